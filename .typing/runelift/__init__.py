@@ -1,0 +1,1 @@
+../../runtime/api/__init__.py

@@ -1,0 +1,1 @@
+"""From versioned IR to OpenCL kernels and a host plan."""

@@ -1,0 +1,237 @@
+"""The host plan: what the host does to run one entry point.
+
+A plan is a structured program over host scalars, device buffers and views of them.  It is
+made from the versioned IR by :mod:`~runelift.codegen.host`, which asks
+:mod:`~runelift.codegen.kernels` to lower each segmented operation into steps of this very
+language, and it is printed as straight-line Python by :mod:`~runelift.codegen.python`.
+
+Buffers hold elements in row-major order.  Sizes are :class:`runelift.ir.sizes.Size` over host
+scalars of type i64; :data:`GROUP_SIZE` and the like are variables that the runtime binds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runelift.ir import imp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Loc
+from runelift.ir.syntax import Atom, Guard, Kind
+
+GROUP_SIZE = VName("group_size", 0)
+"""The default number of work-items in a work-group on the device that runs."""
+NUM_GROUPS = VName("num_groups", 0)
+"""The default number of work-groups of a kernel whose work-items loop."""
+COMPUTE_UNITS = VName("compute_units", 0)
+"""How many compute units the device has."""
+DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, COMPUTE_UNITS)
+
+
+# Buffers
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """A buffer of ``count`` elements (at least one is allocated) from the pool."""
+
+    name: VName
+    prim: Prim
+    count: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The last use of ``names`` has been; their memory may be used again."""
+
+    names: tuple[VName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Set all ``count`` elements of a buffer to ``value``."""
+
+    name: VName
+    prim: Prim
+    count: Size
+    value: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBuffer:
+    """Copy ``count`` elements from ``source`` to ``target``, from the given offsets."""
+
+    target: VName
+    source: VName
+    prim: Prim
+    count: Size
+    target_offset: Size = Size(())
+    source_offset: Size = Size(())
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read element ``index`` of a buffer into a host scalar; waits for the device."""
+
+    name: VName
+    prim: Prim
+    buffer: VName
+    index: Size
+
+
+# Scalars
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """``name := op.prim(args)`` on host scalars; division by zero fails at ``loc``."""
+
+    name: VName
+    op: str
+    prim: Prim
+    args: tuple[Atom, ...]
+    loc: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertScalar:
+    """``name := convert.from.to(arg)``."""
+
+    name: VName
+    from_: Prim
+    to: Prim
+    arg: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeSize:
+    """``name := size``."""
+
+    name: VName
+    size: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """``target := source`` for scalars and buffers alike (a loop's or branch's results)."""
+
+    target: VName
+    source: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Fail with ``message`` (``{}`` for the args) unless ``cond``."""
+
+    cond: Atom
+    message: str
+    args: tuple[Atom, ...]
+    loc: Loc | None = None
+
+
+# Kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Run a kernel with one argument per parameter of the kernel, in order.
+
+    ``groups`` work-groups of ``group`` work-items.  A launch of 0 groups does nothing.
+    """
+
+    kernel: imp.Kernel
+    args: tuple[Atom, ...]
+    groups: Size
+    group: Size
+    loc: Loc | None = None
+
+
+# Control
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """``if cond then_ else_``."""
+
+    cond: Atom
+    then_: tuple[Step, ...]
+    else_: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedLoop:
+    """``for index below bound``."""
+
+    index: VName
+    bound: Atom
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WhileLoop:
+    """``while cond``: the body sets ``cond`` again."""
+
+    cond: VName
+    body: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanVersion:
+    """One alternative: its guard, what it needs of the device, and its steps.
+
+    ``local_bytes`` and ``group`` are the local memory and work-items that its most demanding
+    kernel needs; the version is infeasible where the device has less.  ``infeasible`` is why
+    code generation gave the version up, if it did.
+    """
+
+    guard: Guard | None
+    kind: Kind
+    steps: tuple[Step, ...]
+    local_bytes: Size = Size(())
+    group: Size = Size(())
+    infeasible: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """One encounter: run the first feasible version whose guard holds.
+
+    ``sizes`` are the host scalars that the record of the encounter keeps.
+    """
+
+    site: str
+    versions: tuple[PlanVersion, ...]
+    sizes: tuple[VName, ...]
+
+
+Step: TypeAlias = (
+    Alloc | Release | Fill | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
+    | Check | Launch | Branch | CountedLoop | WhileLoop | Choose
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSpec:
+    """How an argument or result looks from outside: a scalar or an array and its shape."""
+
+    name: VName
+    prim: Prim
+    shape: tuple[Atom, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The plan of an entry point.
+
+    Size parameters are bound from the shapes of the arguments, which must agree.
+    """
+
+    entry: str
+    sizes: tuple[VName, ...]
+    params: tuple[ValueSpec, ...]
+    results: tuple[ValueSpec, ...]
+    steps: tuple[Step, ...]
+
+

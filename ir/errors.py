@@ -1,0 +1,79 @@
+"""The three kinds of failure, kept apart: the user's error, our limitation, our bug.
+
+After the type checker has accepted a program, every problem that is not a run-time error of
+the program is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runelift.ir.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A second place that an error speaks about, and what happened there."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One error of the user's program: what is wrong, where, why, and what to do.
+
+    >>> from runelift.ir.source import Source
+    >>> src = Source("dot.fut", "entry main (xs: []i32) = map (+1) ys")
+    >>> print(Diagnostic("unknown-name", Span(src, 34, 36), "Unknown variable 'ys'.",
+    ...                  hints=("Did you mean 'xs'?",)).render())
+    dot.fut:1:35: error[unknown-name]: Unknown variable 'ys'.
+       1 | entry main (xs: []i32) = map (+1) ys
+         |                                   ^^
+      hint: Did you mean 'xs'?
+    """
+
+    code: str
+    span: Span
+    message: str
+    labels: tuple[Label, ...] = ()
+    hints: tuple[str, ...] = ()
+
+    def render(self) -> str:
+        """The diagnostic as a person reads it."""
+        lines = [f"{self.span}: error[{self.code}]: {self.message}", self.span.excerpt()]
+        lines += [f"{label.span}: note: {label.text}\n{label.span.excerpt()}"
+                  for label in self.labels]
+        lines += [f"  hint: {hint}" for hint in self.hints]
+        return "\n".join(lines)
+
+
+class RuneliftError(Exception):
+    """Base of everything Runelift raises on purpose."""
+
+
+class UserError(RuneliftError):
+    """The user's program, data or command is wrong.  Exit status 1, no traceback."""
+
+
+class ProgramError(UserError):
+    """The source program is wrong; carries one diagnostic or more."""
+
+    def __init__(self, *diagnostics: Diagnostic) -> None:
+        super().__init__("\n\n".join(d.render() for d in diagnostics))
+        self.diagnostics = diagnostics
+
+
+class ProgramFailure(UserError):
+    """The program failed while it ran: an index out of bounds, a failed assertion, ...
+
+    The message holds the reason with its values and the source position.
+    """
+
+
+class CompilerLimitation(RuneliftError):
+    """The program is right, but this compiler cannot compile it yet.  Exit status 2."""
+
+
+class CompilerBug(RuneliftError):
+    """An invariant of the compiler does not hold.  Exit status 3; please report."""

@@ -1,0 +1,277 @@
+"""The imperative IR: what one work-item of a kernel does.
+
+Kernels are structured programs over scalars, private arrays, local arrays (shared by a
+work-group) and global buffers::
+
+    Kernel ::= kernel NAME (KernelParam*) locals LocalArray* { Stm* }
+    Exp    ::= name | literal | op.prim(Exp...) | convert | mem[Exp] | select | id(kind, dim)
+    Stm    ::= declare | assign | store | for | while | if | barrier | atomic | fail | comment
+
+Scalar operations are the rows of :data:`runelift.ir.prim.OPS`, so they mean the same here as
+in the core IR (the printer to OpenCL C makes them total).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Loc
+from runelift.ir.syntax import Const
+
+
+class Space(Enum):
+    """Where memory lives."""
+
+    GLOBAL = "global"
+    LOCAL = "local"
+    PRIVATE = "private"
+
+
+class Id(Enum):
+    """What a work-item can ask about its place in the launch."""
+
+    GLOBAL_ID = "global_id"
+    LOCAL_ID = "local_id"
+    GROUP_ID = "group_id"
+    GLOBAL_SIZE = "global_size"
+    LOCAL_SIZE = "local_size"
+    NUM_GROUPS = "num_groups"
+
+
+# Expressions (pure)
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A scalar variable or scalar kernel parameter."""
+
+    name: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """A literal."""
+
+    const: Const
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """``op.prim(args)``."""
+
+    op: str
+    prim: Prim
+    args: tuple[Exp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """``convert.from.to(arg)``."""
+
+    from_: Prim
+    to: Prim
+    arg: Exp
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """``mem[index]``, an element of type ``prim``.  The index is inside the memory."""
+
+    mem: VName
+    index: Exp
+    prim: Prim
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``cond ? then_ : else_`` of type ``prim``; only the chosen side is evaluated."""
+
+    cond: Exp
+    then_: Exp
+    else_: Exp
+    prim: Prim
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """The i64 ``kind`` in dimension ``dim``."""
+
+    kind: Id
+    dim: int = 0
+
+
+Exp: TypeAlias = Var | Lit | Apply | Convert | Load | Select | WorkItem
+
+
+# Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A new scalar variable; uninitialised if ``init`` is None."""
+
+    name: VName
+    prim: Prim
+    init: Exp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeclareArray:
+    """A private array of constant length."""
+
+    name: VName
+    prim: Prim
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """``name := value``."""
+
+    name: VName
+    value: Exp
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``mem[index] := value``."""
+
+    mem: VName
+    index: Exp
+    value: Exp
+    prim: Prim
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """``for index from start below bound by step``; all i64, step > 0."""
+
+    index: VName
+    start: Exp
+    bound: Exp
+    step: Exp
+    body: tuple[Stm, ...]
+    unroll: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class While:
+    """``while cond``."""
+
+    cond: Exp
+    body: tuple[Stm, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """``if cond then_ else_``."""
+
+    cond: Exp
+    then_: tuple[Stm, ...]
+    else_: tuple[Stm, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """All work-items of the group wait here; ``space`` says whose writes become visible."""
+
+    space: Space
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """``old := mem[index]; mem[index] := op old value``, indivisibly.
+
+    ``op`` is a row name (add, min, max, and, or, xor), ``"xchg"``, or ``"cmpxchg"`` with
+    ``compare``.  ``old`` may be None.  Integers of 32 or 64 bits.
+    """
+
+    op: str
+    prim: Prim
+    mem: VName
+    index: Exp
+    value: Exp
+    space: Space
+    old: VName | None = None
+    compare: Exp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """Record failure ``code`` (an index into the kernel's messages) with i64 ``args``.
+
+    The first failure of a run wins.  Execution goes on, so the code around keeps its accesses
+    inside memory whatever happened.
+    """
+
+    code: int
+    args: tuple[Exp, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """Text for the reader of the generated code."""
+
+    text: str
+
+
+Stm: TypeAlias = (
+    Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Atomic | Fail | Comment
+)
+
+
+# Kernels
+
+
+@dataclass(frozen=True, slots=True)
+class BufferParam:
+    """A global buffer of elements of type ``prim``."""
+
+    name: VName
+    prim: Prim
+    written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarParam:
+    """A scalar."""
+
+    name: VName
+    prim: Prim
+
+
+@dataclass(frozen=True, slots=True)
+class LocalArray:
+    """Local memory of ``length`` elements; the length is known at launch."""
+
+    name: VName
+    prim: Prim
+    length: Size
+
+
+KernelParam: TypeAlias = BufferParam | ScalarParam
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A message with ``{}`` for the arguments of :class:`Fail`, and the place it is about."""
+
+    message: str
+    loc: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel: its parameters, local memory, code, and the failures it can report."""
+
+    name: str
+    params: tuple[KernelParam, ...]
+    locals: tuple[LocalArray, ...]
+    body: tuple[Stm, ...]
+    failures: tuple[Failure, ...] = ()
+    comment: str = field(default="", compare=False)

@@ -1,0 +1,39 @@
+"""Names.  Every binder of an IR program is unique, so passes never capture."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class VName:
+    """A variable, printed ``base_tag``.  ``base`` is for people, ``tag`` makes it unique."""
+
+    base: str
+    tag: int
+
+    def __str__(self) -> str:
+        return f"{self.base}_{self.tag}"
+
+
+class Names:
+    """A supply of fresh names, deterministic for a given sequence of requests.
+
+    >>> names = Names()
+    >>> str(names.fresh("xs")), str(names.fresh("xs"))
+    ('xs_1', 'xs_2')
+    """
+
+    def __init__(self, start: int = 1) -> None:
+        self._tags: Iterator[int] = itertools.count(start)
+
+    @classmethod
+    def above(cls, used: Iterable[VName]) -> Names:
+        """A supply whose names differ from all of ``used``."""
+        return cls(max((name.tag for name in used), default=0) + 1)
+
+    def fresh(self, base: str | VName) -> VName:
+        """A name that this supply has not given out before."""
+        return VName(base if isinstance(base, str) else base.base, next(self._tags))

@@ -1,0 +1,242 @@
+"""Symbolic sizes: the one home of arithmetic on array sizes.
+
+A :class:`Size` is a polynomial with integer coefficients over atoms, in normal form: a sum of
+monomials, where an atom is a variable, a ceiling division, or a minimum or maximum of sizes.
+Two sizes that are equal as polynomials over the same atoms are equal Python values.
+
+>>> n, m = Size.var(VName("n", 1)), Size.var(VName("m", 2))
+>>> (n + 1) * m == n * m + m
+True
+>>> print(ceil_div(n + 31, Size.of(32)) * 32)
+32*ceil((31 + n_1)/32)
+>>> (n * m).value({VName("n", 1): 3, VName("m", 2): 4})
+12
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runelift.ir.names import VName
+
+
+@dataclass(frozen=True, slots=True)
+class CeilDiv:
+    """``ceil(num / den)``; the denominator is positive."""
+
+    num: Size
+    den: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """The minimum of at least two sizes."""
+
+    sizes: tuple[Size, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Greatest:
+    """The maximum of at least two sizes."""
+
+    sizes: tuple[Size, ...]
+
+
+Factor: TypeAlias = VName | CeilDiv | Least | Greatest
+Monomial: TypeAlias = tuple[Factor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A sum of ``coefficient * monomial``, sorted and without zero coefficients."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+
+    @staticmethod
+    def of(value: int) -> Size:
+        """A constant."""
+        return Size((((), value),)) if value else Size(())
+
+    @staticmethod
+    def var(name: VName) -> Size:
+        """A variable."""
+        return Size((((name,), 1),))
+
+    @property
+    def constant(self) -> int | None:
+        """The value, if no variable occurs in it."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and self.terms[0][0] == ():
+            return self.terms[0][1]
+        return None
+
+    def __add__(self, other: Size | int) -> Size:
+        return _normal([*self.terms, *_size(other).terms])
+
+    def __sub__(self, other: Size | int) -> Size:
+        return self + _size(other) * -1
+
+    def __mul__(self, other: Size | int) -> Size:
+        return _normal([(tuple(sorted(a + b, key=_order)), x * y)
+                        for a, x in self.terms for b, y in _size(other).terms])
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+    def value(self, env: Mapping[VName, int]) -> int:
+        """The number that this size is when its variables have the values of ``env``."""
+        total = 0
+        for monomial, coefficient in self.terms:
+            for factor in monomial:
+                coefficient *= _factor_value(factor, env)
+            total += coefficient
+        return total
+
+    def variables(self) -> frozenset[VName]:
+        """The variables that occur in this size."""
+        return frozenset(_variables(self))
+
+    def substitute(self, f: Callable[[VName], Size]) -> Size:
+        """This size with ``f(v)`` for every variable ``v``."""
+        total = Size(())
+        for monomial, coefficient in self.terms:
+            product = Size.of(coefficient)
+            for factor in monomial:
+                product = product * _map_factor(factor, f)
+            total = total + product
+        return total
+
+    def render(self, name: Callable[[VName], str] = str) -> str:
+        """The size as text, with ``name`` for its variables."""
+        if not self.terms:
+            return "0"
+        parts: list[str] = []
+        for monomial, coefficient in self.terms:
+            factors = [_render_factor(factor, name) for factor in monomial]
+            if coefficient != 1 or not factors:
+                factors.insert(0, str(coefficient))
+            parts.append("*".join(factors))
+        return " + ".join(parts)
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+def ceil_div(num: Size, den: Size) -> Size:
+    """``ceil(num / den)``, simplified when the division is exact or constant."""
+    if den.constant == 1:
+        return num
+    if den.constant is not None:
+        if num.constant is not None:
+            return Size.of(-(-num.constant // den.constant))
+        if all(c % den.constant == 0 for _, c in num.terms):
+            return Size(tuple((m, c // den.constant) for m, c in num.terms))
+    return Size((((CeilDiv(num, den),), 1),))
+
+
+def least(*sizes: Size) -> Size:
+    """The minimum of sizes."""
+    return _extreme(Least, min, sizes)
+
+
+def greatest(*sizes: Size) -> Size:
+    """The maximum of sizes."""
+    return _extreme(Greatest, max, sizes)
+
+
+def product(sizes: list[Size]) -> Size:
+    """The product of sizes; 1 if there are none."""
+    total = Size.of(1)
+    for size in sizes:
+        total = total * size
+    return total
+
+
+def _extreme(node: type[Least] | type[Greatest], pick: Callable[[list[int]], int],
+             sizes: tuple[Size, ...]) -> Size:
+    flat: list[Size] = []
+    for size in sizes:
+        match size.terms:
+            case ((((Least() | Greatest()) as inner,), 1),) if isinstance(inner, node):
+                flat += inner.sizes
+            case _:
+                flat.append(size)
+    constants = [size.constant for size in flat if size.constant is not None]
+    rest = sorted({size for size in flat if size.constant is None}, key=str)
+    if constants:
+        rest.insert(0, Size.of(pick(constants)))
+    return rest[0] if len(rest) == 1 else Size((((node(tuple(rest)),), 1),))
+
+
+def _size(value: Size | int) -> Size:
+    return value if isinstance(value, Size) else Size.of(value)
+
+
+def _order(factor: Factor) -> tuple[int, str]:
+    return (not isinstance(factor, VName), _render_factor(factor, str))
+
+
+def _normal(terms: list[tuple[Monomial, int]]) -> Size:
+    total: dict[Monomial, int] = {}
+    for monomial, coefficient in terms:
+        total[monomial] = total.get(monomial, 0) + coefficient
+    kept = [(m, c) for m, c in total.items() if c]
+    return Size(tuple(sorted(kept, key=lambda term: (len(term[0]), [_order(f) for f in term[0]]))))
+
+
+def _factor_value(factor: Factor, env: Mapping[VName, int]) -> int:
+    match factor:
+        case VName():
+            return env[factor]
+        case CeilDiv(num, den):
+            return -(-num.value(env) // den.value(env))
+        case Least(sizes):
+            return min(size.value(env) for size in sizes)
+        case Greatest(sizes):
+            return max(size.value(env) for size in sizes)
+
+
+def _map_factor(factor: Factor, f: Callable[[VName], Size]) -> Size:
+    match factor:
+        case VName():
+            return f(factor)
+        case CeilDiv(num, den):
+            return ceil_div(num.substitute(f), den.substitute(f))
+        case Least(sizes):
+            return least(*(size.substitute(f) for size in sizes))
+        case Greatest(sizes):
+            return greatest(*(size.substitute(f) for size in sizes))
+
+
+def _variables(size: Size) -> Iterator[VName]:
+    for monomial, _ in size.terms:
+        for factor in monomial:
+            match factor:
+                case VName():
+                    yield factor
+                case CeilDiv(num, den):
+                    yield from _variables(num)
+                    yield from _variables(den)
+                case Least(sizes) | Greatest(sizes):
+                    for inner in sizes:
+                        yield from _variables(inner)
+
+
+def _render_factor(factor: Factor, name: Callable[[VName], str]) -> str:
+    match factor:
+        case VName():
+            return name(factor)
+        case CeilDiv(num, den):
+            return f"ceil({_bracketed(num, name)}/{_bracketed(den, name)})"
+        case Least(sizes):
+            return f"min({', '.join(size.render(name) for size in sizes)})"
+        case Greatest(sizes):
+            return f"max({', '.join(size.render(name) for size in sizes)})"
+
+
+def _bracketed(size: Size, name: Callable[[VName], str]) -> str:
+    text = size.render(name)
+    return f"({text})" if len(size.terms) > 1 else text

@@ -1,0 +1,75 @@
+"""Source text, spans and locations: where a piece of program came from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A named text, usually a file."""
+
+    name: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The half-open range ``[start, end)`` of characters of ``source``."""
+
+    source: Source
+    start: int
+    end: int
+
+    @property
+    def line(self) -> int:
+        """The 1-based line of the first character."""
+        return self.source.text.count("\n", 0, self.start) + 1
+
+    @property
+    def column(self) -> int:
+        """The 1-based column of the first character."""
+        return self.start - self.source.text.rfind("\n", 0, self.start)
+
+    @property
+    def text(self) -> str:
+        """The characters of the span."""
+        return self.source.text[self.start : self.end]
+
+    def excerpt(self, label: str = "") -> str:
+        """The first line of the span with carets under it."""
+        lines = self.source.text.splitlines() or [""]
+        line = lines[min(self.line, len(lines)) - 1]
+        width = max(1, min(self.end - self.start, len(line) - self.column + 1))
+        gutter = f"{self.line:>4} | "
+        carets = " " * (len(gutter) - 2) + "| " + " " * (self.column - 1) + "^" * width
+        return f"{gutter}{line}\n{carets} {label}".rstrip()
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of ``other``."""
+        return Span(self.source, self.start, max(self.end, other.end))
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loc:
+    """The source position that an IR statement stands for, and the calls inlined around it.
+
+    ``calls`` lists the call sites from the innermost outwards; it makes the back-trace of a
+    run-time error.
+    """
+
+    file: str
+    line: int
+    column: int
+    calls: tuple[Loc, ...] = ()
+
+    @classmethod
+    def of(cls, span: Span, calls: tuple[Loc, ...] = ()) -> Loc:
+        """The location at which ``span`` starts."""
+        return cls(span.source.name, span.line, span.column, calls)
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"

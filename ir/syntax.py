@@ -1,0 +1,596 @@
+"""The syntax of the core and the versioned IR.
+
+Both are first-order, in A-normal form, with arrays of primitive elements and unique names::
+
+    Program ::= Fun*
+    Fun     ::= entry NAME (Param*) : Type* = Body
+    Body    ::= { Stm* in Atom* }
+    Stm     ::= let (Param*) = Exp
+    Param   ::= VName : Type
+    Type    ::= prim | [Atom]...[Atom]prim
+    Atom    ::= VName | Const
+
+    Exp (core)                                          results
+      copy_of a                     Atom itself          1
+      op.prim(a...)                 PrimOp               1
+      convert.from.to(a)            Convert              1
+      [a, ...]                      ArrayLit             1
+      xs[d, ...]                    Index                1   d ::= a | start :+ count * stride
+      xs with [d, ...] <- a         Update               1   (a new value; xs is not changed)
+      iota, replicate, concat, rearrange, reshape, copy  1
+      assert                        Assert               0
+      if a then Body else Body      If                   any
+      loop (p = a)... form do Body  Loop                 any
+      map, redomap, scanomap, scatter, hist              any
+
+    Exp (versioned) = core, and
+      segmap, segred, segscan, segscatter, seghist       any
+      versions (Guard => Body)... else Body              any
+
+In the core IR a SOAC is parallel.  In the versioned IR parallelism is said by the ``Seg*``
+nodes alone, and a SOAC is a sequential loop of whoever executes it.  Names bound by a pattern
+may appear in the types of later names of the same pattern, which is how a size that only the
+expression knows (the length of a filtered array) travels: as one more result before the array.
+
+Nodes have no methods beyond properties of themselves; functions over the union live in
+:mod:`~runelift.ir.traverse`, :mod:`~runelift.ir.pretty`, :mod:`~runelift.ir.check` and
+:mod:`~runelift.ir.interpret`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias
+
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Loc
+
+# Atoms and types
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const:
+    """A constant of a primitive type.  Equality is by bits: ``0.0`` and ``-0.0`` differ."""
+
+    value: int | float | bool
+    prim: Prim
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, Const) and self.prim is other.prim
+                and repr(self.value) == repr(other.value))
+
+    def __hash__(self) -> int:
+        return hash((self.prim, repr(self.value)))
+
+
+Atom: TypeAlias = VName | Const
+
+
+def i64(value: int) -> Const:
+    """The constant ``value`` of type i64, the type of sizes and indices."""
+    return Const(int(value), Prim.I64)
+
+
+TRUE = Const(True, Prim.BOOL)
+FALSE = Const(False, Prim.BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """``[d0]...[dk]elem``; the rank is at least 1 and the sizes are i64 atoms."""
+
+    elem: Prim
+    shape: tuple[Atom, ...]
+
+
+Type: TypeAlias = Prim | ArrayType
+
+
+def array_of(dims: tuple[Atom, ...], row: Type) -> Type:
+    """The type of an array with outer sizes ``dims`` and elements of type ``row``."""
+    if not dims:
+        return row
+    return ArrayType(elem_of(row), dims + shape_of(row))
+
+
+def row_of(array: Type, depth: int = 1) -> Type:
+    """The type of an element of ``array`` after ``depth`` indices."""
+    rest = shape_of(array)[depth:]
+    return ArrayType(elem_of(array), rest) if rest else elem_of(array)
+
+
+def shape_of(type_: Type) -> tuple[Atom, ...]:
+    """The sizes of a type, outermost first; none for a primitive type."""
+    return type_.shape if isinstance(type_, ArrayType) else ()
+
+
+def elem_of(type_: Type) -> Prim:
+    """The primitive type at the bottom of a type."""
+    return type_.elem if isinstance(type_, ArrayType) else type_
+
+
+# Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A name and its type, at the place where it is bound."""
+
+    name: VName
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """``{stms in result}``: statements in order, then the values of the body."""
+
+    stms: tuple[Stm, ...]
+    result: tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stm:
+    """``let pat = exp``.  ``attrs`` are the source's ``#[...]``, spelled as there."""
+
+    pat: tuple[Param, ...]
+    exp: Exp
+    attrs: tuple[str, ...] = ()
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Lambda:
+    """``λ params → body``, with the types of its results."""
+
+    params: tuple[Param, ...]
+    body: Body
+    ret: tuple[Type, ...]
+
+
+# Expressions without bodies
+
+
+@dataclass(frozen=True, slots=True)
+class AtomExp:
+    """``a``: another name for an atom."""
+
+    atom: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class PrimOp:
+    """``op.prim(args)``: a row of :data:`runelift.ir.prim.OPS` at the argument type ``prim``."""
+
+    op: str
+    prim: Prim
+    args: tuple[Atom, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """``convert.from.to(a)``: see :func:`runelift.ir.prim.convert`."""
+
+    from_: Prim
+    to: Prim
+    arg: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayLit:
+    """``[a0, ..., ak] : row``: an array of the atoms, each of type ``row``."""
+
+    elems: tuple[Atom, ...]
+    row: Type
+
+
+@dataclass(frozen=True, slots=True)
+class SliceDim:
+    """``start :+ count * stride``: the indices start, start+stride, ...; stride may be < 0."""
+
+    start: Atom
+    count: Atom
+    stride: Atom
+
+
+Dim: TypeAlias = Atom | SliceDim
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """``arr[dims]``, one ``Dim`` per dimension of ``arr``.
+
+    The result has the dimensions of the slices, or is a scalar if there are none.  ``checked``
+    asks for a bounds check at run time; an unchecked access is known to be inside.
+    """
+
+    array: VName
+    dims: tuple[Dim, ...]
+    checked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """``arr with [dims] <- value``: a new array.
+
+    Meaning is by value.  The front end has proved that a source program never looks at the old
+    array again, so lowering updates in place whenever the operand is dead.
+    """
+
+    array: VName
+    dims: tuple[Dim, ...]
+    value: Atom
+    checked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Iota:
+    """``[start, start+step, ...]`` with ``count`` elements of the integer type ``prim``."""
+
+    count: Atom
+    start: Atom
+    step: Atom
+    prim: Prim
+
+
+@dataclass(frozen=True, slots=True)
+class Replicate:
+    """An array with outer sizes ``shape`` whose every element is ``value``."""
+
+    shape: tuple[Atom, ...]
+    value: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """The arrays one after the other along dimension ``dim``, which gets length ``size``."""
+
+    dim: int
+    arrays: tuple[VName, ...]
+    size: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrange:
+    """Dimension ``k`` of the result is dimension ``perm[k]`` of ``array``."""
+
+    perm: tuple[int, ...]
+    array: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Reshape:
+    """The elements of ``array`` in row-major order with another shape of the same size."""
+
+    shape: tuple[Atom, ...]
+    array: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """``copy array``: the same value, fresh memory."""
+
+    array: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Assert:
+    """Fail with ``message`` unless ``cond``; ``{}`` in the message stands for an argument.
+
+    It has no result, is never removed and never moved out of a branch, loop or lambda.
+    """
+
+    cond: Atom
+    message: str
+    args: tuple[Atom, ...] = ()
+
+
+# Control
+
+
+@dataclass(frozen=True, slots=True)
+class If:
+    """``if cond then then_ else else_``, with the types of the results."""
+
+    cond: Atom
+    then_: Body
+    else_: Body
+    ret: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopParam:
+    """A value carried by a loop: its name and type inside, its value at the start."""
+
+    param: Param
+    init: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class ForLoop:
+    """``for index < bound``: index is an i64 that counts from 0; a bound < 0 means 0."""
+
+    index: VName
+    bound: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class WhileLoop:
+    """``while cond``: cond is one of the loop's own bool parameters."""
+
+    cond: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Carry ``params`` through ``body`` again and again; the body's result is their next value.
+
+    The types of the parameters may name i64 parameters of the same loop (sizes that change).
+    """
+
+    params: tuple[LoopParam, ...]
+    form: ForLoop | WhileLoop
+    body: Body
+
+
+# Second-order array combinators
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An associative operator with its neutral element; ``comm``: it is commutative too.
+
+    ``lam`` takes the left values, then the right values.
+    """
+
+    lam: Lambda
+    neutral: tuple[Atom, ...]
+    comm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """``map lam arrays``: ``lam`` on the i-th elements, for every i < width."""
+
+    width: Atom
+    lam: Lambda
+    arrays: tuple[VName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Redomap:
+    """``reduce ops (map lam arrays)``, and what else the map makes.
+
+    ``lam`` returns the operands of all operators in order, then further values.  Results: what
+    the operators reduce to, then arrays of the further values.  A plain reduce has an identity
+    ``lam``.
+    """
+
+    width: Atom
+    ops: tuple[Operator, ...]
+    lam: Lambda
+    arrays: tuple[VName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scanomap:
+    """``scan ops (map lam arrays)``, inclusive; otherwise as :class:`Redomap`."""
+
+    width: Atom
+    ops: tuple[Operator, ...]
+    lam: Lambda
+    arrays: tuple[VName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dest:
+    """An array that is written at ``rank`` indices per element; the rest is one value."""
+
+    array: VName
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """``lam`` on the i-th elements gives, per destination, its indices and a value to write.
+
+    Results: the destinations after the writes (by value, as :class:`Update`).  Writes out of
+    bounds are ignored; of several to the same place any one wins.
+    """
+
+    width: Atom
+    lam: Lambda
+    arrays: tuple[VName, ...]
+    dests: tuple[Dest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HistOp:
+    """One histogram: ``dests`` (outer size ``bins``) combined with ``op``."""
+
+    bins: Atom
+    dests: tuple[VName, ...]
+    op: Operator
+
+
+@dataclass(frozen=True, slots=True)
+class Hist:
+    """``lam`` on the i-th elements gives, per operator, one i64 bin and its values.
+
+    ``dest[bin] := op dest[bin] values`` in some order; bins out of range are ignored.
+    Results: the destinations after that.
+    """
+
+    width: Atom
+    ops: tuple[HistOp, ...]
+    lam: Lambda
+    arrays: tuple[VName, ...]
+
+
+# Segmented operations (versioned IR)
+
+
+class Level(Enum):
+    """Who executes the points of a segmented operation."""
+
+    GRID = "grid"
+    """One work-item per point, over the whole grid.  Stands at host level."""
+    GROUP = "group"
+    """One work-group per point; the body holds operations of level LOCAL.  At host level."""
+    LOCAL = "local"
+    """The work-items of the group that executes the enclosing body share the points."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegDim:
+    """One dimension of an index space: the name of the index, and how many there are."""
+
+    index: VName
+    width: Atom
+
+
+Space: TypeAlias = tuple[SegDim, ...]
+"""An index space, outermost dimension first."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegMap:
+    """``body`` at every point of ``space``; results get the widths of the space in front."""
+
+    level: Level
+    space: Space
+    body: Body
+    ret: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SegRed:
+    """Per segment (all of ``space`` but its last dimension), reduce over the last dimension.
+
+    ``body`` returns the operands of ``ops`` and then further values, of types ``ret``.  Results
+    as :class:`Redomap`: reductions with the outer widths, further values with all widths.
+    """
+
+    level: Level
+    space: Space
+    ops: tuple[Operator, ...]
+    body: Body
+    ret: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SegScan:
+    """As :class:`SegRed`, with inclusive scans; all results have all widths."""
+
+    level: Level
+    space: Space
+    ops: tuple[Operator, ...]
+    body: Body
+    ret: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SegScatter:
+    """As :class:`Scatter` over a space: per destination, ``rank`` indices and a value."""
+
+    level: Level
+    space: Space
+    dests: tuple[Dest, ...]
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class SegHist:
+    """As :class:`Hist` per segment: destinations have the outer widths, then the bins."""
+
+    level: Level
+    space: Space
+    ops: tuple[HistOp, ...]
+    body: Body
+
+
+# Versions
+
+
+class Kind(Enum):
+    """What kind of parallelism a code version exploits."""
+
+    OUTER = "outer"
+    """The nest around, with everything inside sequential in a work-item."""
+    INTRA = "intra"
+    """The nest around over work-groups, what is inside over the work-items of each."""
+    REDOMAP = "redomap"
+    """A reduction or scan whose map part is sequential inside."""
+    FLAT = "flat"
+    """Everything: the body is flattened further, and may hold versions of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """When to run a version: ``threshold <= par``, if it fits the device at all.
+
+    ``key`` is stable under edits elsewhere in the program (function, source position of the
+    SOAC, kind, depth); ``name`` is Futhark's (``main.suff_outer_par_0``) and names the
+    threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
+    ``group`` is the number of work-items that one work-group can use (intra versions only).
+    ``default`` is the threshold when nothing was tuned; None means the device's.
+    """
+
+    name: str
+    key: str
+    kind: Kind
+    par: Size
+    group: Size | None = None
+    default: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One of several equivalent bodies, with its guard; the last has none."""
+
+    guard: Guard | None
+    kind: Kind
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """The first version whose guard holds (and which fits the device); all are equivalent."""
+
+    site: str
+    alternatives: tuple[Version, ...]
+    ret: tuple[Type, ...]
+
+
+Soac: TypeAlias = Map | Redomap | Scanomap | Scatter | Hist
+SegOp: TypeAlias = SegMap | SegRed | SegScan | SegScatter | SegHist
+Exp: TypeAlias = (
+    AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
+    | Rearrange | Reshape | Copy | Assert | If | Loop
+    | Map | Redomap | Scanomap | Scatter | Hist
+    | SegMap | SegRed | SegScan | SegScatter | SegHist | Versions
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fun:
+    """An entry point: ``entry name params : results = body``.
+
+    ``params`` are the sizes (i64) that the array types name, then the arguments.  ``results``
+    names and types the values of ``body``; a type may name an earlier result, which is then a
+    size that travels with the array and is not shown to the caller.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    results: tuple[Param, ...]
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """The entry points of a program."""
+
+    funs: tuple[Fun, ...]

@@ -1,0 +1,1 @@
+"""Programs to programs: simplification, fusion and incremental flattening."""

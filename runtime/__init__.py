@@ -1,0 +1,1 @@
+"""Devices, buffers, launches, records, the tuner and the command line."""

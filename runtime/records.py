@@ -1,0 +1,57 @@
+"""Records: what each choice cost.
+
+An **encounter** is one execution of a :class:`runelift.codegen.plan.Choose` step.  Its time is
+*telescoped*: the end of its last device command minus the end of the last command before it,
+on an in-order queue, so the times of a run's encounters and of what lies between them add up
+to the span of the run without gap or overlap (DESIGN 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Encounter:
+    """One execution of a ``Versions`` node.
+
+    ``number`` counts the run's encounters from 0; ``parent`` is the number of the encounter in
+    whose version this one happened, or None.  ``par`` maps the name of each guard of the site
+    to the parallelism it was compared with; ``feasible`` lists the indices of the versions that
+    could have run, ``chosen`` the index of the one that did.  Times are in seconds: ``time``
+    telescoped, ``busy`` the sum of kernel times, ``gap`` the part of ``time`` that the device
+    spent waiting for the host.
+    """
+
+    site: str
+    number: int
+    parent: int | None
+    sizes: dict[str, int]
+    par: dict[str, int]
+    feasible: tuple[int, ...]
+    chosen: int
+    time: float
+    busy: float
+    gap: float
+    launches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What one run of an entry point did and cost (seconds).
+
+    ``span`` is the device time from the first to the last command, ``wall`` the host's time
+    for the call, ``host`` the part of the span in which the device waited for the host.
+    """
+
+    entry: str
+    encounters: tuple[Encounter, ...]
+    span: float
+    busy: float
+    wall: float
+    host: float
+    launches: int
+    peak_bytes: int
+    device: str
+    infeasible: dict[str, str] = field(default_factory=dict)
+    """Versions that failed to build or launch, ``site/index`` to the reason."""

@@ -1,0 +1,1 @@
+"""From records to thresholds: what a choice cost decides the choice."""
