@@ -1,0 +1,199 @@
+"""The driver of flattening: tries the rules on a statement, and keeps what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Loc
+from runelift.ir.syntax import (
+    Atom,
+    Body,
+    Exp,
+    ForLoop,
+    Fun,
+    Guard,
+    Kind,
+    Lambda,
+    Level,
+    Loop,
+    Operator,
+    Param,
+    SegDim,
+    Space,
+    Stm,
+    Type,
+)
+from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lambda
+from runelift.rewrite.flatten.derivation import Derivation
+from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.policy import Policy
+from runelift.rewrite.flatten.walk import Walk
+
+INTRA_DEFAULT = 32
+"""The threshold of an intra version when nothing was tuned (Futhark's figure)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlatteningRule:
+    """A rule: its name in the paper, what it is called here, its law, and the function.
+
+    ``apply`` returns None when the rule fired, else why it did not ("" if that is no news).
+    """
+
+    name: str
+    title: str
+    law: str
+    heads: tuple[type, ...]
+    apply: Callable[[Walk, Stm], str | None] = field(repr=False)
+
+
+@dataclass(slots=True)
+class Numbering:
+    """Counts the thresholds and sites of a function."""
+
+    thresholds: int = 0
+    sites: int = 0
+
+
+@dataclass(slots=True)
+class Flattener:
+    """What the rules share while they flatten one function.
+
+    ``level`` says where the emitted operations run: over the grid, or, inside an intra version,
+    over the work-items of a group; then there are no further versions.
+    """
+
+    fun: str
+    names: Names
+    policy: Policy
+    derivation: Derivation
+    rules: Mapping[type, tuple[FlatteningRule, ...]]
+    level: Level = Level.GRID
+    types: dict[VName, Type] = field(default_factory=dict)
+    host_defs: dict[VName, Stm] = field(default_factory=dict)
+    numbering: Numbering = field(default_factory=Numbering)
+    disabled: frozenset[str] = frozenset()
+
+    def inside_group(self) -> Flattener:
+        """The flattener for the body of an intra version."""
+        return Flattener(self.fun, self.names, self.policy, self.derivation, self.rules, Level.LOCAL,
+                         self.types, self.host_defs, self.numbering, self.disabled)
+
+    def body(self, nest: Nest, body: Body) -> tuple[Body, int]:
+        """``Σ ⊢ body``: the statements outside of Σ, with expanded results.
+
+        Also how many statements were run in parallel of their own.
+        """
+        walk = Walk(self, nest)
+        result = walk.body(body)
+        return Body(tuple(walk.out), result), walk.parallel
+
+    def apply_rules(self, walk: Walk, stm: Stm) -> str | None:
+        """Apply the first rule that fires on ``stm`` and name it; None if it stays sequential."""
+        for rule in self.rules.get(type(stm.exp), ()):
+            if rule.title in self.disabled or rule.name in self.disabled:
+                continue
+            why = rule.apply(walk, stm)
+            if why is None:
+                return rule.name
+            if why:
+                self.derivation.refused(rule.name, describe(stm), why, stm.loc)
+        return None
+
+    # Names and types
+
+    def learn(self, stm: Stm) -> None:
+        """Remember the types that ``stm`` binds, also inside, and its definition."""
+        for param in stm.pat:
+            self.types[param.name] = param.type
+            self.host_defs[param.name] = stm
+        self.learn_exp(stm.exp)
+
+    def learn_exp(self, exp: Exp) -> None:
+        """Remember the types that ``exp`` binds inside."""
+        if isinstance(exp, Loop):
+            self.learn_params(p.param for p in exp.params)
+            if isinstance(exp.form, ForLoop):
+                self.types[exp.form.index] = Prim.I64
+        for lam in lambdas_of(exp):
+            self.learn_lambda(lam)
+        for body in bodies_of(exp):
+            self.learn_body(body)
+
+    def learn_body(self, body: Body) -> None:
+        """Remember the types that ``body`` binds."""
+        for stm in body.stms:
+            self.learn(stm)
+
+    def learn_lambda(self, lam: Lambda) -> None:
+        """Remember the types that ``lam`` binds."""
+        self.learn_params(lam.params)
+        self.learn_body(lam.body)
+
+    def learn_params(self, params: Iterable[Param]) -> None:
+        """Remember the types of ``params``."""
+        self.types.update((p.name, p.type) for p in params)
+
+    def copy_lambda(self, lam: Lambda) -> Lambda:
+        """``lam`` with fresh names, for one more version."""
+        fresh = rename_lambda(lam, self.names)
+        self.learn_lambda(fresh)
+        return fresh
+
+    def copy_body(self, body: Body) -> Body:
+        """``body`` with fresh names, for one more version."""
+        fresh = rename_body(body, self.names)
+        self.learn_body(fresh)
+        return fresh
+
+    def copy_operators(self, ops: tuple[Operator, ...]) -> tuple[Operator, ...]:
+        """The operators with fresh names in their lambdas."""
+        return tuple(Operator(self.copy_lambda(op.lam), op.neutral, op.comm) for op in ops)
+
+    def fresh_kernel(self, space: Space, body: Body) -> tuple[Space, Body]:
+        """A space and the body over it, with fresh names for all they bind."""
+        lam = Lambda(tuple(Param(dim.index, Prim.I64) for dim in space), body, ())
+        fresh = self.copy_lambda(lam)
+        dims = zip(fresh.params, space, strict=True)
+        return tuple(SegDim(p.name, dim.width) for p, dim in dims), fresh.body
+
+    # Versions
+
+    def site(self) -> str:
+        """A name for a ``Versions`` node."""
+        self.numbering.sites += 1
+        return f"{self.fun}.versions_{self.numbering.sites - 1}"
+
+    def guard(self, stm: Stm, kind: Kind, depth: int, par: Size,
+              group: Size | None = None) -> Guard:
+        """A guard for a version of ``stm``; numbered in order of creation, outermost first."""
+        suffix = {Kind.OUTER: "suff_outer_par", Kind.INTRA: "suff_intra_par",
+                  Kind.REDOMAP: "suff_outer_redomap", Kind.FLAT: "flat"}[kind]
+        name = f"{self.fun}.{suffix}_{self.numbering.thresholds}"
+        self.numbering.thresholds += 1
+        place = _place(stm.loc)
+        key = f"{self.fun}@{place}/{kind.value}/{depth}"
+        default = INTRA_DEFAULT if kind is Kind.INTRA else None
+        return Guard(name, key, kind, par, group, default)
+
+
+def describe(stm: Stm) -> str:
+    """A statement in a few words, for a derivation."""
+    names = ", ".join(p.name.base for p in stm.pat)
+    return f"{type(stm.exp).__name__.lower()} → {names}" if names else type(stm.exp).__name__
+
+
+def _place(loc: Loc | None) -> str:
+    return f"{loc.line}:{loc.column}" if loc else "?"
+
+
+def flatten_fun(fun: Fun, flattener: Flattener) -> Fun:
+    """``∅ ⊢ fun``: the function with segmented operations and versions at host level."""
+    flattener.learn_params(fun.params)
+    flattener.learn_body(fun.body)
+    body, _ = flattener.body(Nest(), fun.body)
+    return Fun(fun.name, fun.params, fun.results, body)

@@ -1,0 +1,134 @@
+"""Map nests: the context Σ of the flattening rules.
+
+Σ is the stack of maps that have been passed on the way to an expression.  The paper writes it
+as parameters ranging over arrays; here every nest name is instead *defined* from host names
+and the indices of the levels by a statement that is cheap enough to be computed again in each
+kernel that needs it::
+
+    map (λx → map (λy → e) ys) xs      Σ = ⟨i < n, j < m⟩,  x := xs[i],  y := ys[j]
+
+So a result ``r`` of a kernel over Σ, stored in the host array ``r'``, is ``r := r'[i, j]`` from
+then on, and a kernel body is the definitions it needs followed by its own statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size, product
+from runelift.ir.syntax import (
+    Atom,
+    Body,
+    Const,
+    Dim,
+    Index,
+    Param,
+    SegDim,
+    SliceDim,
+    Space,
+    Stm,
+    Type,
+    i64,
+    shape_of,
+)
+from runelift.ir.traverse import free_vars
+
+
+def size_of(atom: Atom) -> Size:
+    """The symbolic size that an i64 atom is."""
+    return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
+
+
+def whole(size: Atom) -> SliceDim:
+    """``:``, all of a dimension of the given size."""
+    return SliceDim(i64(0), size, i64(1))
+
+
+def is_whole(dim: Dim) -> bool:
+    """Whether ``dim`` is a slice from 0 with stride 1, as :func:`whole` makes."""
+    return isinstance(dim, SliceDim) and dim.start == i64(0) and dim.stride == i64(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """Σ: the index space of the maps around, and the definitions of the names they bind."""
+
+    space: Space = ()
+    defs: Mapping[VName, Stm] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def indices(self) -> tuple[VName, ...]:
+        """The indices of the levels, outermost first."""
+        return tuple(dim.index for dim in self.space)
+
+    @property
+    def widths(self) -> tuple[Atom, ...]:
+        """The widths of the levels, outermost first."""
+        return tuple(dim.width for dim in self.space)
+
+    @property
+    def par(self) -> Size:
+        """Par(Σ): how many points the nest has."""
+        return product([size_of(width) for width in self.widths])
+
+    def invariant(self, atom: Atom) -> bool:
+        """Whether ``atom`` is the same at all points of the nest."""
+        return isinstance(atom, Const) or (atom not in self.defs and atom not in self.indices)
+
+    def regular(self, type_: Type) -> bool:
+        """Whether values of this type have the same shape at all points of the nest."""
+        return all(self.invariant(size) for size in shape_of(type_))
+
+    def define(self, stms: Iterable[Stm]) -> Nest:
+        """Σ with further definitions, each of one name."""
+        defs = dict(self.defs)
+        defs.update({stm.pat[0].name: stm for stm in stms})
+        return Nest(self.space, MappingProxyType(defs))
+
+    def enter(self, index: VName, width: Atom, params: Iterable[tuple[Param, VName]]) -> Nest:
+        """Σ, ⟨params ∈ arrays, width⟩: one level deeper."""
+        inner = Nest((*self.space, SegDim(index, width)), self.defs)
+        return inner.define(self.element(param, array, index) for param, array in params)
+
+    def element(self, param: Param, array: VName, index: VName) -> Stm:
+        """``param := array[index]``, through the definition of ``array`` where that is a view."""
+        match self.defs.get(array):
+            case Stm(_, Index(origin, dims, checked)):
+                first = next((k for k, dim in enumerate(dims) if isinstance(dim, SliceDim)), None)
+                if first is not None and is_whole(dims[first]):
+                    return Stm((param,), Index(origin, (*dims[:first], index, *dims[first + 1 :]),
+                                               checked))
+        return Stm((param,), Index(array, (index, *map(whole, shape_of(param.type)))))
+
+    def point(self, param: Param, array: VName) -> Stm:
+        """``param := array[i...]``: the part of an expanded array that belongs to a point."""
+        return Stm((param,), Index(array, (*self.indices, *map(whole, shape_of(param.type)))))
+
+    def expanded(self, name: VName) -> VName | None:
+        """The host array whose part at each point is ``name``, if ``name`` is defined so."""
+        match self.defs.get(name):
+            case Stm(_, Index(array, dims)) if (
+                dims[: len(self.space)] == self.indices
+                and all(is_whole(dim) for dim in dims[len(self.space) :])
+            ):
+                return array
+        return None
+
+    def kernel_body(self, stms: tuple[Stm, ...], result: tuple[Atom, ...]) -> Body:
+        """``stms`` with the definitions that they and ``result`` need in front."""
+        needed: list[Stm] = []
+        seen: set[VName] = set()
+
+        def visit(names: Iterable[VName]) -> None:
+            for name in names:
+                definition = self.defs.get(name)
+                if definition is not None and name not in seen:
+                    seen.add(name)
+                    visit(free_vars(definition))
+                    needed.append(definition)
+
+        visit(free_vars(Body(stms, result)))
+        return Body((*needed, *stms), result)

@@ -1,0 +1,142 @@
+"""Where parallelism is, and what it is worth: the predicates that guide flattening."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runelift.ir.syntax import (
+    Atom,
+    Body,
+    Const,
+    ForLoop,
+    Hist,
+    If,
+    Lambda,
+    Loop,
+    Map,
+    Operator,
+    Prim,
+    Redomap,
+    Scanomap,
+    Scatter,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    Space,
+    Stm,
+)
+
+SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
+SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
+
+INTRA_WIDTH = 32
+"""Constant widths below this are not worth the work-items of a group (Futhark's figure)."""
+
+
+def has_parallelism(body: Body) -> bool:
+    """Whether a SOAC that may run in parallel stands in ``body``, also inside its control flow."""
+    return any(is_parallel(stm) for stm in body.stms)
+
+
+def is_parallel(stm: Stm) -> bool:
+    """Whether ``stm`` is such a SOAC, or a loop or branch that contains one."""
+    if "sequential" in stm.attrs:
+        return False
+    match stm.exp:
+        case Map() | Redomap() | Scanomap() | Scatter() | Hist():
+            return True
+        case Loop(body=body):
+            return has_parallelism(body)
+        case If(then_=then_, else_=else_):
+            return has_parallelism(then_) or has_parallelism(else_)
+    return False
+
+
+def is_identity(lam: Lambda) -> bool:
+    """Whether ``lam`` returns its parameters, in order."""
+    return not lam.body.stms and lam.body.result == tuple(p.name for p in lam.params)
+
+
+def scalar_operator(op: Operator) -> bool:
+    """Whether the operator works on values of primitive type."""
+    return all(isinstance(type_, Prim) for type_ in op.lam.ret)
+
+
+def vector_operator(op: Operator) -> Map | None:
+    """The map that is the whole of the operator, if it is ``λ a b → map ⊕ a b``."""
+    match op.lam.body:
+        case Body((Stm(pat, Map() as inner),), result) if (
+            inner.arrays == tuple(p.name for p in op.lam.params)
+            and result == tuple(p.name for p in pat)
+        ):
+            return inner
+    return None
+
+
+def segop_spaces(body: Body) -> Iterator[Space]:
+    """The index spaces of the segmented operations in ``body``, also inside control flow."""
+    for stm in body.stms:
+        match stm.exp:
+            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist() as segop:
+                yield segop.space
+            case Loop(body=inner):
+                yield from segop_spaces(inner)
+            case If(then_=then_, else_=else_):
+                yield from segop_spaces(then_)
+                yield from segop_spaces(else_)
+
+
+def worth_sequentialising(body: Body, depth: int = 0) -> int:
+    """How much a work-item saves by running ``body`` alone; above 1 an outer version pays.
+
+    Futhark's heuristic (spec B.3): redomaps keep partial results in registers, loops keep
+    their state, while loops and branches gain nothing.
+    """
+    return sum(_outer_score(stm, depth) for stm in body.stms)
+
+
+def worth_intragroup(body: Body) -> int:
+    """How much a work-group gains by sharing ``body``; above 1 an intra version pays."""
+    return sum(_intra_score(stm) for stm in body.stms)
+
+
+def _outer_score(stm: Stm, depth: int) -> int:
+    if "sequential" in stm.attrs:
+        return 0
+    match stm.exp:
+        case Map(lam=lam):
+            inner = "sequential_inner" in stm.attrs
+            return 0 if inner else worth_sequentialising(lam.body, depth + 1)
+        case Redomap(lam=lam) | Scanomap(lam=lam) | Scatter(lam=lam) | Hist(lam=lam):
+            redomap = isinstance(stm.exp, Redomap) and depth == 0
+            return 1 + worth_sequentialising(lam.body, depth + 1) + redomap
+        case Loop(form=ForLoop(), body=body):
+            return 10 * worth_sequentialising(body, depth + 1)
+    return 0
+
+
+def _intra_score(stm: Stm) -> int:
+    if "sequential" in stm.attrs:
+        return 0
+    match stm.exp:
+        case Map(width, lam):
+            if "sequential_inner" in stm.attrs:
+                return 0
+            return max(_wide(width), worth_intragroup(lam.body))
+        case Redomap(width, lam=lam) | Scanomap(width, lam=lam) | Scatter(width, lam=lam) | Hist(
+            width, lam=lam
+        ):
+            return _wide(width) + worth_intragroup(lam.body)
+        case Loop(body=body):
+            return 10 * worth_intragroup(body)
+        case If(then_=then_, else_=else_):
+            return max(worth_intragroup(then_), worth_intragroup(else_))
+    return 0
+
+
+def _wide(width: Atom) -> int:
+    return 0 if isinstance(width, Const) and int(width.value) < INTRA_WIDTH else 1
+
+

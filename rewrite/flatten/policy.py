@@ -1,0 +1,89 @@
+"""Policies: which of the candidate versions of a map or redomap are kept.
+
+Flattening always builds every candidate; a policy prunes them afterwards (DESIGN 3).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runelift.ir.errors import UserError
+from runelift.ir.syntax import Body, Kind, Stm
+from runelift.rewrite.flatten.parallelism import worth_intragroup, worth_sequentialising
+
+Policy: TypeAlias = Callable[["Candidates"], frozenset[Kind]]
+"""From the candidates of a site to the kinds that stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The kinds of version that exist for ``stm``, whose lambda has the body ``body``."""
+
+    stm: Stm
+    body: Body
+    kinds: frozenset[Kind]
+
+
+def all_versions(site: Candidates) -> frozenset[Kind]:
+    """Everything, as in the thesis (Breddam 2019, figure 1.6)."""
+    return site.kinds
+
+
+def classic(site: Candidates) -> frozenset[Kind]:
+    """What Futhark 0.26 keeps: versions whose score is above 1 (spec B.3)."""
+    if Kind.REDOMAP in site.kinds:
+        return site.kinds
+    keep = {Kind.FLAT}
+    if worth_sequentialising(site.body) > 1:
+        keep.add(Kind.OUTER)
+    if worth_intragroup(site.body) > 1:
+        keep.add(Kind.INTRA)
+    return site.kinds & keep or site.kinds
+
+
+def moderate(site: Candidates) -> frozenset[Kind]:
+    """One version: flatten map nests, leave reductions and scans inside them sequential."""
+    if Kind.REDOMAP in site.kinds:
+        return frozenset({Kind.REDOMAP})
+    if worth_sequentialising(site.body) > 1 or Kind.FLAT not in site.kinds:
+        return frozenset({Kind.OUTER})
+    return frozenset({Kind.FLAT})
+
+
+POLICIES: dict[str, Policy] = {"all": all_versions, "classic": classic, "moderate": moderate}
+
+
+def policy(name: str) -> Policy:
+    """The policy called ``name``; UserError if there is none."""
+    try:
+        return POLICIES[name]
+    except KeyError:
+        raise UserError(
+            f"Unknown policy '{name}'.  The policies are {', '.join(POLICIES)}."
+        ) from None
+
+
+_INCREMENTAL = re.compile(r"(?:incremental_)?flattening\((\w+)\)")
+
+
+def obey_attributes(stm: Stm, kinds: frozenset[Kind]) -> frozenset[Kind]:
+    """The kinds that the attributes of ``stm`` leave: no_outer, no_intra, only_intra, only_inner.
+
+    ``sequential_inner`` keeps the outer version alone.  An attribute that would leave nothing
+    is ignored.
+    """
+    dropped: set[Kind] = set()
+    for attr in stm.attrs:
+        if attr == "sequential_inner":
+            dropped |= {Kind.INTRA, Kind.FLAT}
+        if match := _INCREMENTAL.fullmatch(attr):
+            dropped |= {
+                "no_outer": {Kind.OUTER, Kind.REDOMAP},
+                "no_intra": {Kind.INTRA},
+                "only_intra": {Kind.OUTER, Kind.FLAT},
+                "only_inner": {Kind.OUTER, Kind.INTRA},
+            }.get(match[1], set())
+    return kinds - dropped or kinds

@@ -1,0 +1,278 @@
+"""Distribution: walking a body under a nest, statement by statement (rule G6).
+
+``Σ ⊢ let x = e₁ in e₂`` runs e₁ under Σ, giving the expanded array x', and then e₂ under Σ with
+``x := x'[i...]``.  Each parallel statement becomes host statements of its own; the sequential
+statements between them are collected and become one segmap when something outside needs their
+results.  Statements cheap enough to be computed again (views, index arithmetic) are not run at
+all: they become definitions of the nest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+from runelift.ir.syntax import (
+    Assert,
+    Atom,
+    AtomExp,
+    Body,
+    Const,
+    Convert,
+    Copy,
+    Exp,
+    Index,
+    Iota,
+    Level,
+    Param,
+    PrimOp,
+    Rearrange,
+    Replicate,
+    Reshape,
+    SegDim,
+    SegMap,
+    SliceDim,
+    Space,
+    Stm,
+    Type,
+    array_of,
+    elem_of,
+    shape_of,
+)
+from runelift.ir.traverse import free_vars
+from runelift.rewrite.flatten.nest import Nest
+
+if TYPE_CHECKING:
+    from runelift.rewrite.flatten.flattener import Flattener
+
+CHEAP_OPS = frozenset(OPS) - {
+    name for name, op in OPS.items() if not op.predicate and set(op.domain) <= {Prim.F32, Prim.F64}
+} - {"pow"}
+"""Operations that cost less to repeat than to store and load."""
+
+SERVANTS = frozenset({"G5", "sequential"})
+"""Rules that run nothing in parallel themselves."""
+
+CHEAP_CHAIN = 8
+"""A definition may depend on at most this many arithmetic operations of other definitions."""
+
+
+class Walk:
+    """The state of a walk over one body: Σ, what was emitted, what waits for its kernel."""
+
+    def __init__(self, flattener: Flattener, nest: Nest) -> None:
+        self.flattener = flattener
+        self.nest = nest
+        self.out: list[Stm] = []
+        self.pending: list[Stm] = []
+        self.parallel = 0
+        self._later: frozenset[VName] = frozenset()
+        self._arithmetic: dict[VName, int] = {}
+
+    @property
+    def level(self) -> Level:
+        """The level of the operations that are emitted here."""
+        return self.flattener.level
+
+    def body(self, body: Body) -> tuple[Atom, ...]:
+        """Walk ``body``; the results are expanded by Σ."""
+        needed: frozenset[VName] = frozenset(a for a in body.result if isinstance(a, VName))
+        later = [needed]
+        for stm in reversed(body.stms[1:]):
+            needed |= frozenset(free_vars(stm))
+            later.append(needed)
+        for stm, after in zip(body.stms, reversed(later), strict=False):
+            self._later = after
+            self.statement(stm)
+        return self.results(body.result)
+
+    def need(self, names: Iterable[VName]) -> None:
+        """Say that ``names`` are used after the present statement."""
+        self._later |= frozenset(names)
+
+    def statement(self, stm: Stm) -> None:
+        """Walk one statement."""
+        if self.nest.space and self._define(stm):
+            return
+        if (rule := self.flattener.apply_rules(self, stm)) is not None:
+            self.parallel += rule not in SERVANTS
+        elif not self.nest.space:
+            self.emit(stm)
+        else:
+            self.pending.append(stm)
+
+    # Definitions
+
+    def _define(self, stm: Stm) -> bool:
+        """Make ``stm`` a definition of Σ if it is cheap enough to run in every kernel."""
+        if len(stm.pat) != 1:
+            return False
+        free = free_vars(stm)
+        if any(name in free for held in self.pending for name in _bound(held)):
+            return False
+        exp: Exp = stm.exp
+        if isinstance(exp, Rearrange | Reshape) and self.flattener.apply_rules(self, stm):
+            return True
+        match exp:
+            case PrimOp(op=op) if op in CHEAP_OPS:
+                cost = 1
+            case AtomExp() | Convert() | Index() | Rearrange() | Reshape() | Iota() | Replicate():
+                cost = 0
+            case Copy(array):
+                exp, cost = AtomExp(array), 0
+            case _:
+                return False
+        chain = cost + sum(self._arithmetic.get(name, 0) for name in free)
+        if chain > CHEAP_CHAIN:
+            return False
+        if all(self.nest.invariant(name) for name in free) and not _stays_inside(exp):
+            self.emit(stm)
+            return True
+        self._arithmetic[stm.pat[0].name] = chain
+        self.nest = self.nest.define([Stm(stm.pat, exp, stm.attrs, stm.loc)])
+        return True
+
+    # Emission
+
+    def emit(self, stm: Stm) -> None:
+        """Run ``stm`` at the level around Σ."""
+        self.flattener.learn(stm)
+        self.out.append(stm)
+
+    def expanded_pat(self, pat: Sequence[Param]) -> tuple[Param, ...]:
+        """Fresh names for the arrays that hold ``pat`` at every point of Σ."""
+        if not self.nest.space:
+            return tuple(pat)
+        return tuple(Param(self.flattener.names.fresh(p.name), array_of(self.nest.widths, p.type))
+                     for p in pat)
+
+    def bind(self, pat: Sequence[Param], host: Sequence[Param]) -> None:
+        """``p := p'[i...]`` for the names of ``pat`` and their expanded arrays."""
+        if self.nest.space:
+            self.nest = self.nest.define(
+                self.nest.point(p, h.name) for p, h in zip(pat, host, strict=True))
+
+    def flush(self, extra: Sequence[VName] = ()) -> tuple[Param, ...]:
+        """Run the pending statements; ``extra`` names are stored besides what is needed later.
+
+        The result are the expanded arrays of ``extra``.
+        """
+        stored = [p for stm in self.pending for p in stm.pat
+                  if p.name in self._later and p.name not in extra]
+        pat = [*stored, *(Param(name, self.flattener.types[name]) for name in extra)]
+        if not pat and not any(_must_run(stm) for stm in self.pending):
+            return ()
+        host = self.expanded_pat(pat)
+        body = self.nest.kernel_body(tuple(self.pending), tuple(p.name for p in pat))
+        loc = next((stm.loc for stm in self.pending if stm.loc), None)
+        self.emit(Stm(host, self.segmap(self.nest.space, body, tuple(p.type for p in pat)),
+                      loc=loc))
+        self.pending = []
+        self.bind(pat, host)
+        return host[len(stored):]
+
+    def segmap(self, space: Space, body: Body, ret: tuple[Type, ...]) -> SegMap:
+        """A segmap at this level whose names are its own."""
+        space, body = self.flattener.fresh_kernel(space, body)
+        return SegMap(self.level, space, body, ret)
+
+    def prepare(self, stm: Stm) -> str | None:
+        """Make what ``stm`` uses available outside of Σ; the reason if that is impossible."""
+        if not self.pending:
+            return None
+        bound = {name for held in self.pending for name in _bound(held)}
+        if not bound & set(free_vars(stm)):
+            return None
+        irregular = [p for held in self.pending for p in held.pat
+                     if p.name in self._later_or_used(stm) and not self.regular(p.type)]
+        if irregular:
+            return f"'{irregular[0].name.base}' has another shape at each point of the nest"
+        self._later |= frozenset(free_vars(stm)) & bound
+        self.flush()
+        return None
+
+    def _later_or_used(self, stm: Stm) -> frozenset[VName]:
+        return self._later | frozenset(free_vars(stm))
+
+    def regular(self, type_: Type) -> bool:
+        """Whether the sizes of ``type_`` are known outside of Σ."""
+        return all(self.invariant(size) for size in shape_of(type_))
+
+    def invariant(self, atom: Atom) -> bool:
+        """Whether ``atom`` is known outside of Σ."""
+        held = {name for stm in self.pending for name in _bound(stm)}
+        return self.nest.invariant(atom) and atom not in held
+
+    # Arrays expanded by Σ
+
+    def expand(self, atom: Atom, type_: Type) -> Atom:
+        """``atom`` as an array over Σ: G0 where it is a nest parameter or invariant."""
+        if not self.nest.space:
+            return atom
+        if isinstance(atom, Const) or self.invariant(atom):
+            copies = Param(self.flattener.names.fresh("copies"),
+                           array_of(self.nest.widths, type_))
+            self.emit(Stm((copies,), Replicate(self.nest.widths, atom)))
+            return copies.name
+        if any(atom in _bound(stm) for stm in self.pending):
+            return self.flush([atom])[0].name
+        if (array := self.nest.expanded(atom)) is not None:
+            return array
+        return self._materialise(atom, type_)
+
+    def _materialise(self, name: VName, type_: Type) -> VName:
+        """The elements of a nest value, copied into an array over Σ."""
+        dims = tuple(SegDim(self.flattener.names.fresh("i"), size) for size in shape_of(type_))
+        element = Param(self.flattener.names.fresh(name), elem_of(type_))
+        stms = (Stm((element,), Index(name, tuple(dim.index for dim in dims))),) if dims else ()
+        body = self.nest.kernel_body(stms, (element.name if dims else name,))
+        host = Param(self.flattener.names.fresh(name), array_of(self.nest.widths, type_))
+        self.emit(Stm((host,), self.segmap((*self.nest.space, *dims), body, (element.type,))))
+        return host.name
+
+    def results(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """The results of the body, expanded by Σ; what is still pending runs in one kernel."""
+        if not self.nest.space:
+            return atoms
+        self._later = frozenset()
+        scalars = [a for a in dict.fromkeys(atoms) if isinstance(a, VName) and self._in_kernel(a)]
+        stored: dict[VName, VName] = {}
+        if scalars or self.pending:
+            host = self.flush(scalars)
+            stored = {name: h.name for name, h in zip(scalars, host, strict=True)}
+        types = self.flattener.types
+        return tuple(
+            stored[a] if isinstance(a, VName) and a in stored
+            else self.expand(a, types[a] if isinstance(a, VName) else a.prim)
+            for a in atoms)
+
+    def _in_kernel(self, name: VName) -> bool:
+        """Whether a result is made by the last kernel of the walk."""
+        if any(name in _bound(stm) for stm in self.pending):
+            return True
+        return (isinstance(self.flattener.types[name], Prim) and not self.invariant(name)
+                and self.nest.expanded(name) is None)
+
+
+def _bound(stm: Stm) -> list[VName]:
+    return [p.name for p in stm.pat]
+
+
+def _must_run(stm: Stm) -> bool:
+    """Whether ``stm`` may fail and so runs even when nothing uses its results."""
+    return isinstance(stm.exp, Assert)
+
+
+def _stays_inside(exp: Exp) -> bool:
+    """Whether ``exp`` should not run once, outside of Σ, although it could.
+
+    It might fail where Σ has no points at all, or it would read a scalar back from the device.
+    """
+    match exp:
+        case Index(dims=dims, checked=checked):
+            return checked or not any(isinstance(dim, SliceDim) for dim in dims)
+        case PrimOp(op=op, prim=prim):
+            return OPS[op].traps and prim.is_int
+    return False

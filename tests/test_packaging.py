@@ -1,0 +1,54 @@
+"""The package is what `pyproject.toml` says, however it is installed."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+SETUPTOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+FOLDERS = ("ir", "frontend", "rewrite", "codegen", "runtime")
+
+
+def test_every_source_package_is_declared() -> None:
+    found = {".".join([name, *init.parent.relative_to(ROOT / folder).parts])
+             for name, folder in SETUPTOOLS["package-dir"].items()
+             for init in (ROOT / folder).rglob("__init__.py")}
+    found.discard("runelift.runtime.api")  # the package root lives inside of runtime/
+    assert found == set(SETUPTOOLS["packages"])
+
+
+def test_no_generic_top_level_name_is_importable(tmp_path: Path) -> None:
+    names = [*FOLDERS, "tests", "examples"]
+    code = f"import importlib.util as u; print([n for n in {names} if u.find_spec(n)])"
+    out = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True,
+                         check=True, cwd=tmp_path)
+    assert out.stdout.strip() == "[]"
+
+
+def test_imports_point_one_way() -> None:
+    allowed = {
+        "ir": {"ir"},
+        "frontend": {"ir", "frontend"},
+        "rewrite": {"ir", "rewrite"},
+        "codegen": {"ir", "codegen"},
+    }
+    wrong = []
+    for folder, may_import in allowed.items():
+        for path in (ROOT / folder).rglob("*.py"):
+            for line in path.read_text().splitlines():
+                words = line.split()
+                if words[:1] in (["from"], ["import"]) and words[1].startswith("runelift."):
+                    target = words[1].split(".")[1]
+                    if target not in may_import:
+                        wrong.append(f"{path.relative_to(ROOT)}: {line.strip()}")
+    assert wrong == []
+
+
+def test_start_up_imports_nothing_heavy() -> None:
+    code = ("import sys, runelift, runelift.runtime.cli; "
+            "print([m for m in ('numpy', 'pyopencl', 'lark', 'sympy', 'networkx', 'rich') "
+            "if m in sys.modules])")
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                         cwd=ROOT.parent)
+    assert out.stdout.strip() == "[]"
