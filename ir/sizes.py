@@ -100,7 +100,7 @@ class Size:
         return frozenset(_variables(self))
 
     def substitute(self, f: Callable[[VName], Size]) -> Size:
-        """This size with ``f(v)`` for every variable ``v``."""
+        """The size with ``f(v)`` for every variable ``v``."""
         total = Size(())
         for monomial, coefficient in self.terms:
             product = Size.of(coefficient)

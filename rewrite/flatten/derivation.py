@@ -11,7 +11,7 @@ from runelift.ir.source import Loc
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One judgement ``Σ ⊢ e ⇒ ...``: ``rule`` fired on ``what``, or was refused because ``note``."""
+    """One judgement: ``rule`` fired on ``what``, or was refused because of ``note``."""
 
     depth: int
     rule: str

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Loc
 from runelift.ir.syntax import (
-    Atom,
     Body,
     Exp,
     ForLoop,
@@ -80,8 +79,7 @@ class Flattener:
 
     def inside_group(self) -> Flattener:
         """The flattener for the body of an intra version."""
-        return Flattener(self.fun, self.names, self.policy, self.derivation, self.rules, Level.LOCAL,
-                         self.types, self.host_defs, self.numbering, self.disabled)
+        return replace(self, level=Level.LOCAL)
 
     def body(self, nest: Nest, body: Body) -> tuple[Body, int]:
         """``Σ ⊢ body``: the statements outside of Σ, with expanded results.

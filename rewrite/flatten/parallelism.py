@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     Atom,
     Body,
@@ -15,7 +16,6 @@ from runelift.ir.syntax import (
     Loop,
     Map,
     Operator,
-    Prim,
     Redomap,
     Scanomap,
     Scatter,

@@ -182,7 +182,7 @@ def map_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     nest = _enter(walk, soac.width, soac.lam, soac.arrays)
-    walk.flattener.derivation.fired("G2", describe(stm), f"one work-item per point of {_show(nest)}",
+    walk.flattener.derivation.fired("G2", describe(stm), f"a work-item per point of {_show(nest)}",
                                     stm.loc)
     _emit_with_nest(walk, stm, nest, _outer(walk, nest, soac.lam))
     return None
@@ -211,6 +211,7 @@ def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     kinds = frozenset({Kind.OUTER, Kind.INTRA, Kind.FLAT})
     kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, kinds)))
     derivation.fired("G3", describe(stm), f"versions over {_show(nest)}", stm.loc)
+    site = flattener.site()
     with derivation.inside():
         outer = _outer(walk, nest, soac.lam) if Kind.OUTER in kinds else None
         outer_guard = flattener.guard(stm, Kind.OUTER, len(nest.space), nest.par) if outer else None
@@ -224,15 +225,12 @@ def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
         intra_guard = _intra_guard(walk, stm, nest, intra) if intra else None
         flat: Body | None = None
         if Kind.FLAT in kinds:
-            site_mark = flattener.numbering.sites
             flat, parallel = flattener.body(nest, soac.lam.body)
             if not parallel and (outer or intra):
                 derivation.refused("G3 flat", describe(stm), "nothing inside can be distributed",
                                    stm.loc)
-                flattener.numbering.sites = site_mark
                 flat = None
     host = walk.expanded_pat(stm.pat)
-    ret = tuple(p.type for p in host)
     alternatives: list[Version] = []
     if outer:
         alternatives.append(Version(outer_guard, Kind.OUTER, _single(walk, host, outer, stm)))
@@ -243,18 +241,18 @@ def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     if not alternatives:
         fallback = _outer(walk, nest, soac.lam)
         alternatives.append(Version(None, Kind.OUTER, _single(walk, host, fallback, stm)))
-    _emit_versions(walk, stm, host, ret, alternatives)
+    _emit_versions(walk, stm, host, site, alternatives)
     walk.bind(stm.pat, host)
     return None
 
 
-def _emit_versions(walk: Walk, stm: Stm, host: tuple[Param, ...], ret: tuple[Type, ...],
+def _emit_versions(walk: Walk, stm: Stm, host: tuple[Param, ...], site: str,
                    alternatives: list[Version]) -> None:
     """One alternative stands for itself; several become a ``Versions`` node."""
     last = alternatives[-1]
     alternatives[-1] = Version(None, last.kind, last.body)
     if len(alternatives) > 1:
-        versions = Versions(walk.flattener.site(), tuple(alternatives), ret)
+        versions = Versions(site, tuple(alternatives), tuple(p.type for p in host))
         walk.emit(Stm(host, versions, stm.attrs, stm.loc))
         return
     for inner in last.body.stms:
@@ -436,6 +434,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     derivation.fired("G9", describe(stm), "versions of the map part", stm.loc)
+    site = flattener.site()
     nest = _enter(walk, soac.width, soac.lam, soac.arrays)
     host = walk.expanded_pat(stm.pat)
     alternatives: list[Version] = []
@@ -449,7 +448,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
             split = Body(tuple(_split_map(walk, copy.stms[0])), copy.result)
             flat, _ = flattener.body(walk.nest, split)
         alternatives.append(Version(None, Kind.FLAT, flat))
-    _emit_versions(walk, stm, host, tuple(p.type for p in host), alternatives)
+    _emit_versions(walk, stm, host, site, alternatives)
     walk.bind(stm.pat, host)
     return None
 

@@ -1,0 +1,457 @@
+"""Generic traversal: free variables, substitution, renaming.
+
+Everything rests on three functions that know the shape of each node: :func:`map_exp` rebuilds
+an expression from its parts, :func:`bodies_of` and :func:`lambdas_of` list what is inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from runelift.ir.names import Names, VName
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import (
+    ArrayLit,
+    ArrayType,
+    Assert,
+    Atom,
+    AtomExp,
+    Body,
+    Concat,
+    Const,
+    Convert,
+    Copy,
+    Dest,
+    Dim,
+    Exp,
+    ForLoop,
+    Fun,
+    Guard,
+    Hist,
+    HistOp,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Loop,
+    LoopParam,
+    Map,
+    Operator,
+    Param,
+    PrimOp,
+    Program,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SegDim,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Space,
+    Stm,
+    Type,
+    Update,
+    Version,
+    Versions,
+    WhileLoop,
+)
+
+
+def bodies_of(exp: Exp) -> tuple[Body, ...]:
+    """The bodies directly inside ``exp``, not those of its lambdas."""
+    match exp:
+        case Loop(body=body):
+            return (body,)
+        case If(then_=then_, else_=else_):
+            return (then_, else_)
+        case SegMap(body=body) | SegRed(body=body) | SegScan(body=body):
+            return (body,)
+        case SegScatter(body=body) | SegHist(body=body):
+            return (body,)
+        case Versions(alternatives=alternatives):
+            return tuple(version.body for version in alternatives)
+    return ()
+
+
+def lambdas_of(exp: Exp) -> tuple[Lambda, ...]:
+    """The lambdas directly inside ``exp``: operators first, then what is mapped."""
+    match exp:
+        case Map(lam=lam) | Scatter(lam=lam):
+            return (lam,)
+        case Redomap(ops=ops, lam=lam) | Scanomap(ops=ops, lam=lam):
+            return (*(op.lam for op in ops), lam)
+        case Hist(ops=ops, lam=lam):
+            return (*(op.op.lam for op in ops), lam)
+        case SegRed(ops=ops) | SegScan(ops=ops):
+            return tuple(op.lam for op in ops)
+        case SegHist(ops=ops):
+            return tuple(op.op.lam for op in ops)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mapper:
+    """What :func:`map_exp` does to the parts of an expression.
+
+    ``atom`` maps uses, ``bind`` maps the names that are bound, ``body`` and ``lam`` map what is
+    inside.
+    """
+
+    atom: Callable[[Atom], Atom]
+    bind: Callable[[VName], VName]
+    body: Callable[[Body], Body]
+    lam: Callable[[Lambda], Lambda]
+
+    def name(self, name: VName) -> VName:
+        """A use that must stay a name (an array)."""
+        atom = self.atom(name)
+        assert isinstance(atom, VName), f"{name} is used as an array but would become {atom}"
+        return atom
+
+    def names(self, names: tuple[VName, ...]) -> tuple[VName, ...]:
+        """Uses of arrays."""
+        return tuple(self.name(name) for name in names)
+
+    def atoms(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """Uses of atoms."""
+        return tuple(self.atom(atom) for atom in atoms)
+
+    def type(self, type_: Type) -> Type:
+        """The sizes in a type."""
+        if isinstance(type_, ArrayType):
+            return ArrayType(type_.elem, self.atoms(type_.shape))
+        return type_
+
+    def types(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
+        """The sizes in types."""
+        return tuple(self.type(type_) for type_ in types)
+
+    def param(self, param: Param) -> Param:
+        """A binder and its type."""
+        return Param(self.bind(param.name), self.type(param.type))
+
+    def dim(self, dim: Dim) -> Dim:
+        """An index or slice."""
+        if isinstance(dim, SliceDim):
+            return SliceDim(self.atom(dim.start), self.atom(dim.count), self.atom(dim.stride))
+        return self.atom(dim)
+
+    def operator(self, op: Operator) -> Operator:
+        """An operator."""
+        return Operator(self.lam(op.lam), self.atoms(op.neutral), op.comm)
+
+    def hist_op(self, op: HistOp) -> HistOp:
+        """One histogram."""
+        return HistOp(self.atom(op.bins), self.names(op.dests), self.operator(op.op))
+
+    def space(self, space: Space) -> Space:
+        """An index space; its indices are bound."""
+        return tuple(SegDim(self.bind(dim.index), self.atom(dim.width)) for dim in space)
+
+    def size(self, size: Size) -> Size:
+        """A symbolic size."""
+        return size.substitute(lambda name: _size_of(self.atom(name)))
+
+    def guard(self, guard: Guard) -> Guard:
+        """The sizes of a guard."""
+        group = None if guard.group is None else self.size(guard.group)
+        return replace(guard, par=self.size(guard.par), group=group)
+
+
+def map_exp(m: Mapper, exp: Exp) -> Exp:
+    """``exp`` with its parts mapped by ``m``."""
+    match exp:
+        case PrimOp(op, prim, args):
+            return PrimOp(op, prim, m.atoms(args))
+        case AtomExp(atom):
+            return AtomExp(m.atom(atom))
+        case Index(array, dims, checked):
+            return Index(m.name(array), tuple(map(m.dim, dims)), checked)
+        case Convert(from_, to, arg):
+            return Convert(from_, to, m.atom(arg))
+        case ArrayLit(elems, row):
+            return ArrayLit(m.atoms(elems), m.type(row))
+        case Update(array, dims, value, checked):
+            return Update(m.name(array), tuple(map(m.dim, dims)), m.atom(value), checked)
+        case Iota(count, start, step, prim):
+            return Iota(m.atom(count), m.atom(start), m.atom(step), prim)
+        case Replicate(shape, value):
+            return Replicate(m.atoms(shape), m.atom(value))
+        case Concat(dim, arrays, size):
+            return Concat(dim, m.names(arrays), m.atom(size))
+        case Rearrange(perm, array):
+            return Rearrange(perm, m.name(array))
+        case Reshape(shape, array):
+            return Reshape(m.atoms(shape), m.name(array))
+        case Copy(array):
+            return Copy(m.name(array))
+        case Assert(cond, message, args):
+            return Assert(m.atom(cond), message, m.atoms(args))
+        case If(cond, then_, else_, ret):
+            return If(m.atom(cond), m.body(then_), m.body(else_), m.types(ret))
+        case Loop(params, form, body):
+            inits = [m.atom(p.init) for p in params]
+            names = [m.bind(p.param.name) for p in params]
+            carried = tuple(LoopParam(Param(name, m.type(p.param.type)), init)
+                            for name, p, init in zip(names, params, inits, strict=True))
+            new_form: ForLoop | WhileLoop
+            match form:
+                case ForLoop(index, bound):
+                    new_form = ForLoop(m.bind(index), m.atom(bound))
+                case WhileLoop(cond):
+                    new_form = WhileLoop(m.name(cond))
+            return Loop(carried, new_form, m.body(body))
+        case Map(width, lam, arrays):
+            return Map(m.atom(width), m.lam(lam), m.names(arrays))
+        case Redomap(width, ops, lam, arrays):
+            return Redomap(m.atom(width), tuple(map(m.operator, ops)), m.lam(lam), m.names(arrays))
+        case Scanomap(width, ops, lam, arrays):
+            return Scanomap(m.atom(width), tuple(map(m.operator, ops)), m.lam(lam),
+                            m.names(arrays))
+        case Scatter(width, lam, arrays, dests):
+            return Scatter(m.atom(width), m.lam(lam), m.names(arrays), _dests(m, dests))
+        case Hist(width, hist_ops, lam, arrays):
+            return Hist(m.atom(width), tuple(map(m.hist_op, hist_ops)), m.lam(lam),
+                        m.names(arrays))
+        case SegMap(level, space, body, ret):
+            return SegMap(level, m.space(space), m.body(body), m.types(ret))
+        case SegRed(level, space, ops, body, ret):
+            return SegRed(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
+                          m.types(ret))
+        case SegScan(level, space, ops, body, ret):
+            return SegScan(level, m.space(space), tuple(map(m.operator, ops)), m.body(body),
+                           m.types(ret))
+        case SegScatter(level, space, dests, body):
+            return SegScatter(level, m.space(space), _dests(m, dests), m.body(body))
+        case SegHist(level, space, hist_ops, body):
+            return SegHist(level, m.space(space), tuple(map(m.hist_op, hist_ops)), m.body(body))
+        case Versions(site, alternatives, ret):
+            return Versions(site, tuple(
+                Version(v.guard and m.guard(v.guard), v.kind, m.body(v.body))
+                for v in alternatives), m.types(ret))
+        case _:
+            assert_never(exp)
+
+
+def _dests(m: Mapper, dests: tuple[Dest, ...]) -> tuple[Dest, ...]:
+    return tuple(Dest(m.name(dest.array), dest.rank) for dest in dests)
+
+
+def _size_of(atom: Atom) -> Size:
+    return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
+
+
+def map_stm(m: Mapper, stm: Stm) -> Stm:
+    """``stm`` with its parts mapped by ``m``.
+
+    The pattern is bound first: the types of a branch's results may name its sizes.
+    """
+    names = [m.bind(p.name) for p in stm.pat]
+    exp = map_exp(m, stm.exp)
+    pat = tuple(Param(name, m.type(p.type)) for name, p in zip(names, stm.pat, strict=True))
+    return Stm(pat, exp, stm.attrs, stm.loc)
+
+
+def map_body(m: Mapper, body: Body) -> Body:
+    """``body`` with its parts mapped by ``m``, in order."""
+    return Body(tuple([map_stm(m, stm) for stm in body.stms]), m.atoms(body.result))
+
+
+def map_lambda(m: Mapper, lam: Lambda) -> Lambda:
+    """``lam`` with its parts mapped by ``m``."""
+    names = [m.bind(p.name) for p in lam.params]
+    params = tuple(Param(name, m.type(p.type)) for name, p in zip(names, lam.params, strict=True))
+    body = map_body(m, lam.body)
+    return Lambda(params, body, m.types(lam.ret))
+
+
+# Inside
+
+
+def map_inside(exp: Exp, body: Callable[[Body], Body], lam: Callable[[Lambda], Lambda]) -> Exp:
+    """``exp`` with the bodies and lambdas directly inside it mapped; the same object if equal."""
+    if not bodies_of(exp) and not lambdas_of(exp):
+        return exp
+    new = map_exp(Mapper(_same, _same_name, body, lam), exp)
+    return exp if new == exp else new
+
+
+def _same(atom: Atom) -> Atom:
+    return atom
+
+
+def _same_name(name: VName) -> VName:
+    return name
+
+
+# Names
+
+
+def uses(exp: Exp) -> Iterator[VName]:
+    """The names that ``exp`` uses outside of its bodies and lambdas, perhaps several times."""
+    found: list[VName] = []
+
+    def use(atom: Atom) -> Atom:
+        if isinstance(atom, VName):
+            found.append(atom)
+        return atom
+
+    map_exp(Mapper(use, _same_name, _same_body, _same_lambda), exp)
+    return iter(found)
+
+
+def _same_body(body: Body) -> Body:
+    return body
+
+
+def _same_lambda(lam: Lambda) -> Lambda:
+    return lam
+
+
+def bound_by(exp: Exp) -> Iterator[VName]:
+    """The names that ``exp`` itself binds for its bodies: loop parameters, indices."""
+    match exp:
+        case Loop(params, form):
+            yield from (p.param.name for p in params)
+            if isinstance(form, ForLoop):
+                yield form.index
+        case SegMap(space=space) | SegRed(space=space) | SegScan(space=space):
+            yield from (dim.index for dim in space)
+        case SegScatter(space=space) | SegHist(space=space):
+            yield from (dim.index for dim in space)
+
+
+def free_vars(node: Exp | Body | Lambda | Stm) -> set[VName]:
+    """The names that ``node`` uses but does not bind, also in types."""
+    match node:
+        case Stm(pat, exp):
+            bound = {p.name for p in pat}
+            return free_vars(exp) | (_type_names(p.type for p in pat) - bound)
+        case Body(stms, result):
+            free = {atom for atom in result if isinstance(atom, VName)}
+            for stm in reversed(stms):
+                free -= {p.name for p in stm.pat}
+                free |= free_vars(stm)
+            return free
+        case Lambda(params, body, ret):
+            free = free_vars(body) | _type_names(ret) | _type_names(p.type for p in params)
+            return free - {p.name for p in params} - _bound_in(body, free)
+        case _:
+            free = set(uses(node))
+            for body in bodies_of(node):
+                free |= free_vars(body)
+            for lam in lambdas_of(node):
+                free |= free_vars(lam)
+            return free - set(bound_by(node))
+
+
+def _bound_in(body: Body, names: set[VName]) -> set[VName]:
+    """Names among ``names`` that statements of ``body`` bind (a result's size may be one)."""
+    return {p.name for stm in body.stms for p in stm.pat} & names
+
+
+def _type_names(types: Iterable[Type]) -> set[VName]:
+    return {size for type_ in types if isinstance(type_, ArrayType)
+            for size in type_.shape if isinstance(size, VName)}
+
+
+def binders(node: Exp | Body | Lambda | Stm) -> Iterator[VName]:
+    """Every name that is bound anywhere inside ``node``."""
+    match node:
+        case Stm(pat, exp):
+            yield from (p.name for p in pat)
+            yield from binders(exp)
+        case Body(stms, _):
+            for stm in stms:
+                yield from binders(stm)
+        case Lambda(params, body, _):
+            yield from (p.name for p in params)
+            yield from binders(body)
+        case _:
+            yield from bound_by(node)
+            for body in bodies_of(node):
+                yield from binders(body)
+            for lam in lambdas_of(node):
+                yield from binders(lam)
+
+
+def program_names(program: Program) -> Iterator[VName]:
+    """Every name that is bound in ``program``."""
+    for fun in program.funs:
+        yield from (p.name for p in fun.params)
+        yield from (p.name for p in fun.results)
+        yield from binders(fun.body)
+
+
+# Substitution and renaming
+
+
+def _substitution(mapping: Mapping[VName, Atom]) -> Mapper:
+    def atom(use: Atom) -> Atom:
+        return mapping.get(use, use) if isinstance(use, VName) else use
+
+    m = Mapper(atom, _same_name, lambda body: map_body(m, body), lambda lam: map_lambda(m, lam))
+    return m
+
+
+def substitute_exp(exp: Exp, mapping: Mapping[VName, Atom]) -> Exp:
+    """``exp[x ↦ a, ...]``.  Binders are unique, so nothing is captured."""
+    return map_exp(_substitution(mapping), exp) if mapping else exp
+
+
+def substitute_stm(stm: Stm, mapping: Mapping[VName, Atom]) -> Stm:
+    """``stm[x ↦ a, ...]``, also in the types of its pattern."""
+    return map_stm(_substitution(mapping), stm) if mapping else stm
+
+
+def substitute_body(body: Body, mapping: Mapping[VName, Atom]) -> Body:
+    """``body[x ↦ a, ...]``."""
+    return map_body(_substitution(mapping), body) if mapping else body
+
+
+def substitute_lambda(lam: Lambda, mapping: Mapping[VName, Atom]) -> Lambda:
+    """``lam[x ↦ a, ...]``."""
+    return map_lambda(_substitution(mapping), lam) if mapping else lam
+
+
+def _renaming(names: Names) -> Mapper:
+    fresh: dict[VName, VName] = {}
+
+    def atom(use: Atom) -> Atom:
+        return use if isinstance(use, Const) else fresh.get(use, use)
+
+    def bind(name: VName) -> VName:
+        fresh[name] = names.fresh(name)
+        return fresh[name]
+
+    m = Mapper(atom, bind, lambda body: map_body(m, body), lambda lam: map_lambda(m, lam))
+    return m
+
+
+def rename_body(body: Body, names: Names) -> Body:
+    """A copy of ``body`` in which all bound names are fresh."""
+    return map_body(_renaming(names), body)
+
+
+def rename_lambda(lam: Lambda, names: Names) -> Lambda:
+    """A copy of ``lam`` in which all bound names are fresh."""
+    return map_lambda(_renaming(names), lam)
+
+
+def rename_fun(fun: Fun, names: Names) -> Fun:
+    """A copy of ``fun`` in which all names are fresh."""
+    m = _renaming(names)
+    params = [m.bind(p.name) for p in fun.params]
+    typed = tuple(Param(n, m.type(p.type)) for n, p in zip(params, fun.params, strict=True))
+    body = map_body(m, fun.body)
+    outs = [m.bind(p.name) for p in fun.results]
+    results = tuple(Param(n, m.type(p.type)) for n, p in zip(outs, fun.results, strict=True))
+    return Fun(fun.name, typed, results, body)
