@@ -50,12 +50,47 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """``t -> u``.  ``consumes``: the parameter is unique; ``fresh``: the result is."""
+    """``t -> u``.  ``consumes``: the parameter is unique; ``fresh``: the result is.
+
+    ``param`` is the size variable that stands for the argument in ``codomain``, as in
+    ``(n: i64) -> [n]t``.
+    """
 
     domain: Type
     codomain: Type
     consumes: bool = False
     fresh: bool = False
+    param: VName | None = None
 
 
 Type: TypeAlias = Prim | TypeVar | MetaVar | Array | Tuple | Record | Arrow
+
+
+UNIT = Tuple(())
+
+
+def arrows(domains: list[Type], codomain: Type) -> Type:
+    """``t1 -> t2 -> ... -> codomain``."""
+    for domain in reversed(domains):
+        codomain = Arrow(domain, codomain)
+    return codomain
+
+
+def show(type_: Type) -> str:
+    """The type in source syntax."""
+    match type_:
+        case Prim():
+            return type_.value
+        case TypeVar(name):
+            return name.base
+        case MetaVar(number):
+            return f"t{number}"
+        case Array(size, elem):
+            return f"[{size.render(lambda name: name.base)}]{show(elem)}"
+        case Tuple(items):
+            return f"({', '.join(map(show, items))})"
+        case Record(fields):
+            return f"{{{', '.join(f'{name}: {show(field)}' for name, field in fields)}}}"
+        case Arrow(domain, codomain, consumes):
+            left = f"({show(domain)})" if isinstance(domain, Arrow) else show(domain)
+            return f"{'*' if consumes else ''}{left} -> {show(codomain)}"

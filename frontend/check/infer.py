@@ -1,0 +1,879 @@
+"""Inference of types and sizes, after Hindley and Milner with sizes as polynomials.
+
+Size parameters of a function are rigid names in its body and are solved for at each call.  A
+size that no expression over names in scope describes (the length of a filtered array) is a
+fresh name of its own.  Sources: Henriksen and Elsman, Towards Size-Dependent Types for Array
+Programming, ARRAY 2021.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from runelift.frontend import ast
+from runelift.frontend.check.types import (
+    Abbreviation,
+    Scheme,
+    TypeReader,
+    prelude_scheme,
+)
+from runelift.frontend.check.unify import (
+    SizeMismatch,
+    Substitution,
+    TypeMismatch,
+    metas,
+    replace_names,
+    sizes_in,
+    substitute_size,
+)
+from runelift.frontend.prelude import EQUALITY, FUNCTIONS, OPERATORS
+from runelift.frontend.types import (
+    UNIT,
+    Array,
+    Arrow,
+    MetaVar,
+    Record,
+    Tuple,
+    Type,
+    TypeVar,
+    arrows,
+    show,
+)
+from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a name in scope stands for.  ``size`` is its value as a size, if it is an i64."""
+
+    scheme: Scheme
+    size: Size | None = None
+    span: Span | None = None
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names in scope, innermost last."""
+
+    values: dict[str, Binding] = field(default_factory=dict)
+    sizes: dict[str, Size] = field(default_factory=dict)
+    types: dict[str, VName] = field(default_factory=dict)
+
+    def copy(self) -> Scope:
+        """A scope that can be extended without changing this one."""
+        return Scope(dict(self.values), dict(self.sizes), dict(self.types))
+
+
+def check_module(module: ast.Module) -> None:
+    """Check ``module`` and fill in the types of its nodes; ProgramError with what is wrong."""
+    checker = Checker()
+    for dec in module.decs:
+        try:
+            checker.declaration(dec)
+        except ProgramError as error:
+            checker.errors += error.diagnostics
+            checker.forget(dec)
+    if checker.errors:
+        raise ProgramError(*dict.fromkeys(checker.errors))
+
+
+class Checker:
+    """The state of checking one module."""
+
+    def __init__(self) -> None:
+        self.names = Names()
+        self.solved = Substitution(self.names)
+        self.scope = Scope()
+        self.abbreviations: dict[str, Abbreviation] = {}
+        self.errors: list[Diagnostic] = []
+        self.broken: set[str] = set()
+        self._typed: list[ast.Exp | ast.Pattern | ast.ValDec] = []
+        self._operators: list[ast.BinExp | ast.OpSection] = []
+        self._opaque: dict[tuple[object, ...], VName] = {}
+
+    # Declarations
+
+    def declaration(self, dec: ast.Dec) -> None:
+        """Check one declaration and add it to the scope."""
+        match dec:
+            case ast.TypeDec(_, name, params, definition):
+                with self._inner_scope():
+                    types, sizes = self._type_params(params)
+                    body = self._read(definition)
+                self.abbreviations[name] = Abbreviation(tuple(sizes), tuple(types), body)
+            case ast.ValDec():
+                self._value(dec)
+
+    def forget(self, dec: ast.Dec) -> None:
+        """Avoid errors that follow from a wrong declaration."""
+        self.broken.add(dec.name)
+
+    def _value(self, dec: ast.ValDec) -> None:
+        self._typed, self._operators = [], []
+        scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name)
+        dec.type = scheme.type
+        self._finish(dec.span)
+        dec.type = self.solved.resolve(scheme.type)
+        if dec.entry:
+            self._check_entry(dec, dec.type)
+        self.scope.values[dec.name] = Binding(
+            Scheme(dec.type, scheme.types, scheme.sizes, scheme.unknown),
+            self._constant_size(dec), dec.name_span)
+        self.broken.discard(dec.name)
+
+    def _constant_size(self, dec: ast.ValDec) -> Size | None:
+        if dec.params or dec.type is not Prim.I64:
+            return None
+        return self._size_of(dec.body) or Size.var(self.names.fresh(dec.name))
+
+    def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
+                  params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
+                  name: str) -> Scheme:
+        """The scheme of ``name params : ret = body``."""
+        with self._inner_scope():
+            types, sizes = self._type_params(type_params)
+            domains: list[Arrow] = []
+            for param in params:
+                size_name = self.names.fresh("arg")
+                domain = self._pattern(param, anonymous=self._rigid(sizes), size_name=size_name)
+                domains.append(Arrow(domain, UNIT, _consumes(param), False, size_name))
+            result = self._infer(body)
+            if ret is not None:
+                before = set(sizes)
+                unknown: list[VName] = []
+                declared = self._read(ret, anonymous=self._unknown(unknown))
+                self._check_result(result, declared, unknown, body)
+                result = self._with_unknown(declared, result)
+                assert before <= set(sizes)
+        type_: Type = result
+        for arrow in reversed(domains):
+            type_ = Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
+        type_ = self._generalise(self.solved.resolve(type_), types)
+        inputs = set().union(*(sizes_in(self.solved.resolve(a.domain)) for a in domains), sizes)
+        inputs |= {a.param for a in domains if a.param}
+        outer = {v for b in self.scope.values.values() if b.size for v in b.size.variables()}
+        outer |= {v for size in self.scope.sizes.values() for v in size.variables()}
+        free = sizes_in(type_) - outer
+        return Scheme(type_, tuple(types), tuple(free & inputs), tuple(free - inputs))
+
+    def _generalise(self, type_: Type, types: list[VName]) -> Type:
+        """Unconstrained type variables of a function become type parameters."""
+        if not isinstance(type_, Arrow):
+            return type_
+        scope_metas = {m for b in self.scope.values.values() if not b.scheme.types
+                       for m in metas(self.solved.resolve(b.scheme.type))}
+        for meta in sorted(metas(type_) - scope_metas, key=lambda m: m.id):
+            if meta.id not in self.solved.allowed:
+                name = self.names.fresh("t")
+                types.append(name)
+                self.solved.types[meta.id] = TypeVar(name)
+        return self.solved.resolve(type_)
+
+    def _with_unknown(self, declared: Type, found: Type) -> Type:
+        """``declared`` as it stands; its ``[]`` sizes are unknown to callers."""
+        return declared
+
+    def _check_result(self, found: Type, declared: Type, unknown: list[VName],
+                      body: ast.Exp) -> None:
+        """Unify a body's type with the declared one, whose ``[]`` match any size."""
+        free = {v: self.solved.size_meta() for v in unknown}
+        loose = replace_names(declared, {}, free)
+        self._expect(loose, found, body.span, "the declared result")
+
+    def _check_entry(self, dec: ast.ValDec, type_: Type) -> None:
+        while isinstance(type_, Arrow):
+            if not _first_order(type_.domain):
+                raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' must "
+                                  "not have a parameter that is a function or polymorphic.")
+            type_ = type_.codomain
+        if not _first_order(type_):
+            raise self._error("bad-entry", dec.name_span,
+                              f"Entry point '{dec.name}' must not return a function.")
+
+    def _type_params(self, params: tuple[ast.SizeParam | ast.TypeParam, ...]) -> tuple[
+            list[VName], list[VName]]:
+        types: list[VName] = []
+        sizes: list[VName] = []
+        for param in params:
+            name = self.names.fresh(param.name)
+            if isinstance(param, ast.SizeParam):
+                sizes.append(name)
+                self._bind_size(param.name, Size.var(name), param.span)
+            else:
+                types.append(name)
+                self.scope.types[param.name] = name
+        return types, sizes
+
+    def _bind_size(self, name: str, size: Size, span: Span) -> None:
+        self.scope.values[name] = Binding(Scheme(Prim.I64), size, span)
+
+    @contextmanager
+    def _inner_scope(self) -> Iterator[None]:
+        outer, self.scope = self.scope, self.scope.copy()
+        try:
+            yield
+        finally:
+            self.scope = outer
+
+    def _finish(self, span: Span) -> None:
+        """Give undetermined number types their defaults, and write all types into the tree."""
+        for node in self._typed:
+            assert node.type is not None
+            for meta in metas(self.solved.resolve(node.type)):
+                head = self.solved.head(meta)
+                if isinstance(head, MetaVar):
+                    self.solved.types[head.id] = self._default(head)
+            node.type = self.solved.resolve(node.type)
+        for op in self._operators:
+            assert op.op_type is not None
+            for meta in metas(self.solved.resolve(op.op_type)):
+                head = self.solved.head(meta)
+                if isinstance(head, MetaVar):
+                    self.solved.types[head.id] = self._default(head)
+            op.op_type = self.solved.resolve(op.op_type)
+
+    def _default(self, meta: MetaVar) -> Type:
+        allowed = self.solved.allowed.get(meta.id)
+        if allowed is None:
+            return UNIT
+        return next(p for p in (Prim.I32, Prim.F64, Prim.BOOL, *Prim) if p in allowed)
+
+    # Types and sizes
+
+    def _read(self, exp: ast.TypeExp, anonymous: object = None) -> Type:
+        make = anonymous if callable(anonymous) else self.solved.size_meta
+        reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names)
+        return reader.read(exp)
+
+    def _rigid(self, sizes: list[VName]):  # type: ignore[no-untyped-def]
+        def make() -> Size:
+            sizes.append(self.names.fresh("d"))
+            return Size.var(sizes[-1])
+        return make
+
+    def _unknown(self, unknown: list[VName]):  # type: ignore[no-untyped-def]
+        def make() -> Size:
+            unknown.append(self.names.fresh("unknown"))
+            return Size.var(unknown[-1])
+        return make
+
+    def _size(self, exp: ast.Exp) -> Size:
+        """A size expression in a type: checked as an i64."""
+        self._expect(Prim.I64, self._infer(exp), exp.span, "a size")
+        size = self._size_of(exp)
+        return size if size is not None else self.solved.unknown_size()
+
+    def _size_of(self, exp: ast.Exp) -> Size | None:
+        """The polynomial that ``exp`` is; an opaque name for quotients; None for the rest."""
+        match exp:
+            case ast.Literal(_, value) if isinstance(value, int) and not isinstance(value, bool):
+                return Size.of(value)
+            case ast.Name(_, name) if not name.quals:
+                binding = self.scope.values.get(name.name)
+                return binding.size if binding else None
+            case ast.Ascript(_, value) | ast.AttrExp(_, _, value):
+                return self._size_of(value)
+            case ast.Negate(_, arg):
+                inner = self._size_of(arg)
+                return None if inner is None else inner * -1
+            case ast.Apply(_, ast.Name(_, ast.QualName((), "length")), (array,)):
+                type_ = self.solved.resolve(array.type) if array.type else None
+                return type_.size if isinstance(type_, Array) else None
+            case ast.BinExp(_, op, left, right):
+                a, b = self._size_of(left), self._size_of(right)
+                if a is None or b is None:
+                    return None
+                match str(op):
+                    case "+":
+                        return a + b
+                    case "-":
+                        return a - b
+                    case "*":
+                        return a * b
+                key = (str(op), self.solved.size(a), self.solved.size(b))
+                return Size.var(self._opaque.setdefault(key, self.names.fresh("q")))
+        return None
+
+    # Errors
+
+    def _error(self, code: str, span: Span, message: str, *hints: str,
+               labels: tuple[Label, ...] = ()) -> ProgramError:
+        return ProgramError(Diagnostic(code, span, message, labels, hints))
+
+    def _expect(self, expected: Type, found: Type, span: Span, what: str) -> None:
+        """Unify, or say which type was expected (as ``what``) and which was found."""
+        try:
+            self.solved.unify(expected, found)
+        except TypeMismatch:
+            raise self._error(
+                "type-mismatch", span,
+                f"Expected {what} of type {self._show(expected)}, found {self._show(found)}."
+            ) from None
+        except SizeMismatch as error:
+            left, right = (s.render(lambda v: v.base) for s in (error.left, error.right))
+            raise self._error(
+                "size-mismatch", span,
+                f"Sizes '{left}' and '{right}' are not known to be equal: expected {what} of "
+                f"type {self._show(expected)}, found {self._show(found)}.",
+                f"If they are equal, say so with a size coercion: e :> [{left}]t.") from None
+
+    def _show(self, type_: Type) -> str:
+        type_ = self.solved.resolve(type_)
+        if isinstance(type_, MetaVar):
+            allowed = self.solved.allowed.get(type_.id)
+            if allowed is not None:
+                return "a float" if allowed <= set(FLOATS) else (
+                    "an integer" if allowed <= set(INTS) else "a number")
+        return show(type_)
+
+    # Patterns
+
+    def _pattern(self, pattern: ast.Pattern, type_: Type | None = None, *,
+                 anonymous: object = None, size: Size | None = None,
+                 size_name: VName | None = None) -> Type:
+        """Bind the names of ``pattern``; its type, which is ``type_`` if that is given."""
+        self._typed.append(pattern)
+        result = self._pattern_type(pattern, type_, anonymous, size, size_name)
+        pattern.type = result
+        return result
+
+    def _pattern_type(self, pattern: ast.Pattern, type_: Type | None, anonymous: object,
+                      size: Size | None, size_name: VName | None) -> Type:
+        match pattern:
+            case ast.PatName(span, name):
+                found = type_ if type_ is not None else self.solved.meta()
+                if size is None:
+                    size = Size.var(size_name or self.names.fresh(name))
+                is_size = self.solved.head(found) is Prim.I64 or isinstance(
+                    self.solved.head(found), MetaVar)
+                self.scope.values[name] = Binding(Scheme(found), size if is_size else None, span)
+                return found
+            case ast.PatWild():
+                return type_ if type_ is not None else self.solved.meta()
+            case ast.PatAscript(span, inner, type_exp):
+                declared = self._read(type_exp, anonymous)
+                if type_ is not None:
+                    self._expect(declared, type_, span, "a value")
+                self._pattern(inner, declared, anonymous=anonymous, size=size,
+                              size_name=size_name)
+                return declared
+            case ast.PatTuple(span, items):
+                given = self._components(type_, len(items), span)
+                return Tuple(tuple(
+                    self._pattern(item, given[k] if given else None, anonymous=anonymous)
+                    for k, item in enumerate(items)))
+            case ast.PatRecord(span, fields):
+                head = self.solved.head(type_) if type_ is not None else None
+                known = dict(head.fields) if isinstance(head, Record) else {}
+                if known and set(known) != {name for name, _ in fields}:
+                    raise self._error("bad-pattern", span, "The pattern does not have the fields "
+                                      f"of {self._show(head or UNIT)}.")
+                return Record(tuple(sorted(
+                    (name, self._pattern(item, known.get(name), anonymous=anonymous))
+                    for name, item in fields)))
+        raise AssertionError(pattern)
+
+    def _components(self, type_: Type | None, count: int, span: Span) -> list[Type]:
+        if type_ is None:
+            return []
+        head = self.solved.head(type_)
+        if isinstance(head, MetaVar):
+            fresh: list[Type] = [self.solved.meta() for _ in range(count)]
+            self._expect(Tuple(tuple(fresh)), head, span, "a tuple")
+            return fresh
+        if not isinstance(head, Tuple) or len(head.items) != count:
+            raise self._error("bad-pattern", span,
+                              f"A pattern of {count} components cannot match "
+                              f"a value of type {self._show(head)}.")
+        return list(head.items)
+
+    # Expressions
+
+    def _infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:
+        """The type of ``exp``; ``expected`` helps with functions and is not enforced."""
+        self._typed.append(exp)
+        exp.type = UNIT  # so that a failing expression is still annotated
+        exp.type = self._exp(exp, expected)
+        return exp.type
+
+    def _exp(self, exp: ast.Exp, expected: Type | None) -> Type:
+        match exp:
+            case ast.Literal(_, value, prim):
+                if prim is not None:
+                    return prim
+                if isinstance(value, bool):
+                    return Prim.BOOL
+                return self.solved.meta(NUMBERS if isinstance(value, int) else FLOATS)
+            case ast.StringLit(_, text):
+                return Array(Size.of(len(text)), Prim.U8)
+            case ast.Name(span, name):
+                return self._instantiate(self._lookup(name, span))
+            case ast.TupleExp(_, items):
+                return Tuple(tuple(self._infer(item) for item in items))
+            case ast.RecordExp(span, fields):
+                if len({name for name, _ in fields}) < len(fields):
+                    raise self._error("duplicate-name", span, "A field is given twice.")
+                return Record(tuple(sorted((name, self._infer(e)) for name, e in fields)))
+            case ast.ArrayExp(_, items):
+                elem: Type = self.solved.meta()
+                for item in items:
+                    self._expect(elem, self._infer(item), item.span, "an element")
+                self._no_function(elem, exp.span, "an array")
+                return Array(Size.of(len(items)), elem)
+            case ast.Range():
+                return self._range(exp)
+            case ast.Project(span, record, name):
+                return self._field(self._infer(record), name, span)
+            case ast.IndexExp(span, array, dims):
+                return self._index(self._infer(array), dims, span)
+            case ast.UpdateExp(span, array, dims, value):
+                type_ = self._infer(array)
+                part = self._index(type_, dims, span)
+                self._expect(part, self._infer(value), value.span, "a new element")
+                return type_
+            case ast.RecordUpdate(span, record, path, value):
+                type_ = self._infer(record)
+                part = type_
+                for name in path:
+                    part = self._field(part, name, span)
+                self._expect(part, self._infer(value), value.span, "a new field")
+                return type_
+            case ast.Apply():
+                return self._apply(exp, expected)
+            case ast.BinExp():
+                return self._binary(exp)
+            case ast.Negate(_, arg):
+                type_ = self.solved.meta(NUMBERS)
+                self._expect(type_, self._infer(arg), arg.span, "an operand")
+                return type_
+            case ast.Not(_, arg):
+                type_ = self.solved.meta((*INTS, Prim.BOOL))
+                self._expect(type_, self._infer(arg), arg.span, "an operand")
+                return type_
+            case ast.LambdaExp():
+                return self._lambda(exp, expected)
+            case ast.OpSection():
+                return self._section(exp)
+            case ast.ProjectSection(span, path):
+                domain = expected.domain if isinstance(expected, Arrow) else self.solved.meta()
+                part = domain
+                for name in path:
+                    part = self._field(part, name, span)
+                return Arrow(domain, part)
+            case ast.IndexSection(span, dims):
+                domain = expected.domain if isinstance(expected, Arrow) else self.solved.meta()
+                return Arrow(domain, self._index(domain, dims, span))
+            case ast.IfExp(span, cond, then_, else_):
+                self._expect(Prim.BOOL, self._infer(cond), cond.span, "a condition")
+                left, right = self._infer(then_), self._infer(else_)
+                joined = self._join(left, right, else_.span, "a branch")
+                self._no_function(joined, span, "a branch")
+                return joined
+            case ast.LetPat(_, sizes, pattern, value, body):
+                found = self._infer(value)
+                with self._inner_scope():
+                    for size in sizes:
+                        self._bind_size(size.name, self.solved.size_meta(size.name), size.span)
+                    self._pattern(pattern, found, size=self._size_of(value))
+                    return self._infer(body)
+            case ast.LetFun(_, name, type_params, params, ret, value, body):
+                scheme = self._function(type_params, params, ret, value, name)
+                with self._inner_scope():
+                    self.scope.values[name] = Binding(scheme, None, exp.span)
+                    return self._infer(body)
+            case ast.LetWith(span, name, name_span, dims, value, body):
+                type_ = self._instantiate(self._lookup(ast.QualName((), name), name_span))
+                part = self._index(type_, dims, span)
+                self._expect(part, self._infer(value), value.span, "a new element")
+                return self._infer(body)
+            case ast.LoopExp():
+                return self._loop(exp)
+            case ast.Ascript(span, value, type_exp):
+                declared = self._read(type_exp)
+                self._expect(declared, self._infer(value), span, "a value")
+                return declared
+            case ast.Coerce(span, value, type_exp):
+                declared = self._read(type_exp)
+                found = self.solved.resolve(self._infer(value))
+                self._expect(self._forget_sizes(declared), self._forget_sizes(found), span,
+                             "a value")
+                return declared
+            case ast.AssertExp(_, cond, value):
+                self._expect(Prim.BOOL, self._infer(cond), cond.span, "a condition")
+                return self._infer(value)
+            case ast.AttrExp(_, _, value):
+                return self._infer(value, expected)
+        raise AssertionError(exp)
+
+    def _forget_sizes(self, type_: Type) -> Type:
+        type_ = self.solved.resolve(type_)
+        fresh = {v: self.solved.size_meta() for v in sizes_in(type_)}
+        return _loosen(replace_names(type_, {}, fresh), self.solved)
+
+    def _join(self, left: Type, right: Type, span: Span, what: str) -> Type:
+        try:
+            return self.solved.join(left, right)
+        except TypeMismatch:
+            self._expect(left, right, span, what)
+            raise
+
+    def _no_function(self, type_: Type, span: Span, where: str) -> None:
+        if isinstance(self.solved.head(type_), Arrow):
+            raise self._error("function-not-allowed", span,
+                              f"A function cannot be the value of {where}.")
+
+    def _lookup(self, name: ast.QualName, span: Span) -> Scheme:
+        if not name.quals and (binding := self.scope.values.get(name.name)):
+            return binding.scheme
+        if str(name) in self.broken:
+            raise ProgramError()
+        if (scheme := prelude_scheme(name.quals, name.name)) is not None:
+            return scheme
+        known = [*self.scope.values, *FUNCTIONS]
+        near = difflib.get_close_matches(name.name, known, n=1)
+        hints = (f"Did you mean '{near[0]}'?",) if near and not name.quals else ()
+        raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints)
+
+    def _instantiate(self, scheme: Scheme) -> Type:
+        if not (scheme.types or scheme.sizes or scheme.unknown):
+            return scheme.type
+        types: dict[VName, Type] = {v: self.solved.meta() for v in scheme.types}
+        sizes = {v: self.solved.size_meta(v.base) for v in scheme.sizes}
+        sizes |= {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
+        return _rename_params(replace_names(scheme.type, types, sizes), sizes)
+
+    # Application
+
+    def _apply(self, exp: ast.Apply, expected: Type | None) -> Type:
+        type_ = self._infer(exp.fun)
+        return self._apply_to(type_, exp.args, exp, expected)
+
+    def _apply_to(self, type_: Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
+                  expected: Type | None = None) -> Type:
+        """Apply a function; arguments that are lambdas are checked after the others."""
+        pending: list[tuple[ast.Exp, Arrow]] = []
+        for number, arg in enumerate(args):
+            type_ = self.solved.head(type_)
+            if isinstance(type_, MetaVar):
+                arrow = Arrow(self.solved.meta(), self.solved.meta())
+                self._expect(arrow, type_, exp.span, "a function")
+                type_ = arrow
+            if not isinstance(type_, Arrow):
+                raise self._error(
+                    "not-a-function" if number == 0 else "too-many-arguments", arg.span,
+                    f"A value of type {self._show(type_)} cannot be applied to an argument.")
+            if _is_function(arg):
+                pending.append((arg, type_))
+                type_ = type_.codomain
+            else:
+                type_ = self._argument(type_, arg)
+        if expected is not None and isinstance(self.solved.head(type_), Arrow):
+            self._try_unify(type_, expected)
+        for arg, arrow in pending:
+            self._argument(arrow, arg)
+        return type_
+
+    def _argument(self, arrow: Arrow, arg: ast.Exp) -> Type:
+        """Check one argument; the type of the result."""
+        domain = self.solved.resolve(arrow.domain)
+        self._expect(arrow.domain, self._infer(arg, domain), arg.span, "an argument")
+        if arrow.param is None or arrow.param not in sizes_in(self.solved.resolve(arrow.codomain)):
+            return arrow.codomain
+        size = self._size_of(arg)
+        if size is None:
+            size = self.solved.unknown_size()
+        return substitute_size(self.solved.resolve(arrow.codomain), arrow.param, size)
+
+    def _try_unify(self, left: Type, right: Type) -> None:
+        state = self.solved.snapshot()
+        try:
+            self.solved.unify(left, right)
+        except (TypeMismatch, SizeMismatch):
+            self.solved.restore(state)
+
+    def _lambda(self, exp: ast.LambdaExp, expected: Type | None) -> Type:
+        with self._inner_scope():
+            domains: list[Type] = []
+            rest = expected
+            for param in exp.params:
+                head = self.solved.head(rest) if rest is not None else None
+                given = head.domain if isinstance(head, Arrow) else None
+                domains.append(self._pattern(param, given))
+                rest = head.codomain if isinstance(head, Arrow) else None
+            result = self._infer(exp.body, rest)
+            if exp.ret is not None:
+                declared = self._read(exp.ret)
+                self._expect(declared, result, exp.body.span, "the declared result")
+                result = declared
+        return arrows(domains, result)
+
+    # Operators
+
+    def _operator(self, name: ast.QualName, span: Span) -> Type:
+        """The type of an operator, as a curried function."""
+        if not name.quals and name.name in self.scope.values:
+            return self._instantiate(self._lookup(name, span))
+        if not name.quals and name.name in OPERATORS:
+            _, domain, compares = OPERATORS[name.name]
+            operand = self.solved.meta(domain)
+            return arrows([operand, operand], Prim.BOOL if compares else operand)
+        if not name.quals and name.name in EQUALITY:
+            operand = self.solved.meta()
+            return arrows([operand, operand], Prim.BOOL)
+        return self._instantiate(self._lookup(name, span))
+
+    def _binary(self, exp: ast.BinExp) -> Type:
+        exp.op_type = self._operator(exp.op, exp.op_span)
+        self._operators.append(exp)
+        if str(exp.op) == "|>":
+            left = self._infer(exp.left)
+            fun = self._infer(exp.right, Arrow(left, self.solved.meta()))
+            result = self._apply_typed(fun, left, exp.left)
+            self._expect(exp.op_type, arrows([left, fun], result), exp.span, "an operator")
+            return result
+        if str(exp.op) == "<|":
+            fun = self._infer(exp.left)
+            return self._apply_to(fun, (exp.right,), exp)
+        return self._apply_to(exp.op_type, (exp.left, exp.right), exp)
+
+    def _apply_typed(self, fun: Type, argument: Type, arg: ast.Exp) -> Type:
+        head = self.solved.head(fun)
+        if not isinstance(head, Arrow):
+            result = self.solved.meta()
+            self._expect(Arrow(argument, result), head, arg.span, "a function")
+            return result
+        self._expect(head.domain, argument, arg.span, "an argument")
+        if head.param is not None:
+            size = self._size_of(arg) or self.solved.unknown_size()
+            return substitute_size(self.solved.resolve(head.codomain), head.param, size)
+        return head.codomain
+
+    def _section(self, exp: ast.OpSection) -> Type:
+        exp.op_type = self._operator(exp.op, exp.span)
+        self._operators.append(exp)
+        if exp.left is not None:
+            return self._apply_to(exp.op_type, (exp.left,), exp)
+        if exp.right is not None:
+            head = self.solved.head(exp.op_type)
+            assert isinstance(head, Arrow)
+            second = self.solved.head(head.codomain)
+            assert isinstance(second, Arrow)
+            return Arrow(head.domain, self._argument(second, exp.right))
+        return exp.op_type
+
+    # Arrays and records
+
+    def _range(self, exp: ast.Range) -> Type:
+        elem = self.solved.meta(INTS)
+        for part in (exp.first, exp.second, exp.last):
+            if part is not None:
+                self._expect(elem, self._infer(part), part.span, "a bound")
+        first, last = self._size_of(exp.first), self._size_of(exp.last)
+        size = None
+        if exp.second is None and first is not None and last is not None:
+            size = last - first + (1 if exp.kind == "..." else 0) if exp.kind != "..>" else None
+            if size is not None and size.constant is None and not self._is_i64(elem):
+                size = None
+        return Array(size if size is not None else self.solved.unknown_size(), elem)
+
+    def _is_i64(self, type_: Type) -> bool:
+        return self.solved.head(type_) is Prim.I64
+
+    def _field(self, type_: Type, name: str, span: Span) -> Type:
+        head = self.solved.head(type_)
+        match head:
+            case Record(fields):
+                for field_name, field_type in fields:
+                    if field_name == name:
+                        return field_type
+            case Tuple(items) if name.isdigit() and int(name) < len(items):
+                return items[int(name)]
+            case MetaVar():
+                raise self._error("ambiguous-type", span,
+                                  f"The type of the record with field '{name}' is not known here.",
+                                  "Add a type annotation.")
+        raise self._error("unknown-field", span,
+                          f"A value of type {self._show(head)} has no field '{name}'.")
+
+    def _index(self, type_: Type, dims: tuple[ast.IndexDim, ...], span: Span) -> Type:
+        slices: list[Size] = []
+        for dim in dims:
+            head = self.solved.head(type_)
+            if isinstance(head, MetaVar):
+                fresh = Array(self.solved.size_meta(), self.solved.meta())
+                self._expect(fresh, head, span, "an array")
+                head = fresh
+            if not isinstance(head, Array):
+                raise self._error("wrong-rank", span,
+                                  f"A value of type {self._show(head)} cannot be indexed.",
+                                  "There are more indices than dimensions.")
+            if isinstance(dim, ast.SliceExp):
+                slices.append(self._slice(dim, head.size))
+            else:
+                index = self._infer(dim)
+                self._expect(self.solved.meta(INTS), index, dim.span, "an index")
+            type_ = head.elem
+        for size in reversed(slices):
+            type_ = Array(size, type_)
+        return type_
+
+    def _slice(self, dim: ast.SliceExp, whole: Size) -> Size:
+        for part in (dim.start, dim.stop, dim.step):
+            if part is not None:
+                self._expect(Prim.I64, self._infer(part), part.span, "a bound of a slice")
+        if dim.step is not None:
+            step = self._size_of(dim.step)
+            backwards = step is not None and step.constant == -1
+            if backwards and dim.start is None and dim.stop is None:
+                return whole
+            return self.solved.unknown_size()
+        start = Size.of(0) if dim.start is None else self._size_of(dim.start)
+        stop = whole if dim.stop is None else self._size_of(dim.stop)
+        return self.solved.unknown_size() if start is None or stop is None else stop - start
+
+    # Loops
+
+    def _loop(self, exp: ast.LoopExp) -> Type:
+        init = self._loop_init(exp)
+        state, typed, operators = self.solved.snapshot(), len(self._typed), len(self._operators)
+        result, body = self._loop_body(exp, init)
+        try:
+            joined = self.solved.join(result, body)
+        except TypeMismatch:
+            self._expect(result, body, exp.body.span, "the next value of the loop")
+            raise
+        if self._same_sizes(joined, result):
+            return joined
+        self.solved.restore(state)
+        del self._typed[typed:], self._operators[operators:]
+        loose = self._vary(init, joined)
+        result, body = self._loop_body(exp, loose)
+        self._join(result, body, exp.body.span, "the next value of the loop")
+        return self._vary(loose, joined)
+
+    def _loop_init(self, exp: ast.LoopExp) -> Type:
+        if exp.init is not None:
+            return self._infer(exp.init)
+        return self._pattern_value(exp.pattern)
+
+    def _pattern_value(self, pattern: ast.Pattern) -> Type:
+        """The type of the values in scope that the names of a loop pattern start from."""
+        match pattern:
+            case ast.PatName(span, name):
+                return self._instantiate(self._lookup(ast.QualName((), name), span))
+            case ast.PatTuple(_, items):
+                return Tuple(tuple(self._pattern_value(item) for item in items))
+            case ast.PatAscript(_, inner):
+                return self._pattern_value(inner)
+            case ast.PatRecord(_, fields):
+                return Record(tuple(sorted((n, self._pattern_value(p)) for n, p in fields)))
+        raise self._error("bad-pattern", pattern.span, "A loop without '=' needs names.")
+
+    def _loop_body(self, exp: ast.LoopExp, init: Type) -> tuple[Type, Type]:
+        """The type of the loop's values, and of what its body makes of them."""
+        bound = self._infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
+        array = self._infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
+        with self._inner_scope():
+            for size in exp.sizes:
+                self._bind_size(size.name, self.solved.size_meta(size.name), size.span)
+            result = self._pattern(exp.pattern, init, anonymous=self.solved.size_meta)
+            match exp.form:
+                case ast.ForForm(_, pattern):
+                    assert bound is not None
+                    self._expect(self.solved.meta(INTS), bound, exp.form.bound.span, "a bound")
+                    self._pattern(pattern, bound)
+                case ast.ForInForm(_, pattern):
+                    assert array is not None
+                    elem = self.solved.meta()
+                    self._expect(Array(self.solved.size_meta(), elem), array,
+                                 exp.form.array.span, "an array")
+                    self._pattern(pattern, self.solved.head(elem))
+                case ast.WhileForm(_, cond):
+                    self._expect(Prim.BOOL, self._infer(cond), cond.span, "a condition")
+            body = self._infer(exp.body)
+        self._no_function(result, exp.span, "a loop")
+        return result, body
+
+    def _same_sizes(self, joined: Type, result: Type) -> bool:
+        return self.solved.resolve(joined) == self.solved.resolve(result)
+
+    def _vary(self, init: Type, joined: Type) -> Type:
+        """``init`` with a fresh unknown size wherever ``joined`` disagrees with it."""
+        init, joined = self.solved.resolve(init), self.solved.resolve(joined)
+        match init, joined:
+            case Array(m, s), Array(n, t):
+                return Array(m if m == n else self.solved.unknown_size(), self._vary(s, t))
+            case Tuple(xs), Tuple(ys):
+                return Tuple(tuple(self._vary(x, y) for x, y in zip(xs, ys, strict=True)))
+            case Record(xs), Record(ys):
+                return Record(tuple((n, self._vary(x, y))
+                                    for (n, x), (_, y) in zip(xs, ys, strict=True)))
+        return init
+
+
+def _consumes(pattern: ast.Pattern) -> bool:
+    match pattern:
+        case ast.PatAscript(_, _, ast.TypeUnique()):
+            return True
+        case ast.PatAscript(_, inner):
+            return _consumes(inner)
+    return False
+
+
+def _is_function(exp: ast.Exp) -> bool:
+    """Whether an argument profits from knowing the types of the others first."""
+    match exp:
+        case ast.LambdaExp() | ast.ProjectSection() | ast.IndexSection():
+            return True
+        case ast.AttrExp(_, _, value):
+            return _is_function(value)
+        case ast.BinExp(_, op):
+            return str(op) in (">->", "<-<")
+        case ast.Apply(_, fun, args):
+            return isinstance(fun, ast.Name) and any(map(_is_function, args))
+    return False
+
+
+def _first_order(type_: Type) -> bool:
+    match type_:
+        case Arrow() | TypeVar() | MetaVar():
+            return False
+        case Array(_, elem):
+            return _first_order(elem)
+        case Tuple(items):
+            return all(map(_first_order, items))
+        case Record(fields):
+            return all(_first_order(f) for _, f in fields)
+    return True
+
+
+def _loosen(type_: Type, solved: Substitution) -> Type:
+    """``type_`` with a fresh flexible size everywhere."""
+    match type_:
+        case Array(_, elem):
+            return Array(solved.size_meta(), _loosen(elem, solved))
+        case Tuple(items):
+            return Tuple(tuple(_loosen(item, solved) for item in items))
+        case Record(fields):
+            return Record(tuple((n, _loosen(f, solved)) for n, f in fields))
+    return type_
+
+
+def _rename_params(type_: Type, sizes: dict[VName, Size]) -> Type:
+    """The argument names of a dependent function type, as ``sizes`` renames them."""
+    if not isinstance(type_, Arrow):
+        return type_
+    param = type_.param
+    if param in sizes:
+        (((param_name,), _),) = sizes[param].terms
+        assert isinstance(param_name, VName)
+        param = param_name
+    return Arrow(_rename_params(type_.domain, sizes), _rename_params(type_.codomain, sizes),
+                 type_.consumes, type_.fresh, param)

@@ -1,0 +1,154 @@
+"""Type expressions of the source made into types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from runelift.frontend import ast
+from runelift.frontend.check.unify import replace_names
+from runelift.frontend.parser import parse_type
+from runelift.frontend.prelude import signature
+from runelift.frontend.types import Array, Arrow, Record, Tuple, Type, TypeVar
+from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+
+PRIMS = {prim.value: prim for prim in Prim}
+
+
+@dataclass(frozen=True, slots=True)
+class Abbreviation:
+    """``type t [n] 'a = definition``."""
+
+    sizes: tuple[VName, ...]
+    types: tuple[VName, ...]
+    definition: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A type with its type parameters, size parameters and unknown sizes to instantiate."""
+
+    type: Type
+    types: tuple[VName, ...] = ()
+    sizes: tuple[VName, ...] = ()
+    unknown: tuple[VName, ...] = ()
+
+
+SizeOf = Callable[[ast.Exp], Size]
+
+
+@dataclass(frozen=True, slots=True)
+class TypeReader:
+    """What a type expression means: names of types in scope, and what a size expression is.
+
+    ``anonymous`` makes the size of ``[]t``.
+    """
+
+    abbreviations: Mapping[str, Abbreviation]
+    variables: Mapping[str, VName]
+    size: SizeOf
+    anonymous: Callable[[], Size]
+    names: Names
+
+    def read(self, exp: ast.TypeExp) -> Type:
+        """The type that ``exp`` denotes; ProgramError if it names an unknown type."""
+        match exp:
+            case ast.TypeName(span, name, args):
+                return self._named(span, str(name), args)
+            case ast.TypeArray(_, size, elem):
+                return Array(self.anonymous() if size is None else self.size(size),
+                             self.read(elem))
+            case ast.TypeTuple(_, items):
+                return Tuple(tuple(map(self.read, items)))
+            case ast.TypeRecord(_, fields):
+                return Record(tuple(sorted((n, self.read(t)) for n, t in fields)))
+            case ast.TypeUnique(_, inner):
+                return self.read(inner)
+            case ast.TypeArrow(_, _, domain, codomain):
+                return Arrow(self.read(domain), self.read(codomain),
+                             isinstance(domain, ast.TypeUnique),
+                             isinstance(codomain, ast.TypeUnique))
+            case ast.TypeExists(span):
+                raise ProgramError(Diagnostic("unsupported-feature", span,
+                                              "Runelift does not support '?[n].t' yet."))
+
+    def _named(self, span: ast.Span, name: str,
+               args: tuple[ast.TypeExp | ast.SizeArg, ...]) -> Type:
+        if name in self.variables:
+            return TypeVar(self.variables[name])
+        if name in self.abbreviations:
+            short = self.abbreviations[name]
+            sizes = [a for a in args if isinstance(a, ast.SizeArg)]
+            types = [a for a in args if not isinstance(a, ast.SizeArg)]
+            if len(sizes) != len(short.sizes) or len(types) != len(short.types):
+                raise ProgramError(Diagnostic(
+                    "type-arguments", span, f"Type '{name}' takes {len(short.sizes)} sizes and "
+                    f"{len(short.types)} types, not {len(sizes)} and {len(types)}."))
+            return replace_names(
+                short.definition,
+                {v: self.read(a) for v, a in zip(short.types, types, strict=True)},
+                {v: self.anonymous() if a.size is None else self.size(a.size)
+                 for v, a in zip(short.sizes, sizes, strict=True)})
+        if name in PRIMS and not args:
+            return PRIMS[name]
+        hints = ("Floats of 16 bits are not supported yet.",) if name == "f16" else ()
+        raise ProgramError(Diagnostic("unknown-type", span, f"Unknown type '{name}'.",
+                                      hints=hints))
+
+
+_PRELUDE_NAMES = Names(1_000_000)
+
+
+@cache
+def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
+    """The type scheme of a built-in name; None if the name is not built in.
+
+    In a signature, a lower-case word that is no primitive type is a type parameter.
+    """
+    text = signature(quals, name)
+    if text is None:
+        return None
+    types: dict[str, VName] = {}
+    sizes: dict[str, VName] = {}
+    unknown: list[VName] = []
+
+    def size(exp: ast.Exp) -> Size:
+        match exp:
+            case ast.Name(_, qual):
+                return Size.var(sizes.setdefault(str(qual), _PRELUDE_NAMES.fresh(str(qual))))
+            case ast.Literal(_, value):
+                return Size.of(int(value))
+            case ast.BinExp(_, op, left, right):
+                a, b = size(left), size(right)
+                return {"+": a + b, "-": a - b, "*": a * b}[str(op)]
+        raise AssertionError(f"size in the signature of {name}")
+
+    def anonymous() -> Size:
+        unknown.append(_PRELUDE_NAMES.fresh("unknown"))
+        return Size.var(unknown[-1])
+
+    def read(exp: ast.TypeExp) -> Type:
+        match exp:
+            case ast.TypeArrow(_, param, domain, codomain):
+                bound = sizes.setdefault(param, _PRELUDE_NAMES.fresh(param)) if param else None
+                return Arrow(read(domain), read(codomain), isinstance(domain, ast.TypeUnique),
+                             False, bound)
+            case ast.TypeName(_, qual) if str(qual) not in PRIMS:
+                word = str(qual)
+                return TypeVar(types.setdefault(word, _PRELUDE_NAMES.fresh(word)))
+            case ast.TypeArray(_, length, elem):
+                return Array(anonymous() if length is None else size(length), read(elem))
+            case ast.TypeTuple(_, items):
+                return Tuple(tuple(map(read, items)))
+            case ast.TypeUnique(_, inner):
+                return read(inner)
+            case ast.TypeName(_, qual):
+                return PRIMS[str(qual)]
+        raise AssertionError(f"type in the signature of {name}")
+
+    type_ = read(parse_type(text))
+    return Scheme(type_, tuple(types.values()), tuple(sizes.values()), tuple(unknown))

@@ -1,0 +1,224 @@
+"""Unification of types and sizes.
+
+Types are unified as usual; a type variable may be restricted to some primitive types.  Sizes
+are polynomials: an equation between them is solved when it is linear in a flexible variable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from runelift.frontend.types import Array, Arrow, MetaVar, Record, Tuple, Type, TypeVar
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+
+
+class TypeMismatch(Exception):
+    """Two types differ."""
+
+
+class SizeMismatch(Exception):
+    """Two sizes cannot be shown to be equal."""
+
+    def __init__(self, left: Size, right: Size) -> None:
+        super().__init__()
+        self.left = left
+        self.right = right
+
+
+@dataclass(slots=True)
+class Substitution:
+    """What inference has found so far."""
+
+    names: Names
+    types: dict[int, Type] = field(default_factory=dict)
+    sizes: dict[VName, Size] = field(default_factory=dict)
+    allowed: dict[int, frozenset[Prim]] = field(default_factory=dict)
+    flexible: set[VName] = field(default_factory=set)
+    _next: int = 0
+
+    def meta(self, allowed: tuple[Prim, ...] | None = None) -> MetaVar:
+        """A type to be found, perhaps one of ``allowed``."""
+        self._next += 1
+        if allowed is not None:
+            self.allowed[self._next] = frozenset(allowed)
+        return MetaVar(self._next)
+
+    def size_meta(self, base: str = "d") -> Size:
+        """A size to be found."""
+        name = self.names.fresh(base)
+        self.flexible.add(name)
+        return Size.var(name)
+
+    def unknown_size(self, base: str = "unknown") -> Size:
+        """A size that only the running program knows."""
+        return Size.var(self.names.fresh(base))
+
+    def snapshot(self) -> tuple[dict[int, Type], dict[VName, Size], dict[int, frozenset[Prim]]]:
+        """The state, to be given to :meth:`restore`."""
+        return dict(self.types), dict(self.sizes), dict(self.allowed)
+
+    def restore(self, state: tuple[dict[int, Type], dict[VName, Size],
+                                   dict[int, frozenset[Prim]]]) -> None:
+        """Forget what was found since ``state``."""
+        self.types, self.sizes, self.allowed = dict(state[0]), dict(state[1]), dict(state[2])
+
+    def size(self, size: Size) -> Size:
+        """``size`` with what is known."""
+        while (known := size.variables() & self.sizes.keys()):
+            size = size.substitute(lambda v: self.sizes[v] if v in known else Size.var(v))
+        return size
+
+    def head(self, type_: Type) -> Type:
+        """``type_`` with its outermost constructor, if that is known."""
+        while isinstance(type_, MetaVar) and type_.id in self.types:
+            type_ = self.types[type_.id]
+        return type_
+
+    def resolve(self, type_: Type) -> Type:
+        """``type_`` with all that is known."""
+        type_ = self.head(type_)
+        match type_:
+            case Array(size, elem):
+                return Array(self.size(size), self.resolve(elem))
+            case Tuple(items):
+                return Tuple(tuple(map(self.resolve, items)))
+            case Record(fields):
+                return Record(tuple((name, self.resolve(f)) for name, f in fields))
+            case Arrow(domain, codomain, consumes, fresh, param):
+                return Arrow(self.resolve(domain), self.resolve(codomain), consumes, fresh, param)
+        return type_
+
+    def unify(self, left: Type, right: Type) -> None:
+        """Make two types equal; TypeMismatch or SizeMismatch if they are not."""
+        left, right = self.head(left), self.head(right)
+        match left, right:
+            case MetaVar(), _:
+                self._bind(left, right)
+            case _, MetaVar():
+                self._bind(right, left)
+            case Array(m, s), Array(n, t):
+                self.unify(s, t)
+                self.unify_sizes(m, n)
+            case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
+                for x, y in zip(xs, ys, strict=True):
+                    self.unify(x, y)
+            case Record(xs), Record(ys) if [n for n, _ in xs] == [n for n, _ in ys]:
+                for (_, x), (_, y) in zip(xs, ys, strict=True):
+                    self.unify(x, y)
+            case Arrow(a, b, _, _, p), Arrow(c, d, _, _, q):
+                self.unify(a, c)
+                if p and q and p != q:
+                    d = substitute_size(d, q, Size.var(p))
+                self.unify(b, d)
+            case _:
+                if left != right:
+                    raise TypeMismatch
+
+    def _bind(self, meta: MetaVar, type_: Type) -> None:
+        if meta == type_:
+            return
+        allowed = self.allowed.get(meta.id)
+        if isinstance(type_, MetaVar):
+            if allowed is not None:
+                both = allowed & self.allowed.get(type_.id, allowed)
+                if not both:
+                    raise TypeMismatch
+                self.allowed[type_.id] = both
+        elif allowed is not None and type_ not in allowed:
+            raise TypeMismatch
+        if meta in metas(self.resolve(type_)):
+            raise TypeMismatch
+        self.types[meta.id] = type_
+
+    def unify_sizes(self, left: Size, right: Size) -> None:
+        """Make two sizes equal by solving for a flexible variable; else SizeMismatch."""
+        left, right = self.size(left), self.size(right)
+        difference = left - right
+        if not difference.terms:
+            return
+        for monomial, coefficient in difference.terms:
+            if len(monomial) == 1 and coefficient in (1, -1):
+                (name,) = monomial
+                if isinstance(name, VName) and name in self.flexible:
+                    value = (difference - Size.var(name) * coefficient) * -coefficient
+                    if name not in value.variables():
+                        self.sizes[name] = value
+                        return
+        if any(sum(factor in self.flexible for factor in monomial) > 1
+               for monomial, _ in difference.terms):
+            return  # n*m = k fixes neither n nor m; the running program checks it
+        raise SizeMismatch(left, right)
+
+    def join(self, left: Type, right: Type) -> Type:
+        """The type of a value of either type: sizes that differ become unknown."""
+        left, right = self.head(left), self.head(right)
+        match left, right:
+            case Array(m, s), Array(n, t):
+                elem = self.join(s, t)
+                try:
+                    self.unify_sizes(m, n)
+                    return Array(m, elem)
+                except SizeMismatch:
+                    return Array(self.unknown_size(), elem)
+            case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
+                return Tuple(tuple(self.join(x, y) for x, y in zip(xs, ys, strict=True)))
+            case Record(xs), Record(ys) if [n for n, _ in xs] == [n for n, _ in ys]:
+                return Record(tuple((name, self.join(x, y))
+                                    for (name, x), (_, y) in zip(xs, ys, strict=True)))
+        self.unify(left, right)
+        return left
+
+
+def metas(type_: Type) -> set[MetaVar]:
+    """The type variables of inference that occur in a type."""
+    match type_:
+        case MetaVar():
+            return {type_}
+        case Array(_, elem):
+            return metas(elem)
+        case Tuple(items):
+            return {m for item in items for m in metas(item)}
+        case Record(fields):
+            return {m for _, f in fields for m in metas(f)}
+        case Arrow(domain, codomain):
+            return metas(domain) | metas(codomain)
+    return set()
+
+
+def sizes_in(type_: Type) -> set[VName]:
+    """The size variables that occur in a type."""
+    match type_:
+        case Array(size, elem):
+            return set(size.variables()) | sizes_in(elem)
+        case Tuple(items):
+            return {v for item in items for v in sizes_in(item)}
+        case Record(fields):
+            return {v for _, f in fields for v in sizes_in(f)}
+        case Arrow(domain, codomain):
+            return sizes_in(domain) | sizes_in(codomain)
+    return set()
+
+
+def substitute_size(type_: Type, name: VName, size: Size) -> Type:
+    """``type_[name ↦ size]``."""
+    return replace_names(type_, {}, {name: size})
+
+
+def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size]) -> Type:
+    """``type_`` with its type parameters and size variables replaced."""
+    match type_:
+        case TypeVar(name):
+            return types.get(name, type_)
+        case Array(size, elem):
+            new = size.substitute(lambda v: sizes.get(v, Size.var(v)))
+            return Array(new, replace_names(elem, types, sizes))
+        case Tuple(items):
+            return Tuple(tuple(replace_names(item, types, sizes) for item in items))
+        case Record(fields):
+            return Record(tuple((n, replace_names(f, types, sizes)) for n, f in fields))
+        case Arrow(domain, codomain, consumes, fresh, param):
+            return Arrow(replace_names(domain, types, sizes),
+                         replace_names(codomain, types, sizes), consumes, fresh, param)
+    return type_

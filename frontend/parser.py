@@ -1,0 +1,441 @@
+"""From text to the surface syntax tree.
+
+Lark reads the grammar; :class:`_Builder` turns each production into a node of
+:mod:`~runelift.frontend.ast`, and applies operator precedence to flat chains.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+from lark.exceptions import VisitError
+
+from runelift.frontend import ast
+from runelift.frontend.literals import character, number, string
+from runelift.frontend.operators import resolve
+from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.source import Source, Span
+
+STARTS = ("start", "exp", "type")
+MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool"})
+"""The built-in modules; ``x.y`` is a member of one of them, or else a field."""
+
+
+def parse(source: Source) -> ast.Module:
+    """The declarations of a source file; ProgramError at the first syntax error."""
+    module: ast.Module = _parse(source, "start")
+    return module
+
+
+def parse_type(text: str) -> ast.TypeExp:
+    """A type expression, as the signatures of the prelude hold."""
+    type_: ast.TypeExp = _parse(Source("<type>", text), "type")
+    return type_
+
+
+def parse_exp(source: Source) -> ast.Exp:
+    """A single expression."""
+    exp: ast.Exp = _parse(source, "exp")
+    return exp
+
+
+@cache
+def _grammar() -> Lark:
+    """The parser, made once; its tables are kept in the user's cache between processes."""
+    text = (resources.files("runelift.frontend") / "grammar.lark").read_text()
+    options: dict[str, Any] = {
+        "parser": "lalr", "lexer": "contextual", "start": list(STARTS),
+        "propagate_positions": True, "maybe_placeholders": True,
+    }
+    try:
+        folder = Path(platformdirs.user_cache_dir("runelift"))
+        folder.mkdir(parents=True, exist_ok=True)
+        return Lark(text, cache=str(folder / "grammar.lark.cache"), **options)
+    except (OSError, EOFError, ValueError):
+        return Lark(text, **options)
+
+
+def _parse(source: Source, start: str) -> Any:
+    try:
+        tree = _grammar().parse(source.text, start=start)
+        return _Builder(source).transform(tree)
+    except UnexpectedEOF as error:
+        raise _syntax_error(source, len(source.text.rstrip()), 1, "the end of the file",
+                            error.expected) from None
+    except UnexpectedToken as error:
+        if error.token.type == "$END":
+            raise _syntax_error(source, len(source.text.rstrip()), 1, "the end of the file",
+                                error.expected) from None
+        raise _syntax_error(source, error.token.start_pos or 0, len(error.token),
+                            f"'{error.token}'", error.expected) from None
+    except UnexpectedCharacters as error:
+        raise _bad_character(source, error) from None
+    except VisitError as error:
+        if isinstance(error.orig_exc, ProgramError):
+            raise error.orig_exc from None
+        raise
+
+
+_WORDS = {
+    "NAME": "a name", "INT": "a number", "FLOAT": "a number", "STRING": "a string",
+    "OP": "an operator", "MINUS": "an operator", "BACKTICK": "an operator", "OPEN": "'['",
+    "LSQB": "'['", "RSQB": "']'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'",
+    "RBRACE": "'}'", "EQUAL": "'='", "COMMA": "','", "COLON": "':'", "FIELD": "a field",
+    "DEF": "a declaration", "$END": "the end of the file", "RANGE": "a range",
+    "IN": "'in'", "_LET": "'let'", "THEN": "'then'", "ELSE": "'else'", "DO": "'do'",
+    "FOR": "'for'", "WHILE": "'while'", "WITH": "'with'", "TYPE_VAR": "a type parameter",
+}
+
+
+_UNSUPPORTED = {
+    "module": "modules", "import": "imports of files", "open": "modules",
+    "local": "local declarations", "include": "modules", "match": "'match'", "#": "sum types",
+}
+
+
+def _syntax_error(source: Source, start: int, length: int, found: str,
+                  expected: Any) -> ProgramError:
+    words = sorted({_WORDS[name] for name in expected if name in _WORDS})
+    message = f"Unexpected {found}."
+    hints = []
+    if 0 < len(words) <= 6:
+        hints.append(f"Expected {' or '.join(words)}.")
+    if found == "'unsafe'" or source.text[:start].rstrip().endswith("unsafe"):
+        hints.append("Write '#[unsafe] e' instead of 'unsafe e'.")
+    if found in ("the end of the file",) and {"RPAR", "RSQB", "RBRACE"} & set(expected):
+        hints.append("A bracket that was opened is not closed.")
+    return ProgramError(Diagnostic("syntax-error", Span(source, start, start + length), message,
+                                   hints=tuple(hints)))
+
+
+def _bad_character(source: Source, error: UnexpectedCharacters) -> ProgramError:
+    start = error.pos_in_stream or 0
+    word = source.text[start:].split(maxsplit=1)[0]
+    if feature := _UNSUPPORTED.get("#" if word[0] == "#" else word):
+        return ProgramError(Diagnostic("unsupported-feature",
+                                       Span(source, start, start + len(word)),
+                                       f"Runelift does not support {feature} yet."))
+    known = {_WORDS[name] for name in error.allowed or () if name in _WORDS}
+    hints = (f"Expected {' or '.join(sorted(known))}.",) if 0 < len(known) <= 6 else ()
+    text = word if word[0].isalnum() else word[0]
+    return ProgramError(Diagnostic("syntax-error", Span(source, start, start + len(text)),
+                                   f"Unexpected '{text}'.", hints=hints))
+
+
+class _Builder(Transformer[Token, Any]):
+    """One method per production: its children to a node."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+
+    def _call_userfunc(self, tree: Any, new_children: Any = None) -> Any:
+        children = new_children if new_children is not None else tree.children
+        make = getattr(self, tree.data, None)
+        if make is None:
+            raise AssertionError(f"no builder for {tree.data}")
+        meta = tree.meta
+        start = getattr(meta, "start_pos", 0)
+        end = getattr(meta, "end_pos", 0)
+        try:
+            return make(Span(self.source, start, end), children)
+        except ProgramError as error:
+            raise VisitError(tree.data, tree, error) from error
+
+    def _token_span(self, token: Token) -> Span:
+        return Span(self.source, token.start_pos or 0, token.end_pos or 0)
+
+    # Declarations
+
+    def start(self, span: Span, children: list[Any]) -> ast.Module:
+        return ast.Module(span, tuple(children))
+
+    def val_dec(self, span: Span, children: list[Any]) -> ast.ValDec:
+        *front, ret, body = children
+        attrs = tuple(c for c in front if isinstance(c, str) and not isinstance(c, Token))
+        entry = any(c == "entry" for c in front if isinstance(c, Token))
+        name, name_span = next(c for c in front if isinstance(c, tuple))
+        params = tuple(c for c in front if isinstance(c, ast.Pattern))
+        type_params = tuple(c for c in front if isinstance(c, ast.SizeParam | ast.TypeParam))
+        return ast.ValDec(span, name, name_span, entry, type_params, params, ret,
+                          body, attrs)
+
+    def dec_name(self, span: Span, children: list[Any]) -> tuple[str, Span]:
+        (name,) = children
+        return (name.name if isinstance(name, ast.QualName) else str(name)), span
+
+    def type_dec(self, span: Span, children: list[Any]) -> ast.TypeDec:
+        name, *params, definition = children
+        return ast.TypeDec(span, str(name), tuple(params), definition)
+
+    def attr(self, span: Span, children: list[Any]) -> str:
+        return _attr(children[0])
+
+    def type_param(self, span: Span, children: list[Any]) -> Any:
+        return children[0]
+
+    def size_param(self, span: Span, children: list[Any]) -> ast.SizeParam:
+        return ast.SizeParam(span, str(children[1]))
+
+    let_size = size_param
+
+    def type_var(self, span: Span, children: list[Any]) -> ast.TypeParam:
+        text = str(children[0])[1:]
+        kind = text[0] if text[0] in "~^" else ""
+        return ast.TypeParam(span, text[len(kind):], kind)
+
+    # Types
+
+    def type_arrow(self, span: Span, children: list[Any]) -> ast.TypeArrow:
+        domain, codomain = children
+        if isinstance(domain, tuple):
+            return ast.TypeArrow(span, domain[0], domain[1], codomain)
+        return ast.TypeArrow(span, None, domain, codomain)
+
+    def named_domain(self, span: Span, children: list[Any]) -> tuple[str, ast.TypeExp]:
+        return str(children[0]), children[1]
+
+    def type_unique(self, span: Span, children: list[Any]) -> ast.TypeUnique:
+        op, type_ = children
+        if op != "*":
+            raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
+                                          f"Unexpected '{op}' in a type."))
+        return ast.TypeUnique(span, type_)
+
+    def type_app(self, span: Span, children: list[Any]) -> ast.TypeName:
+        name, *args = children
+        return ast.TypeName(span, name, tuple(args))
+
+    def type_arg(self, span: Span, children: list[Any]) -> Any:
+        return children[0]
+
+    def size_arg(self, span: Span, children: list[Any]) -> ast.SizeArg:
+        return ast.SizeArg(span, children[1])
+
+    def type_name(self, span: Span, children: list[Any]) -> ast.TypeName:
+        return ast.TypeName(span, children[0])
+
+    def type_array(self, span: Span, children: list[Any]) -> ast.TypeArray:
+        return ast.TypeArray(span, children[1], children[2])
+
+    def type_tuple(self, span: Span, children: list[Any]) -> Any:
+        items = tuple(c for c in children if c is not None and not isinstance(c, Token))
+        return items[0] if len(items) == 1 else ast.TypeTuple(span, items)
+
+    def type_record(self, span: Span, children: list[Any]) -> ast.TypeRecord:
+        return ast.TypeRecord(span, tuple(sorted(c for c in children if isinstance(c, tuple))))
+
+    def type_field(self, span: Span, children: list[Any]) -> tuple[str, ast.TypeExp]:
+        return str(children[0]), children[1]
+
+    def qual_name(self, span: Span, children: list[Any]) -> ast.QualName:
+        parts = [str(children[0]), *(str(c)[1:] for c in children[1:])]
+        return ast.QualName(tuple(parts[:-1]), parts[-1])
+
+    # Patterns
+
+    def pat_ascript(self, span: Span, children: list[Any]) -> ast.PatAscript:
+        return ast.PatAscript(span, *children)
+
+    def pat_name(self, span: Span, children: list[Any]) -> ast.PatName:
+        return ast.PatName(span, str(children[0]))
+
+    def pat_wild(self, span: Span, children: list[Any]) -> ast.PatWild:
+        return ast.PatWild(span)
+
+    def pat_tuple(self, span: Span, children: list[Any]) -> ast.Pattern:
+        items = tuple(c for c in children if c is not None)
+        return items[0] if len(items) == 1 else ast.PatTuple(span, items)
+
+    def pat_record(self, span: Span, children: list[Any]) -> ast.PatRecord:
+        return ast.PatRecord(span, tuple(c for c in children if c is not None))
+
+    def pat_field(self, span: Span, children: list[Any]) -> tuple[str, ast.Pattern]:
+        name, pattern = children
+        return str(name), pattern or ast.PatName(self._token_span(name), str(name))
+
+    # Expressions
+
+    def ascript(self, span: Span, children: list[Any]) -> ast.Ascript:
+        return ast.Ascript(span, *children)
+
+    def coerce(self, span: Span, children: list[Any]) -> ast.Coerce:
+        return ast.Coerce(span, *children)
+
+    def range(self, span: Span, children: list[Any]) -> ast.Range:
+        first, second, kind, last = children
+        return ast.Range(span, first, second, str(kind), last)
+
+    def update(self, span: Span, children: list[Any]) -> ast.UpdateExp:
+        array, _, dims, value = children
+        return ast.UpdateExp(span, array, dims, value)
+
+    def record_update(self, span: Span, children: list[Any]) -> ast.RecordUpdate:
+        record, path, value = children
+        return ast.RecordUpdate(span, record, path, value)
+
+    def field_path(self, span: Span, children: list[Any]) -> tuple[str, ...]:
+        return (str(children[0]), *(str(c)[1:] for c in children[1:]))
+
+    def chain(self, span: Span, children: list[Any]) -> ast.Exp:
+        return resolve(children)
+
+    def op(self, span: Span, children: list[Any]) -> Any:
+        name = _operator(children[0])
+        return _Spanned(name.quals, name.name, span)
+
+    section_operator = op
+
+    def negate(self, span: Span, children: list[Any]) -> ast.Exp:
+        return ast.Negate(span, children[1])
+
+    def app(self, span: Span, children: list[Any]) -> ast.Exp:
+        if len(children) == 1:
+            only: ast.Exp = children[0]
+            return only
+        fun, *args = children
+        if isinstance(fun, ast.Name) and str(fun.name) == "assert" and len(args) == 2:
+            return ast.AssertExp(span, args[0], args[1])
+        return ast.Apply(span, fun, tuple(args))
+
+    def literal(self, span: Span, children: list[Any]) -> ast.Exp:
+        (token,) = children
+        match token.type:
+            case "TRUE" | "FALSE":
+                return ast.Literal(span, token.type == "TRUE", None)
+            case "CHAR":
+                return ast.Literal(span, character(str(token)), None)
+            case "STRING":
+                return ast.StringLit(span, string(str(token)))
+        value, prim = number(str(token), span)
+        return ast.Literal(span, value, prim)
+
+    def name(self, span: Span, children: list[Any]) -> ast.Name:
+        return ast.Name(span, ast.QualName((), str(children[0])))
+
+    def tuple(self, span: Span, children: list[Any]) -> ast.TupleExp:
+        return ast.TupleExp(span, tuple(c for c in children if c is not None))
+
+    def record(self, span: Span, children: list[Any]) -> ast.RecordExp:
+        return ast.RecordExp(span, tuple(c for c in children if c is not None))
+
+    def field(self, span: Span, children: list[Any]) -> tuple[str, ast.Exp]:
+        name, value = children
+        pun = ast.Name(self._token_span(name), ast.QualName((), str(name)))
+        return str(name), value if value is not None else pun
+
+    def array(self, span: Span, children: list[Any]) -> ast.ArrayExp:
+        return ast.ArrayExp(span, tuple(c for c in children[1:] if c is not None))
+
+    def project(self, span: Span, children: list[Any]) -> ast.Exp:
+        record, name = children[0], str(children[1])[1:]
+        if isinstance(record, ast.Name) and not record.name.quals and record.name.name in MODULES:
+            return ast.Name(span, ast.QualName((record.name.name,), name))
+        return ast.Project(span, record, name)
+
+    def index(self, span: Span, children: list[Any]) -> ast.IndexExp:
+        array, _, dims = children
+        return ast.IndexExp(span, array, dims)
+
+    def dims(self, span: Span, children: list[Any]) -> tuple[Any, ...]:
+        return tuple(c for c in children if c is not None)
+
+    def slice(self, span: Span, children: list[Any]) -> ast.SliceExp:
+        if len(children) == 2:  # start :: step
+            return ast.SliceExp(span, children[0], None, children[1])
+        start, stop, step = children
+        return ast.SliceExp(span, start, stop, step)
+
+    def section_op(self, span: Span, children: list[Any]) -> ast.OpSection:
+        return ast.OpSection(span, children[0].plain)
+
+    def section_left(self, span: Span, children: list[Any]) -> ast.OpSection:
+        return ast.OpSection(span, children[1].plain, left=children[0])
+
+    def section_right(self, span: Span, children: list[Any]) -> ast.OpSection:
+        return ast.OpSection(span, children[0].plain, right=children[1])
+
+    def section_fields(self, span: Span, children: list[Any]) -> ast.ProjectSection:
+        return ast.ProjectSection(span, tuple(str(c)[1:] for c in children))
+
+    def section_index(self, span: Span, children: list[Any]) -> ast.IndexSection:
+        return ast.IndexSection(span, children[1])
+
+    def let_pat(self, span: Span, children: list[Any]) -> ast.LetPat:
+        *sizes, pattern, value, body = children
+        return ast.LetPat(span, tuple(sizes), pattern, value, body)
+
+    def let_fun(self, span: Span, children: list[Any]) -> ast.LetFun:
+        name, *params, ret, value, body = children
+        type_params = tuple(p for p in params if isinstance(p, ast.SizeParam | ast.TypeParam))
+        patterns = tuple(p for p in params if isinstance(p, ast.Pattern))
+        return ast.LetFun(span, str(name), type_params, patterns, ret, value, body)
+
+    def let_with(self, span: Span, children: list[Any]) -> ast.LetWith:
+        name, _, dims, value, body = children
+        return ast.LetWith(span, str(name), self._token_span(name), dims, value, body)
+
+    def if_exp(self, span: Span, children: list[Any]) -> ast.IfExp:
+        return ast.IfExp(span, *children)
+
+    def loop(self, span: Span, children: list[Any]) -> ast.LoopExp:
+        *sizes, pattern, init, form, body = children
+        return ast.LoopExp(span, tuple(sizes), pattern, init, form, body)
+
+    def for_form(self, span: Span, children: list[Any]) -> ast.ForForm:
+        pattern, op, bound = children
+        if op != "<":
+            raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
+                                          f"Unexpected '{op}' in a for loop.",
+                                          hints=("Write 'for i < n' or 'for x in xs'.",)))
+        return ast.ForForm(span, pattern, bound)
+
+    def for_in(self, span: Span, children: list[Any]) -> ast.ForInForm:
+        return ast.ForInForm(span, *children)
+
+    def while_form(self, span: Span, children: list[Any]) -> ast.WhileForm:
+        return ast.WhileForm(span, children[0])
+
+    def attr_exp(self, span: Span, children: list[Any]) -> ast.AttrExp:
+        return ast.AttrExp(span, _attr(children[0]), children[1])
+
+    def lambda_(self, span: Span, children: list[Any]) -> ast.LambdaExp:
+        *params, ret, body = children
+        return ast.LambdaExp(span, tuple(params), ret, body)
+
+    def not_(self, span: Span, children: list[Any]) -> ast.Not:
+        return ast.Not(span, children[0])
+
+
+setattr(_Builder, "lambda", _Builder.lambda_)
+setattr(_Builder, "not", _Builder.not_)
+
+
+class _Spanned:
+    """An operator in a chain, and where it stands."""
+
+    def __init__(self, quals: tuple[str, ...], name: str, span: Span) -> None:
+        self.plain = ast.QualName(quals, name)
+        self.name = name
+        self.span = span
+
+
+def _operator(token: Token) -> ast.QualName:
+    text = str(token)
+    if token.type == "BACKTICK":
+        parts = text.strip("`").split(".")
+    elif token.type == "QUAL_OP":
+        module, _, name = text.partition(".")
+        parts = [module, name]
+    else:
+        parts = [text]
+    return ast.QualName(tuple(parts[:-1]), parts[-1])
+
+
+def _attr(token: Token) -> str:
+    return "".join(str(token)[2:-1].split())

@@ -1,0 +1,155 @@
+"""The built-in functions and their types.
+
+``'a`` in a signature is a type parameter and ``[n]`` a size parameter; they need no binders.
+``[]t`` in a result is an array whose size only the running program knows.  The elaborator
+gives each name its meaning (:mod:`runelift.frontend.elaborate.intrinsics`).
+"""
+
+from __future__ import annotations
+
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, Prim
+
+FUNCTIONS: dict[str, str] = {
+    # second-order
+    "map": "(a -> x) -> [n]a -> [n]x",
+    "map1": "(a -> x) -> [n]a -> [n]x",
+    "map2": "(a -> b -> x) -> [n]a -> [n]b -> [n]x",
+    "map3": "(a -> b -> c -> x) -> [n]a -> [n]b -> [n]c -> [n]x",
+    "map4": "(a -> b -> c -> d -> x) -> [n]a -> [n]b -> [n]c -> [n]d -> [n]x",
+    "map5": "(a -> b -> c -> d -> e -> x) -> [n]a -> [n]b -> [n]c -> [n]d -> [n]e -> [n]x",
+    "reduce": "(a -> a -> a) -> a -> [n]a -> a",
+    "reduce_comm": "(a -> a -> a) -> a -> [n]a -> a",
+    "scan": "(a -> a -> a) -> a -> [n]a -> [n]a",
+    "filter": "(a -> bool) -> [n]a -> []a",
+    "partition": "(a -> bool) -> [n]a -> ([]a, []a)",
+    "partition2": "(a -> bool) -> (a -> bool) -> [n]a -> ([]a, []a, []a)",
+    "scatter": "*[k]a -> [n]i64 -> [n]a -> [k]a",
+    "scatter_2d": "*[k][l]a -> [n](i64, i64) -> [n]a -> [k][l]a",
+    "reduce_by_index": "*[k]a -> (a -> a -> a) -> a -> [n]i64 -> [n]a -> [k]a",
+    "hist": "(a -> a -> a) -> a -> (k: i64) -> [n]i64 -> [n]a -> [k]a",
+    "tabulate": "(n: i64) -> (i64 -> a) -> [n]a",
+    "tabulate_2d": "(n: i64) -> (m: i64) -> (i64 -> i64 -> a) -> [n][m]a",
+    "tabulate_3d": "(n: i64) -> (m: i64) -> (o: i64) -> (i64 -> i64 -> i64 -> a) -> [n][m][o]a",
+    "all": "(a -> bool) -> [n]a -> bool",
+    "any": "(a -> bool) -> [n]a -> bool",
+    "foldl": "(b -> a -> b) -> b -> [n]a -> b",
+    "foldr": "(a -> b -> b) -> b -> [n]a -> b",
+    # arrays
+    "iota": "(n: i64) -> [n]i64",
+    "indices": "[n]a -> [n]i64",
+    "replicate": "(n: i64) -> a -> [n]a",
+    "length": "[n]a -> i64",
+    "null": "[n]a -> bool",
+    "copy": "a -> a",
+    "head": "[n]a -> a",
+    "last": "[n]a -> a",
+    "tail": "[n]a -> [n-1]a",
+    "init": "[n]a -> [n-1]a",
+    "take": "(k: i64) -> [n]a -> [k]a",
+    "drop": "(k: i64) -> [n]a -> [n-k]a",
+    "split": "[n+m]a -> ([n]a, [m]a)",
+    "reverse": "[n]a -> [n]a",
+    "rotate": "i64 -> [n]a -> [n]a",
+    "concat": "[n]a -> [m]a -> [n+m]a",
+    "transpose": "[n][m]a -> [m][n]a",
+    "flatten": "[n][m]a -> [n*m]a",
+    "flatten_3d": "[n][m][o]a -> [n*m*o]a",
+    "flatten_4d": "[n][m][o][p]a -> [n*m*o*p]a",
+    "unflatten": "[n*m]a -> [n][m]a",
+    "unflatten_3d": "[n*m*o]a -> [n][m][o]a",
+    "unflatten_4d": "[n*m*o*p]a -> [n][m][o][p]a",
+    "zip": "[n]a -> [n]b -> [n](a, b)",
+    "zip2": "[n]a -> [n]b -> [n](a, b)",
+    "zip3": "[n]a -> [n]b -> [n]c -> [n](a, b, c)",
+    "zip4": "[n]a -> [n]b -> [n]c -> [n]d -> [n](a, b, c, d)",
+    "zip5": "[n]a -> [n]b -> [n]c -> [n]d -> [n]e -> [n](a, b, c, d, e)",
+    "unzip": "[n](a, b) -> ([n]a, [n]b)",
+    "unzip2": "[n](a, b) -> ([n]a, [n]b)",
+    "unzip3": "[n](a, b, c) -> ([n]a, [n]b, [n]c)",
+    "unzip4": "[n](a, b, c, d) -> ([n]a, [n]b, [n]c, [n]d)",
+    "unzip5": "[n](a, b, c, d, e) -> ([n]a, [n]b, [n]c, [n]d, [n]e)",
+    "and": "[n]bool -> bool",
+    "or": "[n]bool -> bool",
+    # functions
+    "id": "a -> a",
+    "const": "a -> b -> a",
+    "flip": "(a -> b -> c) -> b -> a -> c",
+    "curry": "((a, b) -> c) -> a -> b -> c",
+    "uncurry": "(a -> b -> c) -> (a, b) -> c",
+    "not": "bool -> bool",
+    # operators that are ordinary functions
+    "|>": "a -> (a -> b) -> b",
+    "<|": "(a -> b) -> a -> b",
+    ">->": "(a -> b) -> (b -> c) -> a -> c",
+    "<-<": "(b -> c) -> (a -> b) -> a -> c",
+    "++": "[n]a -> [m]a -> [n+m]a",
+}
+
+OPERATORS: dict[str, tuple[str, tuple[Prim, ...], bool]] = {
+    "+": ("add", NUMBERS, False), "-": ("sub", NUMBERS, False), "*": ("mul", NUMBERS, False),
+    "/": ("div", NUMBERS, False), "%": ("mod", NUMBERS, False), "**": ("pow", NUMBERS, False),
+    "//": ("quot", INTS, False), "%%": ("rem", INTS, False),
+    "&": ("and", (*INTS, Prim.BOOL), False), "|": ("or", (*INTS, Prim.BOOL), False),
+    "^": ("xor", (*INTS, Prim.BOOL), False),
+    "<<": ("shl", INTS, False), ">>": ("shr", INTS, False), ">>>": ("lshr", INTS, False),
+    "<": ("lt", tuple(Prim), True), "<=": ("le", tuple(Prim), True),
+    ">": ("gt", tuple(Prim), True), ">=": ("ge", tuple(Prim), True),
+    "&&": ("and", (Prim.BOOL,), False), "||": ("or", (Prim.BOOL,), False),
+}
+"""The arithmetic operators: the operation, the types they work on, whether they compare."""
+
+EQUALITY = ("==", "!=")
+"""Operators on values of any first-order type."""
+
+
+
+def member(module: str, name: str) -> str | None:
+    """The signature of ``module.name``, a member of a built-in module; None if there is none."""
+    prim = Prim(module)
+    t = module
+    if name in {p.value for p in Prim}:
+        return f"{name} -> {t}"
+    if name in OPERATORS:
+        op, domain, compares = OPERATORS[name]
+        return f"{t} -> {t} -> {'bool' if compares else t}" if prim in domain else None
+    if name in EQUALITY:
+        return f"{t} -> {t} -> bool"
+    if prim is Prim.BOOL:
+        return None
+    common = {
+        "sum": f"[n]{t} -> {t}", "product": f"[n]{t} -> {t}",
+        "maximum": f"[n]{t} -> {t}", "minimum": f"[n]{t} -> {t}",
+        "max": f"{t} -> {t} -> {t}", "min": f"{t} -> {t} -> {t}",
+        "abs": f"{t} -> {t}", "sgn": f"{t} -> {t}", "neg": f"{t} -> {t}",
+        "highest": t, "lowest": t, "num_bits": "i32",
+    }
+    if name in common:
+        return common[name]
+    if prim.is_int:
+        return {
+            "popc": f"{t} -> i32", "clz": f"{t} -> i32", "ctz": f"{t} -> i32",
+            "mul_hi": f"{t} -> {t} -> {t}", "not": f"{t} -> {t}",
+            "get_bit": f"i32 -> {t} -> i32", "set_bit": f"i32 -> {t} -> i32 -> {t}",
+        }.get(name)
+    if name in {"pi", "e", "inf", "nan", "epsilon"}:
+        return t
+    if name in {"lerp", "fma", "mad"}:
+        return f"{t} -> {t} -> {t} -> {t}"
+    if name == "from_fraction":
+        return f"i64 -> i64 -> {t}"
+    if name in {"to_i64"}:
+        return f"{t} -> i64"
+    row = OPS.get(name)
+    if row is None or not set(row.domain) <= set(FLOATS):
+        return None
+    result = "bool" if row.predicate else t
+    return " -> ".join([*[t] * row.arity, result])
+
+
+def signature(quals: tuple[str, ...], name: str) -> str | None:
+    """The signature of a built-in name in source syntax; None if it is not built in."""
+    if not quals:
+        return FUNCTIONS.get(name)
+    if len(quals) == 1 and quals[0] in {p.value for p in Prim}:
+        return member(quals[0], name)
+    return None
