@@ -578,8 +578,8 @@ Exp: TypeAlias = (
 class Fun:
     """An entry point: ``entry name params : results = body``.
 
-    ``params`` are the sizes (i64) that the array types name, then the arguments.  ``results``
-    names and types the values of ``body``; a type may name an earlier result, which is then a
+    The first ``sizes`` of the parameters are sizes (i64) that the types of the arguments name;
+    no caller passes them.  ``results`` names and types the values of ``body``; a type may name an earlier result, which is then a
     size that travels with the array and is not shown to the caller.
     """
 
@@ -587,6 +587,7 @@ class Fun:
     params: tuple[Param, ...]
     results: tuple[Param, ...]
     body: Body
+    sizes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

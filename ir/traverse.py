@@ -454,4 +454,4 @@ def rename_fun(fun: Fun, names: Names) -> Fun:
     body = map_body(m, fun.body)
     outs = [m.bind(p.name) for p in fun.results]
     results = tuple(Param(n, m.type(p.type)) for n, p in zip(outs, fun.results, strict=True))
-    return Fun(fun.name, typed, results, body)
+    return Fun(fun.name, typed, results, body, fun.sizes)

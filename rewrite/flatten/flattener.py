@@ -194,4 +194,4 @@ def flatten_fun(fun: Fun, flattener: Flattener) -> Fun:
     flattener.learn_params(fun.params)
     flattener.learn_body(fun.body)
     body, _ = flattener.body(Nest(), fun.body)
-    return Fun(fun.name, fun.params, fun.results, body)
+    return replace(fun, body=body)

@@ -1,0 +1,11 @@
+"""Elaboration: the typed syntax tree to core IR, by partial evaluation.
+
+Functions, tuples, records and polymorphism are evaluated away: an environment-passing
+evaluator emits core statements for what only the running program can know, and inlines every
+call.  That is possible because the type checker forbids function values in arrays, branches
+and loops, and the language has no recursion.
+"""
+
+from runelift.frontend.elaborate.exps import elaborate
+
+__all__ = ["elaborate"]

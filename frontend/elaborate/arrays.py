@@ -1,0 +1,364 @@
+"""Operations on array values: the meaning of indexing, layouts and second-order functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from runelift.frontend.elaborate.builder import Builder, Scope
+from runelift.frontend.elaborate.values import (
+    Dynamic,
+    TupleValue,
+    Value,
+    each_leaf,
+    leaves,
+    outer_size,
+    rebuild,
+)
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+from runelift.ir.source import Span
+from runelift.ir.syntax import (
+    ArrayType,
+    Assert,
+    Atom,
+    AtomExp,
+    Body,
+    Concat,
+    Const,
+    Copy,
+    Dest,
+    Dim,
+    Hist,
+    HistOp,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Map,
+    Operator,
+    Param,
+    PrimOp,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SliceDim,
+    Type,
+    Update,
+    array_of,
+    elem_of,
+    i64,
+    row_of,
+    shape_of,
+)
+
+Apply = Callable[[tuple[Value, ...]], Value]
+
+
+class Arrays:
+    """Builds core operations from array values."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+        self.checked = True
+
+    def _name(self, leaf: Dynamic, span: Span) -> VName:
+        return self.builder.rename(leaf.atom, leaf.type, span)
+
+    def _same_size(self, first: Value, others: Sequence[Value], span: Span) -> Atom:
+        """The common outer size, checked at run time where it is not the same atom."""
+        width = outer_size(first)
+        for other in others:
+            size = outer_size(other)
+            if size != width:
+                self.require_equal(width, size, span)
+        return width
+
+    def require_equal(self, left: Atom, right: Atom, span: Span) -> None:
+        """Fail at run time unless two sizes are equal."""
+        if left == right:
+            return
+        equal = self.builder.op("eq", Prim.I64, (left, right), span)
+        if equal == Const(True, Prim.BOOL):
+            return
+        self.builder.emit_stm((), Assert(
+            equal, "Sizes {} and {} should be equal.", (left, right)), span)
+
+    # Lambdas
+
+    def lam(self, f: Apply, rows: Sequence[Value], span: Span) -> tuple[Lambda, Value, Scope]:
+        """``f`` of values shaped as ``rows`` as a core lambda; also its result as a value."""
+        with self.builder.scope() as scope:
+            params: list[Param] = []
+            args: list[Value] = []
+            for row in rows:
+                fresh = [self.builder.fresh("x", leaf.type) for leaf in leaves(row)]
+                params += fresh
+                args.append(rebuild(row, iter([Dynamic(p.name, p.type) for p in fresh])))
+            result = f(tuple(args))
+            parts = tuple(leaves(result))
+        lam = self.builder.lambda_(tuple(params), scope, tuple(p.atom for p in parts),
+                                   tuple(p.type for p in parts))
+        return lam, result, scope
+
+    def _rows(self, arrays: Sequence[Value]) -> list[Value]:
+        return [each_leaf(lambda leaf: Dynamic(leaf.atom, row_of(leaf.type)), a) for a in arrays]
+
+    def _operator(self, f: Apply, neutral: Value, comm: bool, span: Span) -> Operator:
+        lam, _, _ = self.lam(f, [neutral, neutral], span)
+        types = tuple(leaf.type for leaf in leaves(neutral))
+        atoms = tuple(leaf.atom for leaf in leaves(neutral))
+        lam = Lambda(lam.params, lam.body, types)
+        return Operator(lam, atoms, comm or _commutative(lam))
+
+    # Second-order functions
+
+    def map(self, f: Apply, arrays: Sequence[Value], span: Span) -> Value:
+        """``map f arrays``."""
+        width = self._same_size(arrays[0], arrays[1:], span)
+        lam, result, scope = self.lam(f, self._rows(arrays), span)
+        for type_ in lam.ret:
+            if not all(self.builder.visible(size, scope) for size in shape_of(type_)):
+                raise CompilerLimitation(
+                    f"{span}: the size of the rows of this map is known only inside of it.")
+        inputs = tuple(self._name(leaf, span) for a in arrays for leaf in leaves(a))
+        types = tuple(array_of((width,), type_) for type_ in lam.ret)
+        outs = self.builder.emit(Map(width, lam, inputs), types, ("ys",) * len(types), span)
+        return rebuild(result, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+
+    def _identity(self, array: Value) -> Lambda:
+        params = tuple(Param(self.builder.names.fresh("x"), row_of(leaf.type))
+                       for leaf in leaves(array))
+        return Lambda(params, Body((), tuple(p.name for p in params)),
+                      tuple(p.type for p in params))
+
+    def reduce(self, f: Apply, neutral: Value, array: Value, comm: bool, span: Span) -> Value:
+        """``reduce f neutral array``."""
+        op = self._operator(f, neutral, comm, span)
+        inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
+        node = Redomap(outer_size(array), (op,), self._identity(array), inputs)
+        types = op.lam.ret
+        outs = self.builder.emit(node, types, ("r",) * len(types), span)
+        return rebuild(neutral, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+
+    def scan(self, f: Apply, neutral: Value, array: Value, span: Span) -> Value:
+        """``scan f neutral array``, inclusive."""
+        op = self._operator(f, neutral, False, span)
+        width = outer_size(array)
+        inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
+        node = Scanomap(width, (op,), self._identity(array), inputs)
+        types = tuple(array_of((width,), t) for t in op.lam.ret)
+        outs = self.builder.emit(node, types, ("ss",) * len(types), span)
+        return rebuild(neutral, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+
+    def scatter(self, dest: Value, indices: Sequence[Dynamic], values: Value, span: Span) -> Value:
+        """``scatter dest indices values`` with one array of indices per dimension."""
+        width = self._same_size(indices[0], [*indices[1:], values], span)
+        rank = len(indices)
+        rows = self._rows([*indices, values])
+        dests = tuple(Dest(self._name(leaf, span), rank) for leaf in leaves(dest))
+        lam, _, _ = self.lam(lambda args: TupleValue(args), rows, span)
+        index, vals = lam.body.result[:rank], lam.body.result[rank:]
+        index_types, value_types = lam.ret[:rank], lam.ret[rank:]
+        result = tuple(a for v in vals for a in (*index, v))
+        ret = tuple(t for v in value_types for t in (*index_types, v))
+        lam = Lambda(lam.params, Body(lam.body.stms, result), ret)
+        inputs = tuple(self._name(leaf, span) for a in (*indices, values) for leaf in leaves(a))
+        types = tuple(leaf.type for leaf in leaves(dest))
+        outs = self.builder.emit(Scatter(width, lam, inputs, dests), types,
+                                 ("ds",) * len(types), span)
+        return rebuild(dest, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+
+    def hist(self, dest: Value, f: Apply, neutral: Value, bins: Dynamic, values: Value,
+             span: Span) -> Value:
+        """``reduce_by_index dest f neutral bins values``."""
+        width = self._same_size(bins, [values], span)
+        op = self._operator(f, neutral, True, span)
+        dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
+        lam, _, _ = self.lam(lambda args: TupleValue(args), self._rows([bins, values]), span)
+        inputs = tuple(self._name(leaf, span) for a in (bins, values) for leaf in leaves(a))
+        types = tuple(leaf.type for leaf in leaves(dest))
+        node = Hist(width, (HistOp(outer_size(dest), dests, op),), lam, inputs)
+        outs = self.builder.emit(node, types, ("hs",) * len(types), span)
+        return rebuild(dest, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+
+    def partition(self, predicates: Sequence[Apply], array: Value, span: Span) -> list[Value]:
+        """The elements that satisfy the first predicate, the second, ..., and none.
+
+        Flags, their running sums, and a scatter: the order of elements is kept.
+        """
+        builder = self.builder
+        width = outer_size(array)
+        prim = Prim.I64
+
+        def flags(args: tuple[Value, ...]) -> Value:
+            taken: Atom = Const(False, Prim.BOOL)
+            found: list[Value] = []
+            for predicate in predicates:
+                (holds,) = leaves(predicate(args))
+                free = builder.op("not", Prim.BOOL, (taken,), span)
+                here = builder.op("and", Prim.BOOL, (free, holds.atom), span)
+                taken = builder.op("or", Prim.BOOL, (taken, here), span)
+                found.append(Dynamic(builder.convert(Prim.BOOL, prim, here, span), prim))
+            rest = builder.op("not", Prim.BOOL, (taken,), span)
+            found.append(Dynamic(builder.convert(Prim.BOOL, prim, rest, span), prim))
+            return TupleValue(tuple(found))
+
+        classes = self.map(flags, [array], span)
+        assert isinstance(classes, TupleValue)
+        parts: list[Value] = []
+        for flag in classes.items:
+            assert isinstance(flag, Dynamic)
+            sums = self.scan(lambda args: Dynamic(builder.op("add", prim, tuple(
+                leaf.atom for arg in args for leaf in leaves(arg)), span), prim),
+                Dynamic(i64(0), prim), flag, span)
+            assert isinstance(sums, Dynamic)
+            count = self._last_or_zero(sums, width, span)
+
+            def place(args: tuple[Value, ...]) -> Value:
+                (here,), (total,) = leaves(args[0]), leaves(args[1])
+                scaled = builder.op("mul", prim, (here.atom, total.atom), span)
+                return Dynamic(builder.op("sub", prim, (scaled, i64(1)), span), prim)
+
+            positions = self.map(place, [flag, sums], span)
+            assert isinstance(positions, Dynamic)
+            blank = each_leaf(lambda leaf, count=count: self.blank(  # type: ignore[misc]
+                array_of((count,), row_of(leaf.type)), span), array)
+            parts.append(self.scatter(blank, [positions], array, span))
+        return parts
+
+    def _last_or_zero(self, sums: Dynamic, width: Atom, span: Span) -> VName:
+        builder = self.builder
+        empty = builder.op("eq", Prim.I64, (width, i64(0)), span)
+        with builder.scope() as none:
+            pass
+        with builder.scope() as some:
+            last = builder.op("sub", Prim.I64, (width, i64(1)), span)
+            value = builder.emit1(Index(self._name(sums, span), (last,)), Prim.I64, "count", span)
+        node = If(empty, builder.body(none, (i64(0),)), builder.body(some, (value,)), (Prim.I64,))
+        return builder.emit1(node, Prim.I64, "count", span)
+
+    def blank(self, type_: Type, span: Span) -> Dynamic:
+        """An array of zeros."""
+        prim = elem_of(type_)
+        zero = Const(False if prim is Prim.BOOL else 0.0 if prim.is_float else 0, prim)
+        return Dynamic(self.builder.emit1(Replicate(shape_of(type_), zero), type_, "blank", span),
+                       type_)
+
+    # Layout
+
+    def iota(self, count: Atom, start: Atom, step: Atom, prim: Prim, span: Span) -> Dynamic:
+        """``start, start + step, ...``."""
+        type_ = ArrayType(prim, (count,))
+        return Dynamic(self.builder.emit1(Iota(count, start, step, prim), type_, "is", span), type_)
+
+    def replicate(self, count: Atom, value: Value, span: Span) -> Value:
+        """``replicate count value``."""
+        def leaf(part: Dynamic) -> Dynamic:
+            type_ = array_of((count,), part.type)
+            return Dynamic(self.builder.emit1(Replicate((count,), part.atom), type_, "rs", span),
+                           type_)
+        return each_leaf(leaf, value)
+
+    def rearrange(self, perm: tuple[int, ...], value: Value, span: Span) -> Value:
+        """Permute the outer dimensions."""
+        def leaf(part: Dynamic) -> Dynamic:
+            shape = shape_of(part.type)
+            full = (*perm, *range(len(perm), len(shape)))
+            type_ = ArrayType(elem_of(part.type), tuple(shape[k] for k in full))
+            node = Rearrange(full, self._name(part, span))
+            return Dynamic(self.builder.emit1(node, type_, "ts", span), type_)
+        return each_leaf(leaf, value)
+
+    def reshape(self, outer: int, shape: tuple[Atom, ...], value: Value, span: Span) -> Value:
+        """Replace the ``outer`` outermost dimensions by ``shape``."""
+        def leaf(part: Dynamic) -> Dynamic:
+            new = (*shape, *shape_of(part.type)[outer:])
+            if new == shape_of(part.type):
+                return part
+            type_ = ArrayType(elem_of(part.type), new)
+            node = Reshape(new, self._name(part, span))
+            return Dynamic(self.builder.emit1(node, type_, "fs", span), type_)
+        return each_leaf(leaf, value)
+
+    def concat(self, left: Value, right: Value, span: Span) -> Value:
+        """``left ++ right``."""
+        size = self.builder.op("add", Prim.I64, (outer_size(left), outer_size(right)), span)
+
+        def joined(a: Dynamic, b: Dynamic) -> Dynamic:
+            type_ = array_of((size,), row_of(a.type))
+            node = Concat(0, (self._name(a, span), self._name(b, span)), size)
+            return Dynamic(self.builder.emit1(node, type_, "cs", span), type_)
+
+        pairs = zip(leaves(left), leaves(right), strict=True)
+        return rebuild(left, iter([joined(a, b) for a, b in pairs]))
+
+    def copy(self, value: Value, span: Span) -> Value:
+        """Fresh memory for every array."""
+        def leaf(part: Dynamic) -> Dynamic:
+            if isinstance(part.type, Prim):
+                return part
+            node = Copy(self._name(part, span))
+            return Dynamic(self.builder.emit1(node, part.type, "copy", span), part.type)
+        return each_leaf(leaf, value)
+
+    def slice(self, value: Value, start: Atom, count: Atom, span: Span, *,
+              stride: Atom | None = None, checked: bool = True) -> Value:
+        """``count`` elements from ``start``."""
+        return self.index(value, [SliceDim(start, count, stride or i64(1))], span,
+                          checked=checked)
+
+    def index(self, value: Value, dims: Sequence[Dim], span: Span, *,
+              checked: bool = True) -> Value:
+        """``value[dims]``; missing dimensions stay whole."""
+        def leaf(part: Dynamic) -> Dynamic:
+            shape = shape_of(part.type)
+            full = (*dims, *(SliceDim(i64(0), n, i64(1)) for n in shape[len(dims):]))
+            kept = tuple(d.count for d in full if isinstance(d, SliceDim))
+            type_ = array_of(kept, elem_of(part.type))
+            node = Index(self._name(part, span), full, checked and self.checked)
+            return Dynamic(self.builder.emit1(node, type_, "x", span), type_)
+        return each_leaf(leaf, value)
+
+    def update(self, array: Value, dims: Sequence[Dim], value: Value, span: Span) -> Value:
+        """``array with [dims] = value``."""
+        def leaf(part: Dynamic, new: Dynamic) -> Dynamic:
+            shape = shape_of(part.type)
+            full = (*dims, *(SliceDim(i64(0), n, i64(1)) for n in shape[len(dims):]))
+            counts = [d.count for d in full if isinstance(d, SliceDim)]
+            for count, size in zip(counts, shape_of(new.type), strict=True):
+                self.require_equal(count, size, span)
+            node = Update(self._name(part, span), full, new.atom, self.checked)
+            return Dynamic(self.builder.emit1(node, part.type, "xs", span), part.type)
+
+        pairs = zip(leaves(array), leaves(value), strict=True)
+        return rebuild(array, iter([leaf(a, v) for a, v in pairs]))
+
+    def retype(self, leaf: Dynamic, shape: tuple[Atom, ...], span: Span) -> Dynamic:
+        """The same array with sizes that are equal but named otherwise."""
+        if shape == shape_of(leaf.type):
+            return leaf
+        type_ = ArrayType(elem_of(leaf.type), shape)
+        return Dynamic(self.builder.emit1(Reshape(shape, self._name(leaf, span)), type_, "xs",
+                                          span), type_)
+
+    def name(self, leaf: Dynamic, span: Span) -> Dynamic:
+        """A leaf whose atom is a variable."""
+        if isinstance(leaf.atom, VName):
+            return leaf
+        return Dynamic(self.builder.emit1(AtomExp(leaf.atom), leaf.type, "c", span), leaf.type)
+
+
+def _commutative(lam: Lambda) -> bool:
+    """Whether an operator is a commutative primitive operation on its two parameters."""
+    if len(lam.params) != 2 or len(lam.body.stms) != 1:
+        return False
+    (stm,) = lam.body.stms
+    match stm.exp:
+        case PrimOp(op, _, args):
+            return (OPS[op].commutative and set(args) == {p.name for p in lam.params}
+                    and lam.body.result == (stm.pat[0].name,))
+    return False

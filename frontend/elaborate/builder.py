@@ -1,0 +1,174 @@
+"""Emission of core statements, with hoisting and sharing of size arithmetic.
+
+Sizes must be visible outside of the lambda that uses them, or flattening would take a regular
+array for an irregular one.  So integer arithmetic that cannot fail is emitted in the outermost
+scope in which its operands are known, and the same computation is emitted once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import OPS, Prim, apply, convert
+from runelift.ir.source import Loc, Span
+from runelift.ir.syntax import (
+    Atom,
+    AtomExp,
+    Body,
+    Const,
+    Convert,
+    Exp,
+    Lambda,
+    Param,
+    PrimOp,
+    Stm,
+    Type,
+)
+
+HOISTED = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le"})
+"""Integer operations that cannot fail and cost next to nothing."""
+
+BUDGET = 200_000
+"""How many statements a program may have after inlining."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """The statements of a body under construction, and the arithmetic already done in it."""
+
+    stms: list[Stm] = field(default_factory=list)
+    known: dict[Exp, VName] = field(default_factory=dict)
+    bound: set[VName] = field(default_factory=set)
+
+
+class Builder:
+    """Appends statements to the innermost body, or further out where it can."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.scopes: list[Scope] = [Scope()]
+        self.calls: tuple[Loc, ...] = ()
+        self.attrs: tuple[str, ...] = ()
+        self.emitted = 0
+
+    def fresh(self, base: str, type_: Type) -> Param:
+        """A parameter with a fresh name, bound in the innermost scope."""
+        param = Param(self.names.fresh(base), type_)
+        self.scopes[-1].bound.add(param.name)
+        return param
+
+    @contextmanager
+    def scope(self) -> Iterator[Scope]:
+        """A body inside the present one."""
+        inner = Scope()
+        self.scopes.append(inner)
+        try:
+            yield inner
+        finally:
+            self.scopes.pop()
+
+    def emit(self, exp: Exp, types: tuple[Type, ...], bases: tuple[str, ...],
+             span: Span | None) -> tuple[VName, ...]:
+        """Bind the results of ``exp`` to fresh names."""
+        pat = tuple(self.fresh(base, type_) for base, type_ in zip(bases, types, strict=True))
+        self.emit_stm(pat, exp, span)
+        return tuple(p.name for p in pat)
+
+    def emit_stm(self, pat: tuple[Param, ...], exp: Exp, span: Span | None) -> None:
+        """Append ``let pat = exp``."""
+        self.emitted += 1
+        loc = Loc.of(span, self.calls) if span else None
+        self.scopes[-1].bound.update(p.name for p in pat)
+        self.scopes[-1].stms.append(Stm(pat, exp, self.attrs, loc))
+
+    def emit1(self, exp: Exp, type_: Type, base: str, span: Span | None) -> VName:
+        """As :meth:`emit` for one result."""
+        return self.emit(exp, (type_,), (base,), span)[0]
+
+    def op(self, name: str, prim: Prim, args: tuple[Atom, ...], span: Span | None,
+           base: str = "t") -> Atom:
+        """The value of a primitive operation, computed now if the arguments are constants."""
+        result = OPS[name].result(prim)
+        trap = OPS[name].traps and prim.is_int
+        values = [a.value for a in args if isinstance(a, Const)]
+        if len(values) == len(args) and not (trap and values[-1] == 0):
+            return Const(apply(name, prim, *values).item(), result)
+        if (same := _identity(name, prim, args)) is not None:
+            return same
+        exp = PrimOp(name, prim, args)
+        safe = name in HOISTED or (trap and isinstance(args[-1], Const) and args[-1].value > 0)
+        if prim.is_int and safe:
+            return self._outermost(exp, args, result, base, span)
+        return self.emit1(exp, result, base, span)
+
+    def convert(self, from_: Prim, to: Prim, arg: Atom, span: Span | None) -> Atom:
+        """``arg`` as a ``to``."""
+        if from_ is to:
+            return arg
+        if isinstance(arg, Const):
+            return Const(convert(from_.dtype.type(arg.value), to).item(), to)
+        exp = Convert(from_, to, arg)
+        if from_.is_int and to.is_int:
+            return self._outermost(exp, (arg,), to, "t", span)
+        return self.emit1(exp, to, "t", span)
+
+    def _outermost(self, exp: Exp, args: tuple[Atom, ...], type_: Prim, base: str,
+                   span: Span | None) -> VName:
+        """Emit ``exp`` where its arguments are first known, or find where that was done."""
+        depth = max((self._depth(a) for a in args if isinstance(a, VName)), default=0)
+        scope = self.scopes[depth]
+        if (found := scope.known.get(exp)) is not None:
+            return found
+        name = self.names.fresh(base)
+        loc = Loc.of(span, self.calls) if span else None
+        scope.stms.append(Stm((Param(name, type_),), exp, (), loc))
+        scope.bound.add(name)
+        scope.known[exp] = name
+        self.emitted += 1
+        return name
+
+    def _depth(self, name: VName) -> int:
+        """The innermost scope that binds ``name``."""
+        for depth in range(len(self.scopes) - 1, -1, -1):
+            if name in self.scopes[depth].bound:
+                return depth
+        return 0
+
+    def visible(self, atom: Atom, inside: Scope) -> bool:
+        """Whether ``atom`` is known outside of the body that was built as ``inside``."""
+        return isinstance(atom, Const) or atom not in inside.bound
+
+    def body(self, scope: Scope, result: tuple[Atom, ...]) -> Body:
+        """The body that was built as ``scope``."""
+        return Body(tuple(scope.stms), result)
+
+    def lambda_(self, params: tuple[Param, ...], scope: Scope, result: tuple[Atom, ...],
+                ret: tuple[Type, ...]) -> Lambda:
+        """A lambda whose body was built as ``scope``."""
+        return Lambda(params, self.body(scope, result), ret)
+
+    def rename(self, atom: Atom, type_: Type, span: Span | None) -> VName:
+        """A name for an atom."""
+        return atom if isinstance(atom, VName) else self.emit1(AtomExp(atom), type_, "c", span)
+
+
+def _identity(name: str, prim: Prim, args: tuple[Atom, ...]) -> Atom | None:
+    """The result where an integer operation with a constant is trivial."""
+    if not prim.is_int:
+        return None
+    zero, one = Const(0, prim), Const(1, prim)
+    match name, args:
+        case "add", (x, y) if x == zero:
+            return y
+        case ("add" | "sub", (x, y)) if y == zero:
+            return x
+        case "mul", (x, y) if x == one:
+            return y
+        case ("mul" | "div" | "quot", (x, y)) if y == one:
+            return x
+        case "sub", (x, y) if x == y:
+            return zero
+    return None

@@ -1,0 +1,90 @@
+"""What a source expression evaluates to during elaboration.
+
+Tuples, records and functions exist only here; what is left for run time are atoms of the core
+IR.  An array of tuples is a tuple of arrays, so the same classes stand for a tuple and for an
+array of tuples, and operations on arrays work on every leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from runelift.ir.source import Span
+from runelift.ir.syntax import Atom, Const, Type, shape_of
+
+
+@dataclass(frozen=True, slots=True)
+class Dynamic:
+    """A scalar, or an array of primitive elements, that the program computes."""
+
+    atom: Atom
+    type: Type
+
+    @property
+    def constant(self) -> int | float | bool | None:
+        """The value, if it is known now."""
+        return self.atom.value if isinstance(self.atom, Const) else None
+
+
+@dataclass(frozen=True, slots=True)
+class TupleValue:
+    """A tuple, or an array of tuples."""
+
+    items: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordValue:
+    """A record, or an array of records; fields sorted by name."""
+
+    fields: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of ``arity`` arguments, of which ``args`` are given."""
+
+    arity: int
+    run: Callable[[tuple[Value, ...], Span], Value] = field(compare=False)
+    args: tuple[Value, ...] = ()
+
+
+Value: TypeAlias = Dynamic | TupleValue | RecordValue | Function
+
+
+def leaves(value: Value) -> Iterator[Dynamic]:
+    """The dynamic parts of a value, in order."""
+    match value:
+        case Dynamic():
+            yield value
+        case TupleValue(items):
+            for item in items:
+                yield from leaves(item)
+        case RecordValue(fields):
+            for _, item in fields:
+                yield from leaves(item)
+
+
+def rebuild(value: Value, parts: Iterator[Dynamic]) -> Value:
+    """A value of the same structure from other parts."""
+    match value:
+        case Dynamic():
+            return next(parts)
+        case TupleValue(items):
+            return TupleValue(tuple([rebuild(item, parts) for item in items]))
+        case RecordValue(fields):
+            return RecordValue(tuple([(name, rebuild(item, parts)) for name, item in fields]))
+        case Function():
+            return value
+
+
+def each_leaf(f: Callable[[Dynamic], Dynamic], value: Value) -> Value:
+    """``value`` with ``f`` of each part."""
+    return rebuild(value, iter([f(leaf) for leaf in leaves(value)]))
+
+
+def outer_size(value: Value) -> Atom:
+    """The number of elements of an array value."""
+    return shape_of(next(leaves(value)).type)[0]

@@ -1,0 +1,30 @@
+"""From a source file to core IR in one step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runelift.frontend.check import check_module
+from runelift.frontend.elaborate import elaborate
+from runelift.frontend.parser import parse
+from runelift.ir.errors import UserError
+from runelift.ir.names import Names
+from runelift.ir.source import Source
+from runelift.ir.syntax import Program
+
+
+def read_source(path: Path) -> Source:
+    """The text of a source file; UserError if it cannot be read."""
+    try:
+        return Source(str(path), path.read_text())
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"Cannot read '{path}': it is not a text file in UTF-8.") from None
+
+
+def load(source: Source, names: Names) -> Program:
+    """Parse, check and elaborate a program; ProgramError with what is wrong with it."""
+    module = parse(source)
+    check_module(module)
+    return elaborate(module, names)

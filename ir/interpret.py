@@ -1,0 +1,452 @@
+"""The meaning of the language: an interpreter of core and versioned IR on NumPy arrays.
+
+Every pass and every code version is tested against it, and it runs programs where no OpenCL
+device exists.  It favours clarity over speed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+
+from runelift.ir.errors import CompilerBug, ProgramFailure, UserError
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim, apply, convert
+from runelift.ir.source import Loc
+from runelift.ir.syntax import (
+    ArrayLit,
+    ArrayType,
+    Assert,
+    Atom,
+    AtomExp,
+    Body,
+    Concat,
+    Const,
+    Convert,
+    Copy,
+    Dest,
+    Dim,
+    Exp,
+    ForLoop,
+    Fun,
+    Hist,
+    HistOp,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Loop,
+    Map,
+    Operator,
+    PrimOp,
+    Program,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Space,
+    Stm,
+    Type,
+    Update,
+    Versions,
+    elem_of,
+    row_of,
+    shape_of,
+)
+
+Value: TypeAlias = Any
+"""A NumPy scalar or a NumPy array."""
+Env: TypeAlias = dict[VName, Value]
+Choose: TypeAlias = Callable[[Versions], int]
+"""Which alternative of a ``Versions`` node to run; they are equivalent."""
+
+
+def last_version(versions: Versions) -> int:
+    """The alternative without a guard."""
+    return len(versions.alternatives) - 1
+
+
+def interpret(program: Program, entry: str, args: Sequence[Value], *,
+              choose: Choose = last_version) -> list[Value]:
+    """The results of an entry point.
+
+    ``args`` are the arguments without the size parameters, which come from the shapes.  Raises
+    UserError when shapes disagree and ProgramFailure when the program fails.
+    """
+    for fun in program.funs:
+        if fun.name == entry:
+            return interpret_fun(fun, args, choose=choose)
+    known = ", ".join(f"'{fun.name}'" for fun in program.funs)
+    raise UserError(f"Unknown entry point '{entry}'.  The program has {known}.")
+
+
+def interpret_fun(fun: Fun, args: Sequence[Value], *, choose: Choose = last_version) -> list[Value]:
+    """The results of a function without those that are sizes of others."""
+    env = bind_arguments(fun, args)
+    machine = Interpreter(choose)
+    results = machine.body(fun.body, env)
+    hidden = {size for p in fun.results for size in shape_of(p.type)}
+    return [r for p, r in zip(fun.results, results, strict=True) if p.name not in hidden]
+
+
+def bind_arguments(fun: Fun, args: Sequence[Value]) -> Env:
+    """The environment of the parameters; sizes are bound from shapes, which must agree."""
+    params = fun.params[fun.sizes:]
+    if len(args) != len(params):
+        raise UserError(f"Entry point '{fun.name}' takes {len(params)} arguments, "
+                        f"but {len(args)} are given.")
+    env: Env = {}
+    for param, arg in zip(params, args, strict=True):
+        if isinstance(param.type, Prim):
+            env[param.name] = np.asarray(arg, param.type.dtype)[()]
+    for param, arg in zip(params, args, strict=True):
+        if isinstance(param.type, ArrayType):
+            array = np.asarray(arg, param.type.elem.dtype)
+            _bind_shape(env, param.name, param.type, array.shape)
+            env[param.name] = array
+    return env
+
+
+def _bind_shape(env: Env, name: VName, type_: ArrayType, shape: tuple[int, ...]) -> None:
+    if len(shape) != len(type_.shape):
+        raise UserError(f"Argument '{name.base}' should have {len(type_.shape)} dimensions, "
+                        f"but has {len(shape)}.")
+    for size, length in zip(type_.shape, shape, strict=True):
+        known = int(size.value) if isinstance(size, Const) else env.get(size)
+        if known is None:
+            assert isinstance(size, VName)
+            env[size] = np.int64(length)
+        elif int(known) != length:
+            label = size.base if isinstance(size, VName) else str(size.value)
+            raise UserError(f"Argument '{name.base}' has shape {list(shape)}, but size "
+                            f"'{label}' is {int(known)}.")
+
+
+class Interpreter:
+    """Evaluates bodies in environments."""
+
+    def __init__(self, choose: Choose = last_version) -> None:
+        self.choose = choose
+
+    def body(self, body: Body, env: Env) -> list[Value]:
+        """The results of a body; ``env`` gets its bindings."""
+        for stm in body.stms:
+            self.statement(stm, env)
+        return [atom(a, env) for a in body.result]
+
+    def statement(self, stm: Stm, env: Env) -> None:
+        """Bind the results of a statement."""
+        try:
+            values = self.exp(stm.exp, env, stm)
+        except ProgramFailure as failure:
+            raise failure if stm.loc is None or failure.args[1:] else located(
+                failure, stm.loc) from None
+        for param, value in zip(stm.pat, values, strict=True):
+            env[param.name] = value
+
+    def call(self, lam: Lambda, args: Sequence[Value], env: Env) -> list[Value]:
+        """``lam args``."""
+        inner = dict(env)
+        inner.update(zip((p.name for p in lam.params), args, strict=True))
+        return self.body(lam.body, inner)
+
+    def exp(self, exp: Exp, env: Env, stm: Stm) -> list[Value]:
+        """The results of an expression."""
+        match exp:
+            case PrimOp(op, prim, args):
+                values = [atom(a, env) for a in args]
+                if OPS[op].traps and prim.is_int and values[-1] == 0:
+                    raise ProgramFailure("Division by zero.")
+                return [apply(op, prim, *values)]
+            case AtomExp(a):
+                return [atom(a, env)]
+            case Convert(_, to, a):
+                return [convert(atom(a, env), to)]
+            case Index(array, dims, checked):
+                return [env[array][_selection(dims, env, env[array].shape, checked)]]
+            case ArrayLit(elems, row):
+                shape = tuple(int(atom(s, env)) for s in shape_of(row))
+                rows = [atom(e, env) for e in elems]
+                return [np.array(rows, elem_of(row).dtype).reshape((len(rows), *shape))]
+            case Update(array, dims, value, checked):
+                new = env[array].copy()
+                new[_selection(dims, env, new.shape, checked)] = atom(value, env)
+                return [new]
+            case Iota(count, start, step, prim):
+                length = _size(count, env)
+                index = convert(np.arange(length, dtype=np.int64), prim)
+                with np.errstate(over="ignore"):
+                    return [(atom(start, env) + index * atom(step, env)).astype(prim.dtype)]
+            case Replicate(shape, value):
+                item = np.asarray(atom(value, env))
+                sizes = tuple(_size(s, env) for s in shape)
+                return [np.broadcast_to(item, (*sizes, *item.shape)).copy()]
+            case Concat(dim, arrays, _):
+                return [np.concatenate([env[a] for a in arrays], axis=dim)]
+            case Rearrange(perm, array):
+                return [env[array].transpose(perm)]
+            case Reshape(shape, array):
+                sizes = tuple(_size(s, env) for s in shape)
+                if int(np.prod(sizes)) != env[array].size:
+                    raise ProgramFailure(f"Cannot reshape {list(env[array].shape)} "
+                                         f"to {list(sizes)}.")
+                return [env[array].reshape(sizes)]
+            case Copy(array):
+                return [env[array].copy()]
+            case Assert(cond, message, args):
+                if not atom(cond, env):
+                    raise ProgramFailure(message.format(*(atom(a, env) for a in args)))
+                return []
+            case If(cond, then_, else_):
+                return self.body(then_ if atom(cond, env) else else_, dict(env))
+            case Loop():
+                return self._loop(exp, env)
+            case Map(width, lam, arrays):
+                return self._map(_size(width, env), lam, arrays, env)
+            case Redomap(width, ops, lam, arrays):
+                mapped = self._map(_size(width, env), lam, arrays, env)
+                return self._reduce(ops, mapped, env)
+            case Scanomap(width, ops, lam, arrays):
+                mapped = self._map(_size(width, env), lam, arrays, env)
+                return self._scan(ops, mapped, env)
+            case Scatter(width, lam, arrays, dests):
+                mapped = self._map(_size(width, env), lam, arrays, env)
+                return _scatter(dests, mapped, env)
+            case Hist(width, hist_ops, lam, arrays):
+                mapped = self._map(_size(width, env), lam, arrays, env)
+                return self._hist(hist_ops, mapped, env, ())
+            case SegMap(_, space, body, ret):
+                return self._points(space, body, ret, env)
+            case SegRed(_, space, ops, body, ret):
+                return self._segments(space, ops, self._points(space, body, ret, env), env,
+                                      self._reduce)
+            case SegScan(_, space, ops, body, ret):
+                return self._segments(space, ops, self._points(space, body, ret, env), env,
+                                      self._scan)
+            case SegScatter(_, space, dests, body):
+                values = self._points(space, body, _dest_types(dests, env), env)
+                return _scatter(dests, [_flat_points(v, len(space)) for v in values], env)
+            case SegHist(_, space, hist_ops, body):
+                return self._seg_hist(space, hist_ops, body, env)
+            case Versions(_, alternatives):
+                return self.body(alternatives[self.choose(exp)].body, dict(env))
+            case _:
+                assert_never(exp)
+
+    # Loops
+
+    def _loop(self, loop: Loop, env: Env) -> list[Value]:
+        values = [atom(p.init, env) for p in loop.params]
+        names = [p.param.name for p in loop.params]
+        inner = dict(env)
+
+        def step() -> list[Value]:
+            inner.update(zip(names, values, strict=True))
+            return self.body(loop.body, inner)
+
+        if isinstance(loop.form, ForLoop):
+            for i in range(int(atom(loop.form.bound, env))):
+                inner[loop.form.index] = np.int64(i)
+                values = step()
+            return values
+        condition = names.index(loop.form.cond)
+        while values[condition]:
+            values = step()
+        return values
+
+    # Second-order operations
+
+    def _map(self, width: int, lam: Lambda, arrays: tuple[VName, ...], env: Env) -> list[Value]:
+        if not lam.body.stms:
+            by_name = {p.name: env[a][:width] for p, a in zip(lam.params, arrays, strict=True)}
+            if all(a in by_name for a in lam.body.result):
+                return [by_name[a] for a in lam.body.result if isinstance(a, VName)]
+        rows = [self.call(lam, [env[a][i] for a in arrays], env) for i in range(width)]
+        return _stack(rows, lam.ret, (width,), env)
+
+    def _reduce(self, ops: tuple[Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
+        results: list[Value] = []
+        for op in ops:
+            count = len(op.neutral)
+            columns, mapped = mapped[:count], mapped[count:]
+            total = [atom(a, env) for a in op.neutral]
+            for row in zip(*columns, strict=True):
+                total = self.call(op.lam, [*total, *row], env)
+            results += total
+        return results + mapped
+
+    def _scan(self, ops: tuple[Operator, ...], mapped: list[Value], env: Env) -> list[Value]:
+        results: list[Value] = []
+        for op in ops:
+            count = len(op.neutral)
+            columns, mapped = mapped[:count], mapped[count:]
+            outs = [np.empty_like(c) for c in columns]
+            total: list[Value] | None = None
+            for i, row in enumerate(zip(*columns, strict=True)):
+                total = list(row) if total is None else self.call(op.lam, [*total, *row], env)
+                for out, value in zip(outs, total, strict=True):
+                    out[i] = value
+            results += outs
+        return results + mapped
+
+    def _hist(self, ops: tuple[HistOp, ...], mapped: list[Value], env: Env,
+              outer: tuple[int, ...]) -> list[Value]:
+        results: list[Value] = []
+        for number, op in enumerate(ops):
+            bins = mapped[number]
+            start = len(ops) + sum(len(o.dests) for o in ops[:number])
+            values = mapped[start : start + len(op.dests)]
+            dests = [env[d][outer].copy() for d in op.dests]
+            for i, bin_ in enumerate(bins):
+                if 0 <= bin_ < atom(op.bins, env):
+                    old = [d[bin_] for d in dests]
+                    new = self.call(op.op.lam, [*old, *(v[i] for v in values)], env)
+                    for dest, value in zip(dests, new, strict=True):
+                        dest[bin_] = value
+            results += dests
+        return results
+
+    # Segmented operations
+
+    def _points(self, space: Space, body: Body, ret: tuple[Type, ...], env: Env) -> list[Value]:
+        widths = tuple(_size(dim.width, env) for dim in space)
+        rows: list[list[Value]] = []
+        for point in itertools.product(*map(range, widths)):
+            inner = dict(env)
+            inner.update(zip((dim.index for dim in space), map(np.int64, point), strict=True))
+            rows.append(self.body(body, inner))
+        return _stack(rows, ret, widths, env)
+
+    def _segments(self, space: Space, ops: tuple[Operator, ...], mapped: list[Value], env: Env,
+                  fold: Callable[[tuple[Operator, ...], list[Value], Env], list[Value]],
+                  ) -> list[Value]:
+        outer = tuple(_size(dim.width, env) for dim in space[:-1])
+        operands = sum(len(op.neutral) for op in ops)
+        segments = [fold(ops, [m[point] for m in mapped[:operands]], env)
+                    for point in itertools.product(*map(range, outer))]
+        types = tuple(t for op in ops for t in op.lam.ret)
+        if fold == self._scan:
+            return _stack_like(segments, mapped[:operands], outer) + mapped[operands:]
+        return _stack(segments, types, outer, env) + mapped[operands:]
+
+    def _seg_hist(self, space: Space, ops: tuple[HistOp, ...], body: Body,
+                  env: Env) -> list[Value]:
+        outer = tuple(_size(dim.width, env) for dim in space[:-1])
+        results = [env[d].copy() for op in ops for d in op.dests]
+        types = (*(Prim.I64 for _ in ops), *(t for op in ops for t in op.op.lam.ret))
+        mapped = self._points(space, body, types, env)
+        for point in itertools.product(*map(range, outer)):
+            parts = self._hist(ops, [m[point] for m in mapped], env, point)
+            for result, part in zip(results, parts, strict=True):
+                result[point] = part
+        return results
+
+
+# Parts of the meaning that need no interpreter
+
+
+def atom(a: Atom, env: Env) -> Value:
+    """The value of an atom."""
+    return a.prim.dtype.type(a.value) if isinstance(a, Const) else env[a]
+
+
+def located(failure: ProgramFailure, loc: Loc) -> ProgramFailure:
+    """The failure with its place in the source and the calls around it."""
+    lines = [f"{loc}: {failure.args[0]}"]
+    lines += [f"  called at {call}" for call in loc.calls]
+    return ProgramFailure("\n".join(lines), loc)
+
+
+def _size(a: Atom, env: Env) -> int:
+    size = int(atom(a, env))
+    if size < 0:
+        raise ProgramFailure(f"The size {size} is negative.")
+    return size
+
+
+def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
+               checked: bool) -> tuple[Any, ...]:
+    """The NumPy index of ``dims``, with bounds checks."""
+    selection: list[Any] = []
+    for dim, size in zip(dims, shape, strict=True):
+        if isinstance(dim, SliceDim):
+            start, count, stride = (int(atom(a, env)) for a in (dim.start, dim.count, dim.stride))
+            last = start + (count - 1) * stride
+            if count < 0 or (count > 0 and not (0 <= start < size and 0 <= last < size)):
+                raise ProgramFailure(f"Index [{start}:+{count}*{stride}] out of bounds for array "
+                                     f"of shape [{size}].")
+            stop = start + count * stride
+            selection.append(slice(start, None if stop < 0 else stop, stride) if count
+                             else slice(0, 0))
+        else:
+            index = int(atom(dim, env))
+            if not 0 <= index < size:
+                if not checked:
+                    raise CompilerBug(f"unchecked index {index} is outside of [0, {size})")
+                raise ProgramFailure(f"Index [{index}] out of bounds for array "
+                                     f"of shape [{size}].")
+            selection.append(index)
+    return tuple(selection)
+
+
+def _stack(rows: list[list[Value]], types: Sequence[Type], widths: tuple[int, ...],
+           env: Env) -> list[Value]:
+    """The columns of ``rows`` as arrays with the outer shape ``widths``."""
+    if not rows:
+        return [np.zeros((*widths, *_known_shape(t, env)), elem_of(t).dtype) for t in types]
+    columns = zip(*rows, strict=True)
+    arrays = [np.array(column, elem_of(t).dtype) for column, t in zip(columns, types, strict=True)]
+    return [a.reshape((*widths, *a.shape[1:])) for a in arrays]
+
+
+def _stack_like(rows: list[list[Value]], like: list[Value],
+                widths: tuple[int, ...]) -> list[Value]:
+    if not rows:
+        return [np.zeros_like(a) for a in like]
+    return [np.array(column, a.dtype).reshape((*widths, *np.shape(column[0])))
+            for column, a in zip(zip(*rows, strict=True), like, strict=True)]
+
+
+def _known_shape(type_: Type, env: Env) -> tuple[int, ...]:
+    """The shape of elements that do not exist; sizes known only inside count as 0."""
+    return tuple(int(s.value) if isinstance(s, Const) else int(env.get(s, 0))
+                 for s in shape_of(type_))
+
+
+def _scatter(dests: tuple[Dest, ...], mapped: list[Value], env: Env) -> list[Value]:
+    results: list[Value] = []
+    for dest in dests:
+        new = env[dest.array].copy()
+        indices, values = mapped[: dest.rank], mapped[dest.rank]
+        mapped = mapped[dest.rank + 1 :]
+        inside = np.ones(len(values), bool)
+        for index, size in zip(indices, new.shape, strict=False):
+            inside &= (index >= 0) & (index < size)
+        new[tuple(index[inside] for index in indices)] = values[inside]
+        results.append(new)
+    return results
+
+
+def _dest_types(dests: tuple[Dest, ...], env: Env) -> tuple[Type, ...]:
+    types: list[Type] = []
+    for dest in dests:
+        shape = env[dest.array].shape
+        elem = next(p for p in Prim if p.dtype == env[dest.array].dtype)
+        whole: Type = ArrayType(elem, tuple(Const(n, Prim.I64) for n in shape))
+        types += [*([Prim.I64] * dest.rank), row_of(whole, dest.rank)]
+    return tuple(types)
+
+
+def _flat_points(value: Value, rank: int) -> Value:
+    return value.reshape((int(np.prod(value.shape[:rank])), *value.shape[rank:]))
