@@ -25,10 +25,12 @@ GROUP_SIZE = VName("group_size", 0)
 """The default number of work-items in a work-group on the device that runs."""
 NUM_GROUPS = VName("num_groups", 0)
 """The default number of work-groups of a kernel whose work-items loop."""
-COMPUTE_UNITS = VName("compute_units", 0)
-"""How many compute units the device has."""
-DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, COMPUTE_UNITS)
+SEQUENTIAL_SEGMENT = VName("sequential_segment", 0)
+"""Up to which length a work-item reduces or scans a whole segment alone on the device."""
+DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT)
 
+
+NOTHING = Size(())
 
 # Buffers
 
@@ -61,14 +63,12 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class CopyBuffer:
-    """Copy ``count`` elements from ``source`` to ``target``, from the given offsets."""
+    """Copy the first ``count`` elements from ``source`` to ``target``."""
 
     target: VName
     source: VName
     prim: Prim
     count: Size
-    target_offset: Size = Size(())
-    source_offset: Size = Size(())
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Read:
     name: VName
     prim: Prim
     buffer: VName
-    index: Size
+    index: imp.Exp
 
 
 # Scalars
@@ -181,16 +181,15 @@ class WhileLoop:
 class PlanVersion:
     """One alternative: its guard, what it needs of the device, and its steps.
 
-    ``local_bytes`` and ``group`` are the local memory and work-items that its most demanding
-    kernel needs; the version is infeasible where the device has less.  ``infeasible`` is why
+    ``local_bytes`` is the local memory that its most demanding kernel needs; the version is
+    infeasible where the device has less.  ``infeasible`` is why
     code generation gave the version up, if it did.
     """
 
     guard: Guard | None
     kind: Kind
     steps: tuple[Step, ...]
-    local_bytes: Size = Size(())
-    group: Size = Size(())
+    local_bytes: Size = NOTHING
     infeasible: str | None = None
 
 

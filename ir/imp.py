@@ -187,8 +187,7 @@ class Barrier:
 class Atomic:
     """``old := mem[index]; mem[index] := op old value``, indivisibly.
 
-    ``op`` is a row name (add, min, max, and, or, xor), ``"xchg"``, or ``"cmpxchg"`` with
-    ``compare``.  ``old`` may be None.  Integers of 32 or 64 bits.
+    ``op`` is a row name: add, min, max, and, or, xor.  Integers of 32 or 64 bits.
     """
 
     op: str
@@ -197,8 +196,22 @@ class Atomic:
     index: Exp
     value: Exp
     space: Space
-    old: VName | None = None
-    compare: Exp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicUpdate:
+    """``old := mem[index]; body; mem[index] := new``, repeated until nobody wrote in between.
+
+    The elements have 32 or 64 bits and are compared bit by bit.
+    """
+
+    mem: VName
+    index: Exp
+    prim: Prim
+    space: Space
+    old: VName
+    body: tuple[Stm, ...]
+    new: Exp
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +234,8 @@ class Comment:
 
 
 Stm: TypeAlias = (
-    Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Atomic | Fail | Comment
+    Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Atomic | AtomicUpdate
+    | Fail | Comment
 )
 
 

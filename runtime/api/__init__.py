@@ -1,1 +1,27 @@
-"""The public interface of Runelift."""
+"""Runelift: compile nested data-parallel programs into several versions, run and tune them.
+
+>>> import runelift
+>>> program = runelift.compile("entry main (xs: []i32): i32 = i32.sum xs", device="interpreter")
+>>> import numpy as np
+>>> int(program.main(np.array([1, 2, 3], np.int32)))
+6
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runelift.runtime.program import DeviceArray, Program, compile
+
+__all__ = ["DeviceArray", "Program", "compile"]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when first used so that ``import runelift`` is fast."""
+    if name in __all__:
+        from runelift.runtime import program
+
+        return getattr(program, name)
+    raise AttributeError(f"module 'runelift' has no attribute '{name}'")

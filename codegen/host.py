@@ -1,0 +1,604 @@
+"""The host plan of a versioned function.
+
+Scalars live on the host, arrays in buffers.  Layout operations make views and cost nothing;
+an array is copied only where a row-major buffer of its own is needed: at the edges of loops,
+branches and versions, and for results.  An update is done in place when the operand's buffer
+was made in the same body and nothing else looks at it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from runelift.codegen import plan
+from runelift.codegen.kernels import lower_segop
+from runelift.codegen.lowering import memories
+from runelift.codegen.views import View, iota, lit, replicate, row_major
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, greatest, product
+from runelift.ir.syntax import (
+    ArrayLit,
+    ArrayType,
+    Assert,
+    Atom,
+    AtomExp,
+    Body,
+    Concat,
+    Convert,
+    Copy,
+    Dest,
+    Exp,
+    ForLoop,
+    Fun,
+    If,
+    Index,
+    Iota,
+    Level,
+    Loop,
+    Param,
+    PrimOp,
+    Rearrange,
+    Replicate,
+    Reshape,
+    SegDim,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Type,
+    Update,
+    Versions,
+    array_of,
+    elem_of,
+    i64,
+    shape_of,
+)
+from runelift.ir.traverse import free_vars
+
+
+def plan_fun(fun: Fun, names: Names) -> plan.Plan:
+    """The plan of an entry point; CompilerLimitation if no version of it can be compiled."""
+    host = HostBuilder(names)
+    for param in fun.params:
+        host.bind_input(param)
+    results = host.body(fun.body, frozenset())
+    hidden = {size for p in fun.results for size in shape_of(p.type)}
+    renamed = dict(zip((p.name for p in fun.results), fun.body.result, strict=True))
+    specs: list[plan.ValueSpec] = []
+    for param, atom in zip(fun.results, results, strict=True):
+        if param.name in hidden:
+            continue
+        if isinstance(param.type, Prim):
+            held = names.fresh(param.name)
+            host.emit(plan.Bind(held, atom))
+            specs.append(plan.ValueSpec(held, param.type, None))
+        else:
+            assert isinstance(atom, VName)
+            shape = tuple(renamed.get(s, s) if isinstance(s, VName) else s
+                          for s in param.type.shape)
+            buffer = host.own_buffer(atom, shared=True)
+            specs.append(plan.ValueSpec(buffer, param.type.elem, shape))
+    return plan.Plan(fun.name, tuple(p.name for p in fun.params[: fun.sizes]),
+                     tuple(_spec(p) for p in fun.params[fun.sizes:]), tuple(specs),
+                     tuple(host.steps))
+
+
+def _spec(param: Param) -> plan.ValueSpec:
+    shape = param.type.shape if isinstance(param.type, ArrayType) else None
+    return plan.ValueSpec(param.name, elem_of(param.type), shape)
+
+
+@dataclass(slots=True)
+class HostBuilder:
+    """The steps of a body, and what its names stand for."""
+
+    names: Names
+    steps: list[plan.Step] = field(default_factory=list)
+    views: dict[VName, View] = field(default_factory=dict)
+    types: dict[VName, Type] = field(default_factory=dict)
+    owned: list[set[VName]] = field(default_factory=lambda: [set()])
+    later: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
+    inherited: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
+    local_bytes: list[Size] = field(default_factory=list)
+
+    # The environment that kernels see
+
+    def type(self, name: VName) -> Type:
+        """The type of a name; the sizes of the device are i64."""
+        return Prim.I64 if name in plan.DEVICE_SIZES else self.types[name]
+
+    def view(self, name: VName) -> View:
+        """The view of an array."""
+        return self.views[name]
+
+    def size(self, atom: Atom) -> Size:
+        """An i64 atom as a size."""
+        return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
+
+    def scalar(self, atom: Atom) -> imp.Exp:
+        """A scalar atom as an expression."""
+        return imp.Var(atom) if isinstance(atom, VName) else imp.Lit(atom)
+
+    def shape(self, type_: Type) -> tuple[imp.Exp, ...]:
+        """The sizes of a type as expressions."""
+        return tuple(self.scalar(s) for s in shape_of(type_))
+
+    def count(self, type_: Type) -> Size:
+        """The number of elements of a type."""
+        return product([self.size(s) for s in shape_of(type_)])
+
+    def emit(self, *steps: plan.Step) -> None:
+        """Append steps."""
+        self.steps.extend(steps)
+
+    @contextmanager
+    def block(self, *, inherit: bool = False) -> Iterator[list[plan.Step]]:
+        """The steps of a nested body with buffers of its own, or those around it as well."""
+        outer, self.steps = self.steps, []
+        around = frozenset(self.owned[-1]) if inherit else frozenset()
+        self.inherited.append(around)
+        self.owned.append(set(around))
+        inner = self.steps
+        try:
+            yield inner
+        finally:
+            self.steps = outer
+            self.owned.pop()
+            self.inherited.pop()
+
+    # Names
+
+    def bind_input(self, param: Param) -> None:
+        """A parameter of the entry point; its buffer belongs to the caller."""
+        self.types[param.name] = param.type
+        if isinstance(param.type, ArrayType):
+            self.views[param.name] = row_major(param.name, param.type.elem, self.shape(param.type))
+
+    def bind_view(self, param: Param, view: View) -> None:
+        """An array without a buffer of its own."""
+        self.types[param.name] = param.type
+        self.views[param.name] = view
+
+    def allocate(self, param: Param) -> View:
+        """A fresh row-major buffer under the name of ``param``."""
+        prim = elem_of(param.type)
+        self.emit(plan.Alloc(param.name, prim, self.count(param.type)))
+        self.owned[-1].add(param.name)
+        view = row_major(param.name, prim, self.shape(param.type))
+        self.bind_view(param, view)
+        return view
+
+    def adopt(self, param: Param, buffer: VName) -> None:
+        """``param`` is another name for a buffer that this body owns from now on."""
+        if buffer != param.name:
+            self.emit(plan.Bind(param.name, buffer))
+        self.owned[-1].add(param.name)
+        self.bind_view(param, row_major(param.name, elem_of(param.type), self.shape(param.type)))
+
+    def dead(self, name: VName) -> bool:
+        """Whether nothing looks at the buffer of ``name`` later, and this body made it."""
+        view = self.views[name]
+        if view.mem is None or view.mem not in self.owned[-1]:
+            return False
+        return not any(alias in self.later[-1] and self._touches(other, view.mem)
+                       for alias, other in self.views.items())
+
+    def _touches(self, view: View, mem: VName) -> bool:
+        if view.mem is not None:
+            return view.mem == mem
+        return mem in memories(view.at([lit(0)] * len(view.shape)))
+
+    def own_buffer(self, name: VName, *, shared: bool = False) -> VName:
+        """A row-major buffer with the value of ``name`` that nobody else uses.
+
+        ``shared``: a buffer that is read elsewhere will do.
+        """
+        view = self.views[name]
+        if view.dense and view.mem is not None:
+            made_here = view.mem in self.owned[-1] and view.mem not in self.inherited[-1]
+            if (shared and made_here) or self.dead(name):
+                return view.mem
+        return self.copy(name)
+
+    def copy(self, name: VName) -> VName:
+        """The buffer of a fresh row-major copy."""
+        param = Param(self.names.fresh(name), self.types[name])
+        view = self.views[name]
+        if view.dense and view.mem is not None:
+            self.allocate(param)
+            self.emit(plan.CopyBuffer(param.name, view.mem, view.prim, self.count(param.type)))
+        else:
+            self._elementwise(param, [name], lambda ix: Index(name, ix))
+        return param.name
+
+    def _elementwise(self, param: Param, uses: Sequence[VName], element) -> None:  # type: ignore[no-untyped-def]
+        """A kernel that computes each element of an array from its indices."""
+        dims = tuple(SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
+        prim = elem_of(param.type)
+        out = Param(self.names.fresh("x"), prim)
+        exp: Exp = element(tuple(d.index for d in dims))
+        body = Body((Stm((out,), exp),), (out.name,))
+        self.allocate(param)
+        self.segop(Stm((param,), SegMap(Level.GRID, dims, body, (prim,))))
+
+    # Bodies
+
+    def body(self, body: Body, used_after: frozenset[VName]) -> tuple[Atom, ...]:
+        """The steps of a body; its results."""
+        needed = frozenset(a for a in body.result if isinstance(a, VName)) | used_after
+        later: list[frozenset[VName]] = []
+        for stm in reversed(body.stms):
+            later.insert(0, needed)
+            needed |= frozenset(free_vars(stm))
+        for stm, after in zip(body.stms, later, strict=True):
+            self.later.append(after)
+            self.statement(stm)
+            self.later.pop()
+        return body.result
+
+    def statement(self, stm: Stm) -> None:
+        """The steps of one statement."""
+        for param in stm.pat:
+            self.types[param.name] = param.type
+        match stm.exp:
+            case PrimOp(name, prim, args):
+                self.emit(plan.Compute(stm.pat[0].name, name, prim, args, stm.loc))
+            case Convert(from_, to, arg):
+                self.emit(plan.ConvertScalar(stm.pat[0].name, from_, to, arg))
+            case AtomExp(atom):
+                if isinstance(atom, VName) and atom in self.views:
+                    self.bind_view(stm.pat[0], self.views[atom])
+                else:
+                    self.emit(plan.Bind(stm.pat[0].name, atom))
+            case Index():
+                self._index(stm, stm.exp)
+            case Update():
+                self._update(stm, stm.exp)
+            case Iota(count, start, step, prim):
+                self.bind_view(stm.pat[0], iota(prim, self.scalar(count), self.scalar(start),
+                                                self.scalar(step)))
+            case Replicate(shape, value):
+                self._replicate(stm.pat[0], shape, value)
+            case Rearrange(perm, array):
+                self.bind_view(stm.pat[0], self.views[array].rearrange(perm))
+            case Reshape(shape, array):
+                self._check_reshape(stm, shape, array)
+                self.bind_view(stm.pat[0], self.views[array].reshape(
+                    tuple(self.scalar(s) for s in shape)))
+            case Copy(array):
+                self.adopt(stm.pat[0], self.copy(array))
+            case Concat(dim, arrays, _):
+                self._concat(stm, dim, arrays)
+            case ArrayLit(elems, row):
+                self._literal(stm, elems, row)
+            case Assert(cond, message, args):
+                self.emit(plan.Check(cond, message, args, stm.loc))
+            case If():
+                self._branch(stm, stm.exp)
+            case Loop():
+                self._loop(stm, stm.exp)
+            case Versions():
+                self._versions(stm, stm.exp)
+            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
+                self._segop(stm, stm.exp)
+            case _:
+                self._sequential(stm)
+
+    # Kernels
+
+    def segop(self, stm: Stm) -> None:
+        """The steps of a segmented operation whose result buffers exist."""
+        lowered = lower_segop(stm, self, self.names)
+        self.local_bytes.append(lowered.local_bytes)
+        self.emit(*lowered.steps)
+
+    def _segop(self, stm: Stm, exp: SegMap | SegRed | SegScan | SegScatter | SegHist) -> None:
+        match exp:
+            case SegScatter(_, _, dests):
+                self._destinations(stm, [d.array for d in dests])
+            case SegHist(_, _, ops):
+                self._destinations(stm, [d for o in ops for d in o.dests])
+            case _:
+                for param in stm.pat:
+                    self.allocate(param)
+        self.segop(stm)
+        for param in stm.pat:
+            if isinstance(param.type, Prim):
+                self._read_scalar(param)
+
+    def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:
+        """The operand's own buffer where it is dead, else a copy."""
+        for param, array in zip(stm.pat, arrays, strict=True):
+            view = self.views[array]
+            if view.dense and self.dead(array):
+                assert view.mem is not None
+                self.adopt(param, view.mem)
+            else:
+                self.adopt(param, self.copy(array))
+
+    def _read_scalar(self, param: Param) -> None:
+        """A scalar result, from its buffer of one element."""
+        assert isinstance(param.type, Prim)
+        buffer = self.names.fresh(param.name)
+        self.emit(plan.Bind(buffer, param.name),
+                  plan.Read(param.name, param.type, buffer, lit(0)))
+        self.views.pop(param.name, None)
+
+    def _sequential(self, stm: Stm) -> None:
+        """A statement that only one work-item can run."""
+        one = SegDim(self.names.fresh("one"), i64(1))
+        pat = tuple(Param(self.names.fresh(p.name), array_of((i64(1),), p.type)) for p in stm.pat)
+        kernel = SegMap(Level.GRID, (one,), Body((stm,), tuple(p.name for p in stm.pat)),
+                        tuple(p.type for p in stm.pat))
+        for param in stm.pat:
+            del self.types[param.name]
+        self.statement(Stm(pat, kernel, stm.attrs, stm.loc))
+        for param, array in zip(stm.pat, pat, strict=True):
+            self.types[param.name] = param.type
+            if isinstance(param.type, Prim):
+                self.emit(plan.Read(param.name, param.type, array.name, lit(0)))
+            else:
+                self.bind_view(param, self.views[array.name].reshape(self.shape(param.type)))
+
+    # Scalars and views
+
+    def compute(self, name: str, *args: Atom, prim: Prim = Prim.I64) -> VName:
+        """A scalar operation on the host."""
+        fresh = self.names.fresh("h")
+        result = Prim.BOOL if name in ("eq", "lt", "le") else prim
+        self.types[fresh] = result
+        self.emit(plan.Compute(fresh, name, prim, args))
+        return fresh
+
+    def _index(self, stm: Stm, exp: Index) -> None:
+        view, (param,) = self.views[exp.array], stm.pat
+        if exp.checked:
+            self._check_bounds(exp, stm)
+        dims = [(self.scalar(d.start), self.scalar(d.count), self.scalar(d.stride))
+                if isinstance(d, SliceDim) else self.scalar(d) for d in exp.dims]
+        if isinstance(param.type, ArrayType):
+            self.bind_view(param, view.slice(dims))
+            return
+        indices = [d for d in dims if not isinstance(d, tuple)]
+        if view.mem is None:
+            buffer = self.copy(exp.array)
+            view = self.views[buffer]
+        assert view.mem is not None
+        self.emit(plan.Read(param.name, param.type, view.mem, view.at(indices)))
+
+    def _check_bounds(self, exp: Index | Update, stm: Stm) -> None:
+        for dim, size in zip(exp.dims, shape_of(self.types[exp.array]), strict=True):
+            if isinstance(dim, SliceDim):
+                if dim.start == i64(0) and dim.count == size and dim.stride == i64(1):
+                    continue
+                steps = self.compute("sub", dim.count, i64(1))
+                last = self.compute("add", dim.start, self.compute("mul", steps, dim.stride))
+                inside = self.compute("and", self._within(dim.start, size),
+                                      self._within(last, size), prim=Prim.BOOL)
+                empty = self.compute("eq", dim.count, i64(0))
+                some = self.compute("lt", i64(0), dim.count)
+                fine = self.compute("or", empty, self.compute("and", some, inside, prim=Prim.BOOL),
+                                    prim=Prim.BOOL)
+                self.emit(plan.Check(
+                    fine, "Index [{}:+{}*{}] out of bounds for array of shape [{}].",
+                    (dim.start, dim.count, dim.stride, size), stm.loc))
+            else:
+                self.emit(plan.Check(self._within(dim, size),
+                                     "Index [{}] out of bounds for array of shape [{}].",
+                                     (dim, size), stm.loc))
+
+    def _within(self, index: Atom, size: Atom) -> VName:
+        return self.compute("and", self.compute("le", i64(0), index),
+                            self.compute("lt", index, size), prim=Prim.BOOL)
+
+    def _check_reshape(self, stm: Stm, shape: tuple[Atom, ...], array: VName) -> None:
+        old = shape_of(self.types[array])
+        if product([self.size(s) for s in shape]) == product([self.size(s) for s in old]):
+            return
+        sizes = [self.names.fresh("size"), self.names.fresh("size")]
+        for name, atoms in zip(sizes, (shape, old), strict=True):
+            self.types[name] = Prim.I64
+            self.emit(plan.ComputeSize(name, product([self.size(s) for s in atoms])))
+        same = self.compute("eq", sizes[0], sizes[1])
+        self.emit(plan.Check(same, "Cannot reshape an array of {} elements to {}.",
+                             (sizes[1], sizes[0]), stm.loc))
+
+    def _replicate(self, param: Param, shape: tuple[Atom, ...], value: Atom) -> None:
+        outer = tuple(self.scalar(s) for s in shape)
+        for size in shape:
+            fine = self.compute("le", i64(0), size)
+            if isinstance(size, VName):
+                self.emit(plan.Check(fine, "The size {} is negative.", (size,)))
+        if isinstance(value, VName) and value in self.views:
+            inner = self.views[value]
+            if inner.mem is not None and inner.mem in self.owned[-1]:
+                inner = self.views[self.copy(value)]
+            self.bind_view(param, replicate(elem_of(param.type), outer, inner))
+        else:
+            self.bind_view(param, replicate(elem_of(param.type), outer, self.scalar(value)))
+
+    # Arrays
+
+    def _update(self, stm: Stm, exp: Update) -> None:
+        (param,) = stm.pat
+        if exp.checked:
+            self._check_bounds(exp, stm)
+        slices = [d for d in exp.dims if isinstance(d, SliceDim)]
+        inner = tuple(SegDim(self.names.fresh("k"), d.count) for d in slices) or (
+            SegDim(self.names.fresh("one"), i64(1)),)
+        stms: list[Stm] = []
+        indices: list[Atom] = []
+        place = iter(inner)
+        for dim in exp.dims:
+            if not isinstance(dim, SliceDim):
+                indices.append(dim)
+                continue
+            scaled, at = self.names.fresh("o"), self.names.fresh("at")
+            index = next(place).index
+            stms += [Stm((Param(scaled, Prim.I64),), PrimOp("mul", Prim.I64, (index, dim.stride))),
+                     Stm((Param(at, Prim.I64),), PrimOp("add", Prim.I64, (dim.start, scaled)))]
+            indices.append(at)
+        value = exp.value
+        if slices and isinstance(value, VName):
+            source = value
+            if self._touches(self.views[value], self.views[exp.array].mem or value):
+                source = self.copy(value)
+            element = self.names.fresh("x")
+            stms.append(Stm((Param(element, elem_of(param.type)),),
+                            Index(source, tuple(d.index for d in inner))))
+            value = element
+        body = Body(tuple(stms), (*indices, value))
+        dest = (Dest(exp.array, len(indices)),)
+        self._segop(Stm(stm.pat, SegScatter(Level.GRID, inner, dest, body), stm.attrs, stm.loc),
+                    SegScatter(Level.GRID, inner, dest, body))
+
+    def _concat(self, stm: Stm, dim: int, arrays: tuple[VName, ...]) -> None:
+        (param,) = stm.pat
+        self.allocate(param)
+        start: Atom = i64(0)
+        whole = self.views[param.name]
+        for array in arrays:
+            shape = shape_of(self.types[array])
+            dims = tuple(SegDim(self.names.fresh("i"), s) for s in shape)
+            at = self.names.fresh("at")
+            element = self.names.fresh("x")
+            body = Body((
+                Stm((Param(at, Prim.I64),), PrimOp("add", Prim.I64, (dims[dim].index, start))),
+                Stm((Param(element, elem_of(param.type)),),
+                    Index(array, tuple(d.index for d in dims)))),
+                (*(at if k == dim else d.index for k, d in enumerate(dims)), element))
+            part = SegScatter(Level.GRID, dims, (Dest(param.name, len(dims)),), body)
+            self.segop(Stm((param,), part, loc=stm.loc))
+            start = self.compute("add", start, shape[dim])
+        self.views[param.name] = whole
+
+    def _literal(self, stm: Stm, elems: tuple[Atom, ...], row: Type) -> None:
+        (param,) = stm.pat
+        self.allocate(param)
+        rows = shape_of(row)
+        for k, elem in enumerate(elems):
+            dims = tuple(SegDim(self.names.fresh("i"), s) for s in rows) or (
+                SegDim(self.names.fresh("one"), i64(1)),)
+            stms: tuple[Stm, ...] = ()
+            value = elem
+            if rows and isinstance(elem, VName):
+                value = self.names.fresh("x")
+                stms = (Stm((Param(value, elem_of(row)),),
+                            Index(elem, tuple(d.index for d in dims))),)
+            indices = (i64(k), *(d.index for d in dims if rows))
+            body = Body(stms, (*indices, value))
+            part = SegScatter(Level.GRID, dims, (Dest(param.name, 1 + len(rows)),), body)
+            self.segop(Stm((param,), part, loc=stm.loc))
+
+    # Control
+
+    def _side(self, body: Body, pat: Sequence[Param], *,
+              inherit: bool = False) -> tuple[plan.Step, ...]:
+        """A branch or version: its results end up under the names of ``pat``."""
+        with self.block(inherit=inherit) as steps:
+            results = self.body(body, self.later[-1])
+            self._bind_results(pat, results)
+        return tuple(steps)
+
+    def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom]) -> None:
+        taken: set[VName] = set()
+        held: list[tuple[VName, Atom]] = []
+        for param, atom in zip(pat, results, strict=True):
+            if isinstance(param.type, Prim):
+                held.append((param.name, atom))
+                continue
+            assert isinstance(atom, VName)
+            buffer = self.own_buffer(atom, shared=True)
+            if buffer in taken:
+                buffer = self.copy(atom)
+            taken.add(buffer)
+            held.append((param.name, buffer))
+        self.parallel_bind(held)
+
+    def parallel_bind(self, pairs: Sequence[tuple[VName, Atom]]) -> None:
+        """Bind all targets at once: a source may be another's target."""
+        targets = {target for target, _ in pairs}
+        moved: list[tuple[VName, Atom]] = []
+        for target, source in pairs:
+            if source in targets and source != target:
+                fresh = self.names.fresh("held")
+                self.emit(plan.Bind(fresh, source))
+                moved.append((target, fresh))
+            elif source != target:
+                moved.append((target, source))
+        self.emit(*(plan.Bind(target, source) for target, source in moved))
+
+    def _own_results(self, pat: Sequence[Param]) -> None:
+        for param in pat:
+            if isinstance(param.type, ArrayType):
+                self.owned[-1].add(param.name)
+                self.bind_view(param, row_major(param.name, param.type.elem,
+                                                self.shape(param.type)))
+
+    def _branch(self, stm: Stm, exp: If) -> None:
+        then_ = self._side(exp.then_, stm.pat, inherit=True)
+        else_ = self._side(exp.else_, stm.pat, inherit=True)
+        self.emit(plan.Branch(exp.cond, then_, else_))
+        self._own_results(stm.pat)
+
+    def _loop(self, stm: Stm, exp: Loop) -> None:
+        taken: set[VName] = set()
+        start: list[tuple[VName, Atom]] = []
+        self.later.append(self.later[-1] | free_vars(exp.body))
+        for p in exp.params:
+            self.types[p.param.name] = p.param.type
+            if isinstance(p.param.type, Prim):
+                start.append((p.param.name, p.init))
+                continue
+            assert isinstance(p.init, VName)
+            buffer = self.own_buffer(p.init)
+            if buffer in taken:
+                buffer = self.copy(p.init)
+            taken.add(buffer)
+            start.append((p.param.name, buffer))
+        self.later.pop()
+        self.parallel_bind(start)
+        params = [p.param for p in exp.params]
+        with self.block() as steps:
+            self._own_results(params)
+            if isinstance(exp.form, ForLoop):
+                self.types[exp.form.index] = Prim.I64
+            results = self.body(exp.body, frozenset())
+            self._bind_results(params, results)
+        if isinstance(exp.form, ForLoop):
+            self.emit(plan.CountedLoop(exp.form.index, exp.form.bound, tuple(steps)))
+        else:
+            self.emit(plan.WhileLoop(exp.form.cond, tuple(steps)))
+        self.parallel_bind([(out.name, p.name) for out, p in zip(stm.pat, params, strict=True)])
+        self._own_results(stm.pat)
+
+    def _versions(self, stm: Stm, exp: Versions) -> None:
+        versions: list[plan.PlanVersion] = []
+        reasons: list[str] = []
+        for version in exp.alternatives:
+            outer, self.local_bytes = self.local_bytes, []
+            views, types = dict(self.views), dict(self.types)
+            try:
+                steps = self._side(version.body, stm.pat)
+                need = greatest(Size.of(0), *self.local_bytes)
+                versions.append(plan.PlanVersion(version.guard, version.kind, steps, need))
+            except CompilerLimitation as limitation:
+                reasons.append(str(limitation))
+                self.views, self.types = views, types
+                versions.append(plan.PlanVersion(version.guard, version.kind, (),
+                                                 infeasible=str(limitation)))
+            self.local_bytes = outer
+        if all(v.infeasible for v in versions):
+            raise CompilerLimitation(reasons[-1])
+        sizes = {v for version in exp.alternatives if version.guard is not None
+                 for v in version.guard.par.variables()}
+        self.emit(plan.Choose(exp.site, tuple(versions), tuple(sorted(sizes, key=lambda n: n.tag))))
+        self._own_results(stm.pat)

@@ -1,0 +1,218 @@
+"""Kernels as OpenCL C 1.2.
+
+Operations are made total here: the language gives every shift, conversion and division a
+result, C does not.  The first two arguments of every kernel are the failure buffers: an int
+that is -1 until the first failure sets it to ``base + code``, and the failure's arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import resources
+
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Id, Space, Stm
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import Const
+
+TYPES = {
+    Prim.I8: "char", Prim.I16: "short", Prim.I32: "int", Prim.I64: "long",
+    Prim.U8: "uchar", Prim.U16: "ushort", Prim.U32: "uint", Prim.U64: "ulong",
+    Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
+}
+FAILURE_ARGS = 8
+"""How many i64 arguments a failure can have."""
+
+_IDS = {
+    Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
+    Id.GLOBAL_SIZE: "get_global_size", Id.LOCAL_SIZE: "get_local_size",
+    Id.NUM_GROUPS: "get_num_groups",
+}
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
+          "or": "|", "xor": "^"}
+_FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma",
+              "sgn": "sign", "round": "rint"}
+
+
+def prelude() -> str:
+    """The helper functions that generated kernels call."""
+    return (resources.files("runelift.codegen") / "prelude.cl").read_text()
+
+
+def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int]) -> str:
+    """The source of a program; ``bases`` gives each kernel's first failure code."""
+    return prelude() + "\n" + "\n".join(opencl_source(k, bases.get(k.name, 0)) for k in kernels)
+
+
+def opencl_source(kernel: imp.Kernel, base: int = 0) -> str:
+    """One kernel, without the prelude."""
+    printer = _Printer(kernel, base)
+    params = ["volatile __global int *failure_code", "__global long *failure_args"]
+    params += [printer.param(p) for p in kernel.params]
+    params += [f"__local {TYPES[a.prim]} *restrict {name(a.name)}" for a in kernel.locals]
+    lines = [f"// {kernel.comment}"] if kernel.comment else []
+    lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
+    lines += printer.block(kernel.body, 1)
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def name(vname: VName) -> str:
+    """A name as a C identifier."""
+    return str(vname).replace("'", "_q")
+
+
+class _Printer:
+    def __init__(self, kernel: imp.Kernel, base: int) -> None:
+        self.kernel = kernel
+        self.base = base
+
+    def param(self, param: imp.KernelParam) -> str:
+        if isinstance(param, imp.ScalarParam):
+            return f"const {TYPES[param.prim]} {name(param.name)}"
+        qualifier = "" if param.written else "const "
+        return f"{qualifier}__global {TYPES[param.prim]} *{name(param.name)}"
+
+    def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
+        return [line for stm in stms for line in self.stm(stm, depth)]
+
+    def stm(self, stm: Stm, depth: int) -> list[str]:
+        pad = "    " * depth
+        match stm:
+            case imp.Declare(v, prim, init):
+                value = f" = {self.exp(init)}" if init is not None else ""
+                return [f"{pad}{TYPES[prim]} {name(v)}{value};"]
+            case imp.DeclareArray(v, prim, length):
+                return [f"{pad}{TYPES[prim]} {name(v)}[{length}];"]
+            case imp.Assign(v, value):
+                return [f"{pad}{name(v)} = {self.exp(value)};"]
+            case imp.Store(mem, index, value):
+                return [f"{pad}{name(mem)}[{self.exp(index)}] = {self.exp(value)};"]
+            case imp.For(index, start, bound, step, body, unroll):
+                i = name(index)
+                lines = [f"{pad}#pragma unroll"] if unroll else []
+                lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
+                             f"{i} += {self.exp(step)}) {{")
+                return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
+            case imp.While(cond, body):
+                return [f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
+                        f"{pad}}}"]
+            case imp.If(cond, then_, else_):
+                lines = [f"{pad}if ({self.exp(cond)}) {{", *self.block(then_, depth + 1)]
+                if else_:
+                    lines += [f"{pad}}} else {{", *self.block(else_, depth + 1)]
+                return [*lines, f"{pad}}}"]
+            case imp.Barrier():
+                return [f"{pad}barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"]
+            case imp.Atomic(op, prim, mem, index, value, space):
+                fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}"
+                place = f"(volatile __{space.value} {TYPES[prim]} *)&{name(mem)}[{self.exp(index)}]"
+                return [f"{pad}{fun}({place}, {self.exp(value)});"]
+            case imp.AtomicUpdate():
+                return self._update(stm, depth)
+            case imp.Fail(code, args):
+                values = [self.exp(a) for a in args]
+                lines = [f"{pad}if (atomic_cmpxchg(failure_code, -1, {self.base + code}) == -1) {{"]
+                lines += [f"{pad}    failure_args[{k}] = {v};" for k, v in enumerate(values)]
+                return [*lines, f"{pad}}}"]
+            case imp.Comment(text):
+                return [f"{pad}// {text}"]
+
+    def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
+        """A compare-and-swap loop on the bits of the element."""
+        pad, inner = "    " * depth, "    " * (depth + 1)
+        bits, word = ("long", "atom") if stm.prim.bits == 64 else ("int", "atomic")
+        place = f"(volatile __{stm.space.value} {bits} *)&{name(stm.mem)}[{self.exp(stm.index)}]"
+        type_ = TYPES[stm.prim]
+        seen, found = f"seen_{stm.old.tag}", f"found_{stm.old.tag}"
+        return [
+            f"{pad}{bits} {seen}, {found} = *({place});",
+            f"{pad}do {{",
+            f"{inner}{seen} = {found};",
+            f"{inner}{type_} {name(stm.old)} = as_{type_}({seen});",
+            *self.block(stm.body, depth + 1),
+            f"{inner}{found} = {word}_cmpxchg({place}, {seen}, "
+            f"as_{bits}(({type_})({self.exp(stm.new)})));",
+            f"{pad}}} while ({found} != {seen});",
+        ]
+
+    def exp(self, exp: Exp) -> str:
+        match exp:
+            case imp.Var(v):
+                return name(v)
+            case imp.Lit(const):
+                return literal(const)
+            case imp.Load(mem, index):
+                return f"{name(mem)}[{self.exp(index)}]"
+            case imp.Convert(from_, to, arg):
+                return _convert(from_, to, self.exp(arg))
+            case imp.Select(cond, then_, else_, prim):
+                return (f"({self.exp(cond)} ? ({TYPES[prim]})({self.exp(then_)}) "
+                        f": ({TYPES[prim]})({self.exp(else_)}))")
+            case imp.WorkItem(kind, dim):
+                return f"(long){_IDS[kind]}({dim})"
+            case imp.Apply(op, prim, args):
+                return self._apply(op, prim, [self.exp(a) for a in args])
+
+    def _apply(self, op: str, prim: Prim, args: list[str]) -> str:
+        type_ = TYPES[prim]
+        if prim is Prim.BOOL and op in ("and", "or"):
+            return f"({args[0]} {_INFIX[op] * 2} {args[1]})"
+        if op in _INFIX:
+            text = f"({args[0]} {_INFIX[op]} {args[1]})"
+            return f"({type_}){text}" if prim.bits < 32 and op not in ("eq", "lt", "le") else text
+        if op == "not":
+            return f"(!{args[0]})" if prim is Prim.BOOL else f"({type_})(~{args[0]})"
+        if op == "neg":
+            return f"({type_})(-{args[0]})"
+        joined = ", ".join(f"({type_})({a})" for a in args)
+        if prim.is_float:
+            if op == "div":
+                return f"({args[0]} / {args[1]})"
+            if op == "mod":
+                return f"floor_mod_{prim.value}({joined})"
+            if op == "fma":
+                return f"({args[0]} * {args[1]} + {args[2]})"
+            return f"{_FUNCTIONS.get(op, op)}({joined})"
+        if op in ("min", "max"):
+            return f"{op}({joined})"
+        if op == "mul_hi":
+            return f"mul_hi({joined})"
+        if op == "popc":
+            return f"({type_})popcount({joined})"
+        if op == "clz":
+            return f"({type_})clz({joined})"
+        return f"{op}_{prim.value}({joined})"
+
+
+def literal(const: Const) -> str:
+    """A constant in C."""
+    value, prim = const.value, const.prim
+    if prim is Prim.BOOL:
+        return "1" if value else "0"
+    if prim.is_float:
+        number = float(value)
+        if number != number:
+            return f"({TYPES[prim]})NAN"
+        if number in (float("inf"), float("-inf")):
+            return f"({TYPES[prim]})({'-' if number < 0 else ''}INFINITY)"
+        text = number.hex()
+        return f"{text}f" if prim is Prim.F32 else text
+    if prim is Prim.I64:
+        return "(-9223372036854775807L - 1)" if value == prim.least else f"{int(value)}L"
+    if prim is Prim.U64:
+        return f"{int(value)}UL"
+    if prim is Prim.I32:
+        return "(-2147483647 - 1)" if value == prim.least else str(int(value))
+    if prim is Prim.U32:
+        return f"{int(value)}U"
+    return f"(({TYPES[prim]}){int(value)})"
+
+
+def _convert(from_: Prim, to: Prim, arg: str) -> str:
+    """C's conversion, made total as :func:`runelift.ir.prim.convert` says."""
+    if to is Prim.BOOL:
+        return f"(uchar)({arg} != 0)"
+    if from_.is_float and to.is_int:
+        return f"{to.value}_of_{from_.value}({arg})"
+    return f"({TYPES[to]})({arg})"

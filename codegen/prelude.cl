@@ -1,0 +1,76 @@
+// What C leaves undefined, made total.  The meaning of each function is the row of the same
+// name in runelift/ir/prim.py.  One function per integer type.
+
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#pragma OPENCL FP_CONTRACT OFF
+
+#define SIGNED(NAME, T, U, BITS) \
+    inline T quot_##NAME(T x, T y) { return y == -1 ? (T)(0 - (U)x) : (T)(x / y); } \
+    inline T rem_##NAME(T x, T y) { return y == -1 ? (T)0 : (T)(x % y); } \
+    inline T div_##NAME(T x, T y) { \
+        T q = quot_##NAME(x, y), r = rem_##NAME(x, y); \
+        return (r != 0 && ((r < 0) != (y < 0))) ? (T)(q - 1) : q; } \
+    inline T mod_##NAME(T x, T y) { \
+        T r = rem_##NAME(x, y); \
+        return (r != 0 && ((r < 0) != (y < 0))) ? (T)(r + y) : r; } \
+    inline T shr_##NAME(T x, T y) { return (U)y >= BITS ? (T)(x < 0 ? -1 : 0) : (T)(x >> y); } \
+    inline T sgn_##NAME(T x) { return (T)((x > 0) - (x < 0)); } \
+    inline T abs_##NAME(T x) { return x < 0 ? (T)(0 - (U)x) : x; } \
+    BOTH(NAME, T, U, BITS)
+
+#define UNSIGNED(NAME, T, BITS) \
+    inline T quot_##NAME(T x, T y) { return (T)(x / y); } \
+    inline T rem_##NAME(T x, T y) { return (T)(x % y); } \
+    inline T div_##NAME(T x, T y) { return (T)(x / y); } \
+    inline T mod_##NAME(T x, T y) { return (T)(x % y); } \
+    inline T shr_##NAME(T x, T y) { return y >= BITS ? (T)0 : (T)(x >> y); } \
+    inline T sgn_##NAME(T x) { return (T)(x != 0); } \
+    inline T abs_##NAME(T x) { return x; } \
+    BOTH(NAME, T, T, BITS)
+
+#define BOTH(NAME, T, U, BITS) \
+    inline T shl_##NAME(T x, T y) { return (U)y >= BITS ? (T)0 : (T)((U)x << y); } \
+    inline T lshr_##NAME(T x, T y) { return (U)y >= BITS ? (T)0 : (T)((U)x >> (U)y); } \
+    inline T ctz_##NAME(T x) { return x == 0 ? (T)BITS : (T)popcount((U)((x & (T)(0 - (U)x)) - 1)); } \
+    inline T pow_##NAME(T x, T y) { \
+        if (y < 0) return (T)0; \
+        U base = (U)x, result = 1; \
+        while (y > 0) { if (y & 1) result *= base; base *= base; y >>= 1; } \
+        return (T)result; }
+
+SIGNED(i8, char, uchar, 8)
+SIGNED(i16, short, ushort, 16)
+SIGNED(i32, int, uint, 32)
+SIGNED(i64, long, ulong, 64)
+UNSIGNED(u8, uchar, 8)
+UNSIGNED(u16, ushort, 16)
+UNSIGNED(u32, uint, 32)
+UNSIGNED(u64, ulong, 64)
+
+inline float floor_mod_f32(float x, float y) {
+    float r = fmod(x, y);
+    return (r != 0 && ((r < 0) != (y < 0))) ? r + y : r;
+}
+inline double floor_mod_f64(double x, double y) {
+    double r = fmod(x, y);
+    return (r != 0 && ((r < 0) != (y < 0))) ? r + y : r;
+}
+
+inline char i8_of_f32(float x) { return isnan(x) ? (char)0 : convert_char_sat_rtz(x); }
+inline char i8_of_f64(double x) { return isnan(x) ? (char)0 : convert_char_sat_rtz(x); }
+inline short i16_of_f32(float x) { return isnan(x) ? (short)0 : convert_short_sat_rtz(x); }
+inline short i16_of_f64(double x) { return isnan(x) ? (short)0 : convert_short_sat_rtz(x); }
+inline int i32_of_f32(float x) { return isnan(x) ? (int)0 : convert_int_sat_rtz(x); }
+inline int i32_of_f64(double x) { return isnan(x) ? (int)0 : convert_int_sat_rtz(x); }
+inline long i64_of_f32(float x) { return isnan(x) ? (long)0 : convert_long_sat_rtz(x); }
+inline long i64_of_f64(double x) { return isnan(x) ? (long)0 : convert_long_sat_rtz(x); }
+inline uchar u8_of_f32(float x) { return isnan(x) ? (uchar)0 : convert_uchar_sat_rtz(x); }
+inline uchar u8_of_f64(double x) { return isnan(x) ? (uchar)0 : convert_uchar_sat_rtz(x); }
+inline ushort u16_of_f32(float x) { return isnan(x) ? (ushort)0 : convert_ushort_sat_rtz(x); }
+inline ushort u16_of_f64(double x) { return isnan(x) ? (ushort)0 : convert_ushort_sat_rtz(x); }
+inline uint u32_of_f32(float x) { return isnan(x) ? (uint)0 : convert_uint_sat_rtz(x); }
+inline uint u32_of_f64(double x) { return isnan(x) ? (uint)0 : convert_uint_sat_rtz(x); }
+inline ulong u64_of_f32(float x) { return isnan(x) ? (ulong)0 : convert_ulong_sat_rtz(x); }
+inline ulong u64_of_f64(double x) { return isnan(x) ? (ulong)0 : convert_ulong_sat_rtz(x); }

@@ -1,0 +1,232 @@
+"""Host plans as Python source: one function per entry point, straight-line but for control.
+
+The function takes the runtime ``rt`` (:class:`runelift.runtime.executor.Run`), which owns the
+queue, the buffers and the records, and a dictionary of arguments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from runelift.codegen import plan
+from runelift.ir import imp
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+from runelift.ir.sizes import CeilDiv, Factor, Greatest, Least, Size
+from runelift.ir.source import Loc
+from runelift.ir.syntax import Atom
+
+
+@dataclass(slots=True)
+class Generated:
+    """The source of a plan, with the objects that it refers to by number."""
+
+    source: str
+    launches: list[plan.Launch] = field(default_factory=list)
+    launch_versions: list[str] = field(default_factory=list)
+    sites: list[plan.Choose] = field(default_factory=list)
+
+
+def python_source(host: plan.Plan) -> Generated:
+    """The Python function of a plan."""
+    writer = _Writer()
+    writer.line(f"def {host.entry}(rt, args):")
+    writer.depth += 1
+    for name in plan.DEVICE_SIZES:
+        writer.line(f"{_var(name)} = rt.{name.base}")
+    for size in host.sizes:
+        writer.line(f"{_var(size)} = args[{str(size)!r}]")
+    for param in host.params:
+        writer.line(f"{_var(param.name)} = args[{str(param.name)!r}]")
+    writer.steps(host.steps, host.entry)
+    results = ", ".join(_result(spec) for spec in host.results)
+    writer.line(f"return ({results}{',' if len(host.results) == 1 else ''})")
+    return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
+                     writer.sites)
+
+
+def _result(spec: plan.ValueSpec) -> str:
+    if spec.shape is None:
+        return _var(spec.name)
+    shape = "".join(f"{_atom(s)}, " for s in spec.shape)
+    return f"rt.array({_var(spec.name)}, {spec.prim.value!r}, ({shape}))"
+
+
+def _var(name: VName) -> str:
+    return str(name).replace("'", "_q")
+
+
+def _atom(atom: Atom) -> str:
+    if isinstance(atom, VName):
+        return _var(atom)
+    value = atom.value
+    if atom.prim.is_float:
+        return f"float({str(float(value))!r})"
+    return repr(bool(value)) if atom.prim is Prim.BOOL else repr(int(value))
+
+
+def _size(size: Size) -> str:
+    if not size.terms:
+        return "0"
+    parts = []
+    for monomial, coefficient in size.terms:
+        factors = [_factor(f) for f in monomial]
+        if coefficient != 1 or not factors:
+            factors.insert(0, str(coefficient))
+        parts.append("*".join(factors))
+    return " + ".join(parts)
+
+
+def _factor(factor: Factor) -> str:
+    match factor:
+        case VName():
+            return _var(factor)
+        case CeilDiv(num, den):
+            return f"ceil_div({_size(num)}, {_size(den)})"
+        case Least(sizes):
+            return f"min({', '.join(map(_size, sizes))})"
+        case Greatest(sizes):
+            return f"max({', '.join(map(_size, sizes))})"
+
+
+def _index(exp: imp.Exp) -> str:
+    """An index expression; all its operands are non-negative."""
+    match exp:
+        case imp.Var(name):
+            return _var(name)
+        case imp.Lit(const):
+            return _atom(const)
+        case imp.Apply(op, _, (left, right)):
+            symbol = {"add": "+", "sub": "-", "mul": "*", "quot": "//", "rem": "%",
+                      "div": "//", "mod": "%"}[op]
+            return f"({_index(left)} {symbol} {_index(right)})"
+        case imp.Convert(_, _, arg):
+            return _index(arg)
+    raise AssertionError(f"{exp} is no index on the host")
+
+
+def _loc(loc: Loc | None) -> str:
+    if loc is None:
+        return "''"
+    return repr("\n".join([f"{loc}", *(f"  called at {call}" for call in loc.calls)]))
+
+
+_COMPARISONS = {"eq": "==", "lt": "<", "le": "<="}
+_INFIX = {"add": "+", "sub": "-", "mul": "*"}
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+        self.launches: list[plan.Launch] = []
+        self.versions: list[str] = []
+        self.sites: list[plan.Choose] = []
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
+        if not steps:
+            self.line("pass")
+        for step in steps:
+            self.step(step, version)
+
+    def nested(self, steps: tuple[plan.Step, ...], version: str) -> None:
+        self.depth += 1
+        self.steps(steps, version)
+        self.depth -= 1
+
+    def step(self, step: plan.Step, version: str) -> None:
+        match step:
+            case plan.Alloc(name, prim, count):
+                self.line(f"{_var(name)} = rt.allocate(({_size(count)}) * {prim.bytes})")
+            case plan.Release(names):
+                self.line(f"del {', '.join(map(_var, names))}")
+            case plan.Fill(name, prim, count, value):
+                self.line(f"rt.fill({_var(name)}, {prim.value!r}, {_size(count)}, {_atom(value)})")
+            case plan.CopyBuffer(target, source, prim, count):
+                self.line(f"rt.copy({_var(target)}, {_var(source)}, "
+                          f"({_size(count)}) * {prim.bytes})")
+            case plan.Read(name, prim, buffer, index):
+                self.line(f"{_var(name)} = rt.read({_var(buffer)}, {prim.value!r}, "
+                          f"{_index(index)})")
+            case plan.Compute():
+                self._compute(step)
+            case plan.ConvertScalar(name, from_, to, arg):
+                if from_.is_int and to is Prim.I64 and from_ is not Prim.U64:
+                    self.line(f"{_var(name)} = {_atom(arg)}")
+                else:
+                    self.line(f"{_var(name)} = convert({from_.value!r}, {to.value!r}, "
+                              f"{_atom(arg)})")
+            case plan.ComputeSize(name, size):
+                self.line(f"{_var(name)} = {_size(size)}")
+            case plan.Bind(target, source):
+                self.line(f"{_var(target)} = {_atom(source)}")
+            case plan.Check(cond, message, args, loc):
+                given = "".join(f", {_atom(a)}" for a in args)
+                self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
+            case plan.Launch():
+                self._launch(step, version)
+            case plan.Branch(cond, then_, else_):
+                self.line(f"if {_atom(cond)}:")
+                self.nested(then_, version)
+                if else_:
+                    self.line("else:")
+                    self.nested(else_, version)
+            case plan.CountedLoop(index, bound, body):
+                self.line(f"for {_var(index)} in range({_atom(bound)}):")
+                self.nested(body, version)
+            case plan.WhileLoop(cond, body):
+                self.line(f"while {_var(cond)}:")
+                self.nested(body, version)
+            case plan.Choose():
+                self._choose(step)
+
+    def _compute(self, step: plan.Compute) -> None:
+        args = [_atom(a) for a in step.args]
+        target = _var(step.name)
+        if OPS[step.op].traps and step.prim.is_int:
+            self.line(f"if {args[1]} == 0: rt.fail({_loc(step.loc)}, 'Division by zero.')")
+        if step.op in _COMPARISONS:
+            self.line(f"{target} = {args[0]} {_COMPARISONS[step.op]} {args[1]}")
+        elif step.prim is Prim.I64 and step.op in _INFIX:
+            self.line(f"{target} = wrap({args[0]} {_INFIX[step.op]} {args[1]})")
+        elif step.prim is Prim.BOOL and step.op in ("and", "or"):
+            self.line(f"{target} = {args[0]} {step.op} {args[1]}")
+        elif step.prim is Prim.BOOL and step.op == "not":
+            self.line(f"{target} = not {args[0]}")
+        else:
+            self.line(f"{target} = apply({step.op!r}, {step.prim.value!r}, {', '.join(args)})")
+
+    def _launch(self, step: plan.Launch, version: str) -> None:
+        number = len(self.launches)
+        self.launches.append(step)
+        self.versions.append(version)
+        args = "".join(f", {_atom(a)}" for a in step.args)
+        lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, " for a in step.kernel.locals)
+        self.line(f"rt.launch({number}, {_size(step.groups)}, {_size(step.group)}, "
+                  f"({lengths}){args})  # {step.kernel.name}")
+
+    def _choose(self, step: plan.Choose) -> None:
+        site = len(self.sites)
+        self.sites.append(step)
+        pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
+        local = "".join(f"{_size(v.local_bytes)}, " for v in step.versions)
+        sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
+        self.line(f"for version in rt.encounter({site}, ({pars}), ({local}), {{{sizes}}}):")
+        self.depth += 1
+        self.line("try:")
+        self.depth += 1
+        first = True
+        for number, version in enumerate(step.versions):
+            if version.infeasible is not None:
+                continue
+            self.line(f"{'if' if first else 'elif'} version == {number}:  # {version.kind.value}")
+            self.nested(version.steps, f"{step.site}/{number}")
+            first = False
+        self.line(f"rt.leave({site}, version)")
+        self.line("break")
+        self.depth -= 1
+        self.line(f"except rt.Infeasible as reason: rt.abandon({site}, version, reason)")
+        self.depth -= 1

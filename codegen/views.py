@@ -1,0 +1,154 @@
+"""Views: how the index of an element becomes a place in memory.
+
+A layout operation (rearrange, reshape, slice) costs nothing: it makes another view of the same
+memory.  A view without memory is a *virtual* array, computed where it is read (iota, replicate).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim, apply
+from runelift.ir.syntax import Const, i64
+
+Indices = Sequence[Exp]
+
+
+def lit(value: int) -> Exp:
+    """An i64 literal."""
+    return imp.Lit(i64(value))
+
+
+def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:
+    """An operation on i64s (or ``prim``), folded where it is trivial."""
+    consts = [a.const.value for a in args if isinstance(a, imp.Lit)]
+    if len(consts) == len(args) and name in ("add", "sub", "mul"):
+        return imp.Lit(Const(apply(name, prim, *consts).item(), prim))
+    match name, args:
+        case "add", (x, imp.Lit(c)) if c.value == 0:
+            return x
+        case "add", (imp.Lit(c), x) if c.value == 0:
+            return x
+        case "sub", (x, imp.Lit(c)) if c.value == 0:
+            return x
+        case "mul", (x, imp.Lit(c)) if c.value == 1:
+            return x
+        case "mul", (imp.Lit(c), x) if c.value == 1:
+            return x
+        case "mul", (imp.Lit(c), _) | (_, imp.Lit(c)) if c.value == 0:
+            return lit(0)
+        case ("quot" | "div", (x, imp.Lit(c))) if c.value == 1:
+            return x
+        case ("rem" | "mod", (_, imp.Lit(c))) if c.value == 1:
+            return lit(0)
+    return imp.Apply(name, prim, args)
+
+
+def flat_index(indices: Indices, shape: Indices) -> Exp:
+    """The row-major position of ``indices`` in an array of ``shape``."""
+    total: Exp = lit(0)
+    for index, size in zip(indices, shape, strict=True):
+        total = op("add", op("mul", total, size), index)
+    return total
+
+
+def unflat_index(position: Exp, shape: Indices) -> list[Exp]:
+    """The indices of the row-major ``position`` in an array of ``shape``."""
+    indices: list[Exp] = []
+    for k, size in enumerate(reversed(shape)):
+        outermost = k == len(shape) - 1
+        indices.insert(0, position if outermost else op("rem", position, size))
+        position = op("quot", position, size)
+    return indices
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """An array: its shape, and where (``at``) or what (``read``) its elements are.
+
+    ``mem`` is None for a virtual array.  ``dense``: the elements fill the memory in row-major
+    order from its start.
+    """
+
+    prim: Prim
+    shape: tuple[Exp, ...]
+    mem: VName | None
+    at: Callable[[Indices], Exp] = field(compare=False)
+    dense: bool = False
+
+    def read(self, indices: Indices) -> Exp:
+        """The element at ``indices``."""
+        place = self.at(indices)
+        return place if self.mem is None else imp.Load(self.mem, place, self.prim)
+
+    def write(self, indices: Indices, value: Exp) -> imp.Stm:
+        """Set the element at ``indices``."""
+        assert self.mem is not None
+        return imp.Store(self.mem, self.at(indices), value, self.prim)
+
+    def rearrange(self, perm: Sequence[int]) -> View:
+        """Dimension k of the result is dimension ``perm[k]``."""
+        inverse = [perm.index(k) for k in range(len(perm))]
+        return View(self.prim, tuple(self.shape[k] for k in perm), self.mem,
+                    lambda ix: self.at([ix[k] for k in inverse]),
+                    self.dense and list(perm) == sorted(perm))
+
+    def reshape(self, shape: tuple[Exp, ...]) -> View:
+        """The same elements in row-major order with another shape."""
+        if self.dense:
+            return View(self.prim, shape, self.mem, lambda ix: flat_index(ix, shape), True)
+        common = 0
+        while (common < min(len(shape), len(self.shape))
+               and shape[common] == self.shape[common]):
+            common += 1
+        inner, outer = self.shape[common:], shape[common:]
+
+        def at(ix: Indices) -> Exp:
+            rest = unflat_index(flat_index(ix[common:], outer), inner) if inner else []
+            return self.at([*ix[:common], *rest])
+
+        return View(self.prim, shape, self.mem, at)
+
+    def slice(self, dims: Sequence[Exp | tuple[Exp, Exp, Exp]]) -> View:
+        """Fix dimensions at an index, or keep ``(start, count, stride)`` of them."""
+        shape = tuple(d[1] for d in dims if isinstance(d, tuple))
+        whole = all(isinstance(d, tuple) and d[0] == lit(0) and d[2] == lit(1) and d[1] == size
+                    for d, size in zip(dims, self.shape, strict=True))
+
+        def at(ix: Indices) -> Exp:
+            given = iter(ix)
+            return self.at([op("add", d[0], op("mul", next(given), d[2]))
+                            if isinstance(d, tuple) else d for d in dims])
+
+        return View(self.prim, shape, self.mem, at, self.dense and whole)
+
+    def row(self, *indices: Exp) -> View:
+        """The part of the array behind the outermost indices."""
+        rest = self.shape[len(indices):]
+        return self.slice([*indices, *((lit(0), size, lit(1)) for size in rest)])
+
+
+def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
+    """All of a memory as an array of ``shape``."""
+    return View(prim, shape, mem, lambda ix: flat_index(ix, shape), True)
+
+
+def iota(prim: Prim, count: Exp, start: Exp, step: Exp) -> View:
+    """``start, start + step, ...``, computed where it is read."""
+    def element(ix: Indices) -> Exp:
+        index = ix[0] if prim is Prim.I64 else imp.Convert(Prim.I64, prim, ix[0])
+        return op("add", start, op("mul", index, step, prim=prim), prim=prim)
+    return View(prim, (count,), None, element)
+
+
+def replicate(prim: Prim, outer: tuple[Exp, ...], value: Exp | View) -> View:
+    """``value`` at every outer index, computed where it is read."""
+    if isinstance(value, View):
+        inner = value
+        return View(prim, (*outer, *inner.shape), None, lambda ix: inner.read(ix[len(outer):]))
+    scalar = value
+    return View(prim, outer, None, lambda ix: scalar)

@@ -1,0 +1,3 @@
+"""tmp"""
+def optimise(p, names): return p
+def clean(p, names): return p

@@ -1,0 +1,8 @@
+"""``python -m runelift``: the command line."""
+
+import sys
+
+from runelift.runtime.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""OpenCL devices: which there are, which can be used, and why others cannot."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from runelift.ir.errors import UserError
+
+INTERPRETER = "interpreter"
+"""The name of the device that is no device."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device, its limits, and what keeps it from being used (``problem``), if anything."""
+
+    name: str
+    platform: str
+    kind: str
+    group_size: int
+    num_groups: int
+    sequential_segment: int
+    max_group: int
+    local_bytes: int
+    global_bytes: int
+    max_alloc: int
+    threshold: int
+    driver: str
+    problem: str | None = None
+    hint: str | None = None
+    handle: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def label(self) -> str:
+        """The device as results name it."""
+        return f"{self.name} ({self.platform}, {self.driver})"
+
+
+def register_runtimes() -> list[str]:
+    """Make installed but unregistered OpenCL runtimes known to the loader; what was done.
+
+    Must run before pyopencl is imported.  Does nothing when the user set ``OCL_ICD_VENDORS``.
+    """
+    if "OCL_ICD_VENDORS" in os.environ or "pyopencl" in sys.modules:
+        return []
+    system = Path("/etc/OpenCL/vendors")
+    registered = sorted(system.glob("*.icd")) if system.is_dir() else []
+    known = " ".join(p.read_text(errors="replace") for p in registered)
+    found: dict[str, str] = {}
+    if "nvidia" not in known and _loads("libnvidia-opencl.so.1"):
+        found["nvidia"] = "libnvidia-opencl.so.1"
+    intel = Path(sys.prefix) / "lib" / "libintelocl.so"
+    if "intel" not in known and intel.exists():
+        found["intel"] = str(intel)
+    if not found:
+        return []
+    folder = Path(platformdirs.user_cache_dir("runelift")) / "icd"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in registered:
+            (folder / path.name).write_text(path.read_text())
+        for name, library in found.items():
+            (folder / f"runelift-{name}.icd").write_text(library + "\n")
+    except OSError:
+        return []
+    os.environ["OCL_ICD_VENDORS"] = str(folder)
+    return [f"registered the {name} runtime ({library})" for name, library in found.items()]
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def find_devices() -> list[DeviceInfo]:
+    """All OpenCL devices, the preferred first; empty where there is no OpenCL at all."""
+    register_runtimes()
+    try:
+        import pyopencl as cl
+
+        platforms = cl.get_platforms()
+    except (ImportError, RuntimeError, OSError):
+        return []
+    except Exception as error:  # pyopencl's own errors cannot be named before it is imported
+        if type(error).__module__.startswith("pyopencl"):
+            return []
+        raise
+    devices: list[DeviceInfo] = []
+    for platform in platforms:
+        try:
+            handles = platform.get_devices()
+        except cl.Error:
+            continue
+        devices += [_describe(platform, handle) for handle in handles]
+    return sorted(devices, key=_preference)
+
+
+def _preference(device: DeviceInfo) -> int:
+    order = {"GPU": 0, "accelerator": 1, "CPU": 2, "simulator": 4}[device.kind]
+    return order + (10 if device.problem else 0)
+
+
+def _describe(platform: Any, handle: Any) -> DeviceInfo:
+    import pyopencl as cl
+
+    simulator = "Oclgrind" in platform.name
+    if simulator:
+        kind = "simulator"
+    elif handle.type & cl.device_type.GPU:
+        kind = "GPU"
+    else:
+        kind = "CPU" if handle.type & cl.device_type.CPU else "accelerator"
+    units = handle.max_compute_units
+    gpu = kind in ("GPU", "accelerator")
+    problem = hint = None
+    if "Portable Computing Language" in platform.name and shutil.which("ld") is None:
+        problem = "PoCL needs the linker 'ld', which is not on PATH"
+        hint = "apt-get install binutils"
+    elif not handle.double_fp_config:
+        problem = "the device has no 64-bit floats"
+    return DeviceInfo(
+        name=handle.name.strip(), platform=platform.name.strip(), kind=kind,
+        group_size=min(256 if gpu else 16 if simulator else 64, handle.max_work_group_size),
+        num_groups=units * 8 if gpu else 4 if simulator else units * 4,
+        sequential_segment=32 if gpu else 8 if simulator else 1 << 16,
+        max_group=handle.max_work_group_size, local_bytes=handle.local_mem_size,
+        global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
+        threshold=32768 if gpu else units, driver=handle.driver_version.strip(),
+        problem=problem, hint=hint, handle=handle)
+
+
+def select(spec: str | None = None) -> DeviceInfo | None:
+    """The device that ``spec`` names, or the best; None stands for the interpreter.
+
+    ``spec`` is a part of a device's or platform's name, with ``:k`` for the k-th of several,
+    or ``interpreter``.  Without it, the environment variable ``RUNELIFT_DEVICE`` is asked.
+    """
+    spec = spec or os.environ.get("RUNELIFT_DEVICE")
+    if spec == INTERPRETER:
+        return None
+    devices = find_devices()
+    if spec is None:
+        usable = [d for d in devices if d.problem is None and d.kind != "simulator"]
+        if usable:
+            return usable[0]
+        why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or ["none is installed"]
+        print("runelift: no usable OpenCL device "
+              f"({'; '.join(why)}); the interpreter runs instead.", file=sys.stderr)
+        return None
+    name, _, index = spec.partition(":")
+    matching = [d for d in devices
+                if name.lower() in d.name.lower() or name.lower() in d.platform.lower()
+                or (name.lower() == "pocl" and "Portable Computing" in d.platform)]
+    number = int(index) if index.isdigit() else 0
+    if number >= len(matching):
+        known = ", ".join(f"'{d.name}' of '{d.platform}'" for d in devices) or "none"
+        raise UserError(f"No device matches '{spec}'.  Devices: {known}; or 'interpreter'.")
+    if matching[number].problem:
+        raise UserError(f"Device '{matching[number].name}' cannot be used: "
+                        f"{matching[number].problem}.")
+    return matching[number]

@@ -1,0 +1,94 @@
+"""Device memory: a pool of buffers, freed when the last name for them is gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from runelift.runtime.device import DeviceInfo
+
+
+class Buffer:
+    """A pooled piece of device memory.  Dropping the last reference gives it back.
+
+    The queue runs commands in order, so memory may be reused as soon as it is given back.
+    """
+
+    __slots__ = ("_pool", "handle", "size")
+
+    def __init__(self, handle: Any, size: int, pool: Pool | None) -> None:
+        self.handle = handle
+        self.size = size
+        self._pool = pool
+
+    def __del__(self) -> None:
+        if self._pool is not None:
+            self._pool.give_back(self)
+
+
+class OutOfMemory(Exception):
+    """The device has no room for a buffer."""
+
+    def __init__(self, wanted: int, device: DeviceInfo) -> None:
+        super().__init__(f"a buffer of {wanted:,} bytes does not fit: '{device.name}' allows "
+                         f"{device.max_alloc:,} bytes in one buffer and has "
+                         f"{device.global_bytes:,} in all")
+
+
+class Pool:
+    """Buffers by size class; allocation costs no call of the driver in a steady state."""
+
+    def __init__(self, context: Any, device: DeviceInfo) -> None:
+        self._context = context
+        self._device = device
+        self._free: dict[int, list[Any]] = {}
+        self.live = 0
+        self.held = 0
+        self.peak = 0
+
+    def allocate(self, size: int) -> Buffer:
+        """A buffer of at least ``size`` bytes, with room for one element at least."""
+        rounded = _size_class(max(size, 16))
+        free = self._free.get(rounded)
+        handle = free.pop() if free else self._create(rounded)
+        self.live += rounded
+        self.peak = max(self.peak, self.live)
+        return Buffer(handle, rounded, self)
+
+    def _create(self, size: int) -> Any:
+        import pyopencl as cl
+
+        if size > self._device.max_alloc:
+            raise OutOfMemory(size, self._device)
+        if self.held + size > self._device.global_bytes:
+            self.trim()
+        if self.held + size > self._device.global_bytes:
+            raise OutOfMemory(size, self._device)
+        try:
+            handle = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
+        except cl.Error:
+            self.trim()
+            try:
+                handle = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
+            except cl.Error:
+                raise OutOfMemory(size, self._device) from None
+        self.held += size
+        return handle
+
+    def give_back(self, buffer: Buffer) -> None:
+        """Keep the memory of a dropped buffer for the next one of its size."""
+        self.live -= buffer.size
+        self._free.setdefault(buffer.size, []).append(buffer.handle)
+
+    def trim(self) -> None:
+        """Return unused memory to the device."""
+        for size, handles in self._free.items():
+            self.held -= size * len(handles)
+            for handle in handles:
+                handle.release()
+        self._free.clear()
+
+
+def _size_class(size: int) -> int:
+    """``size`` rounded up to an eighth of its power of two: at most 12.5 % is lost."""
+    step = 1 << max(4, size.bit_length() - 4)
+    return -(-size // step) * step

@@ -1,0 +1,313 @@
+"""Compiled programs as Python objects: entry points are methods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from runelift.codegen.plan import Plan, ValueSpec
+from runelift.frontend.load import read_source
+from runelift.ir.errors import UserError
+from runelift.ir.interpret import interpret
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.source import Source
+from runelift.ir.syntax import Atom, Const
+from runelift.runtime.compiler import Compiled, compile_source
+from runelift.runtime.device import DeviceInfo, select
+from runelift.runtime.records import Record
+
+
+class DeviceArray:
+    """An array on the device: a result that was asked to stay there, or an argument."""
+
+    def __init__(self, buffer: Any, prim: Prim, shape: tuple[int, ...], device: Any) -> None:
+        self.buffer = buffer
+        self.prim = prim
+        self.shape = shape
+        self.device = device
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of the elements."""
+        return self.prim.dtype
+
+    def get(self) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array."""
+        import pyopencl as cl
+
+        out = np.empty(self.shape, self.prim.dtype)
+        if out.size:
+            cl.enqueue_copy(self.device.plain, out, self.buffer.handle, is_blocking=True)
+        return out
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self.get().astype(dtype, copy=False) if dtype is not None else self.get()
+
+    def __repr__(self) -> str:
+        shape = "".join(f"[{n}]" for n in self.shape)
+        return f"<DeviceArray {shape}{self.prim.value}>"
+
+
+class Program:
+    """A compiled program.
+
+    Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out (or
+    :class:`DeviceArray` with ``device_arrays=True``).  With ``recording = True`` each call
+    appends a :class:`~runelift.runtime.records.Record` to ``records``.
+    """
+
+    def __init__(self, compiled: Compiled, device: DeviceInfo | None,
+                 thresholds: Mapping[str, int] | None = None, policy: str = "all") -> None:
+        self.compiled = compiled
+        self.device_info = device
+        self.thresholds: dict[str, int] = dict(thresholds or {})
+        self.policy = policy
+        self.recording = False
+        self.records: list[Record] = []
+        self._device: Any = None
+        self._executables: dict[str, Any] = {}
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of the entry points."""
+        return tuple(self.compiled.plans)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_") or name not in self.compiled.plans:
+            raise AttributeError(f"the program has no entry point '{name}'; it has "
+                                 f"{', '.join(self.compiled.plans)}")
+
+        def entry(*args: Any, device_arrays: bool = False) -> Any:
+            results, _ = self.run(name, args, device_arrays=device_arrays)
+            return results[0] if len(results) == 1 else tuple(results)
+
+        entry.__name__ = name
+        return entry
+
+    def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+            thresholds: Mapping[str, int] | None = None, record: bool | None = None,
+            device_arrays: bool = False) -> tuple[list[Any], Record | None]:
+        """Run an entry point; its results, and its record if one was asked for.
+
+        ``force`` names the alternative to run at a site; ``thresholds`` override the tuning.
+        """
+        plan = self._plan(entry)
+        if self.device_info is None:
+            fun_args = _check_arguments(plan, list(args))
+            return interpret(self.compiled.optimised, entry, fun_args), None
+        executable = self._executable(entry)
+        bound = self._bind(plan, list(args))
+        chosen = self.thresholds if thresholds is None else thresholds
+        recording = self.recording if record is None else record
+        raw, made = executable.run(bound, chosen, force or {}, recording)
+        if made is not None and self.recording:
+            self.records.append(made)
+        results = [self._result(value, spec, device_arrays)
+                   for value, spec in zip(raw, plan.results, strict=True)]
+        return results, made
+
+    def _plan(self, entry: str) -> Plan:
+        try:
+            return self.compiled.plans[entry]
+        except KeyError:
+            raise UserError(f"Unknown entry point '{entry}'.  The program has "
+                            f"{', '.join(self.entries)}.") from None
+
+    def _executable(self, entry: str) -> Any:
+        from runelift.runtime.executor import Executable
+
+        if entry not in self._executables:
+            self._executables[entry] = Executable(self._plan(entry), self.device)
+        return self._executables[entry]
+
+    @property
+    def device(self) -> Any:
+        """The device with its context and queues, opened when first used."""
+        from runelift.runtime.executor import Device
+
+        if self._device is None:
+            assert self.device_info is not None
+            self._device = Device(self.device_info)
+        return self._device
+
+    def _bind(self, plan: Plan, args: list[Any]) -> dict[str, Any]:
+        """Arguments by the name of their parameter, arrays on the device."""
+        values = _check_arguments(plan, args)
+        sizes = _sizes(plan, values)
+        bound: dict[str, Any] = {str(name): size for name, size in sizes.items()}
+        for spec, value in zip(plan.params, values, strict=True):
+            bound[str(spec.name)] = (value.item() if spec.shape is None
+                                     else self._upload(value))
+        return bound
+
+    def _upload(self, value: Any) -> Any:
+        import pyopencl as cl
+
+        from runelift.runtime.memory import OutOfMemory
+
+        if isinstance(value, DeviceArray):
+            return value.buffer
+        try:
+            buffer = self.device.pool.allocate(value.nbytes)
+        except OutOfMemory as error:
+            raise UserError(f"Out of device memory: {error}.") from None
+        if value.size:
+            cl.enqueue_copy(self.device.plain, buffer.handle, np.ascontiguousarray(value),
+                            is_blocking=True)
+        return buffer
+
+    def to_device(self, value: Any) -> DeviceArray:
+        """A copy of an array on the device, to be passed to entry points."""
+        array = np.asarray(value)
+        prim = next(p for p in Prim if p.dtype == array.dtype)
+        return DeviceArray(self._upload(array), prim, array.shape, self.device)
+
+    def _result(self, value: Any, spec: ValueSpec, device_arrays: bool) -> Any:
+        if spec.shape is None:
+            return spec.prim.dtype.type(value)
+        buffer, _, shape = value
+        array = DeviceArray(buffer, spec.prim, tuple(map(int, shape)), self.device)
+        return array if device_arrays else array.get()
+
+    def source(self, kind: str = "opencl", entry: str | None = None) -> str:
+        """The program at a stage: ``opencl`` or ``python`` code, or the IR ``core``,
+        ``optimised`` or ``versioned``."""
+        from runelift.ir.pretty import pretty
+
+        stages = {"core": self.compiled.core, "optimised": self.compiled.optimised,
+                  "versioned": self.compiled.versioned}
+        if kind in stages:
+            return pretty(stages[kind])
+        name = entry or self.entries[0]
+        if kind == "python":
+            from runelift.codegen.python import python_source
+
+            return python_source(self._plan(name)).source
+        if kind == "opencl":
+            from runelift.codegen.opencl import opencl_program
+            from runelift.codegen.python import python_source
+
+            launches = python_source(self._plan(name)).launches
+            return opencl_program([launch.kernel for launch in launches], {})
+        raise UserError(f"Unknown stage '{kind}'.")
+
+    @property
+    def tree(self) -> Any:
+        """The threshold forest of the program."""
+        from runelift.runtime.tuner.forest import forest_of
+
+        return forest_of(self.compiled.versioned)
+
+    def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None,
+             repeats: int = 3) -> Any:
+        """Tune the thresholds for datasets (name to arguments) and use them from now on."""
+        from runelift.runtime.tuner.autotune import tune
+
+        result = tune(self, {name: (entry or self.entries[0], list(args))
+                             for name, args in datasets.items()}, repeats=repeats)
+        self.thresholds = dict(result.thresholds)
+        return result
+
+
+def compile(source_or_path: str | Path, *, device: str | None = None,
+            tuning: str | Path | Mapping[str, int] | None = None,
+            policy: str = "all") -> Program:
+    """Compile a program from a path or from source text.
+
+    ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
+    exists.  Raises UserError or CompilerLimitation.
+    """
+    path = _as_path(source_or_path)
+    source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
+    compiled = compile_source(source, policy=policy)
+    return Program(compiled, select(device), _thresholds(path, tuning), policy)
+
+
+def _as_path(source_or_path: str | Path) -> Path | None:
+    if isinstance(source_or_path, Path):
+        return source_or_path
+    if "\n" in source_or_path or not source_or_path.endswith(".fut"):
+        return None
+    return Path(source_or_path)
+
+
+def _thresholds(path: Path | None,
+                tuning: str | Path | Mapping[str, int] | None) -> dict[str, int]:
+    if isinstance(tuning, Mapping):
+        return dict(tuning)
+    from runelift.runtime.tuner.tuning_file import read_tuning
+
+    if tuning is not None:
+        return read_tuning(Path(tuning))
+    beside = path.with_name(path.name + ".tuning") if path is not None else None
+    return read_tuning(beside) if beside is not None and beside.exists() else {}
+
+
+def _check_arguments(plan: Plan, args: list[Any]) -> list[Any]:
+    """The arguments as NumPy values of the right types; UserError if one is wrong."""
+    if len(args) != len(plan.params):
+        raise UserError(f"Entry point '{plan.entry}' takes {len(plan.params)} arguments, but "
+                        f"{len(args)} are given.")
+    return [_check_argument(spec, arg) for spec, arg in zip(plan.params, args, strict=True)]
+
+
+def _check_argument(spec: ValueSpec, arg: Any) -> Any:
+    expected = show_spec(spec)
+    if isinstance(arg, DeviceArray):
+        if spec.shape is None or arg.prim is not spec.prim or len(arg.shape) != len(spec.shape):
+            raise UserError(f"Argument '{spec.name.base}' should be {expected}, not {arg!r}.")
+        return arg
+    value = np.asarray(arg)
+    rank = len(spec.shape) if spec.shape is not None else 0
+    found = "".join(f"[{n}]" for n in value.shape) + _dtype_name(value.dtype)
+    if value.ndim != rank:
+        raise UserError(f"Argument '{spec.name.base}' should be {expected}, but has type {found}.")
+    python_scalar = rank == 0 and isinstance(arg, int | float | bool)
+    if value.dtype != spec.prim.dtype and not (python_scalar and _fits(arg, spec.prim)):
+        raise UserError(f"Argument '{spec.name.base}' should be {expected}, but has type {found}.")
+    return value.astype(spec.prim.dtype)
+
+
+def _fits(value: int | float | bool, prim: Prim) -> bool:
+    """Whether a Python number may stand for a scalar of type ``prim``."""
+    if isinstance(value, bool) or prim is Prim.BOOL:
+        return isinstance(value, bool) and prim is Prim.BOOL
+    if isinstance(value, float):
+        return prim.is_float
+    return prim.is_float or int(prim.least) <= value <= int(prim.greatest)
+
+
+def _dtype_name(dtype: np.dtype[Any]) -> str:
+    return next((p.value for p in Prim if p.dtype == dtype), str(dtype))
+
+
+def show_spec(spec: ValueSpec) -> str:
+    """The type of a parameter or result in source syntax."""
+    shape = "".join(f"[{_show(s)}]" for s in spec.shape or ())
+    return f"{shape}{spec.prim.value}"
+
+
+def _show(size: Atom) -> str:
+    return str(size.value) if isinstance(size, Const) else size.base
+
+
+def _sizes(plan: Plan, values: list[Any]) -> dict[VName, int]:
+    """The size parameters, from the shapes of the arguments, which must agree."""
+    known: dict[VName, int] = {
+        spec.name: int(value) for spec, value in zip(plan.params, values, strict=True)
+        if spec.shape is None and spec.prim is Prim.I64}
+    for spec, value in zip(plan.params, values, strict=True):
+        for size, length in zip(spec.shape or (), getattr(value, "shape", ()), strict=False):
+            expected = int(size.value) if isinstance(size, Const) else known.get(size)
+            if expected is None:
+                assert isinstance(size, VName)
+                known[size] = length
+            elif expected != length:
+                raise UserError(
+                    f"Argument '{spec.name.base}' has shape {list(value.shape)}, but its type is "
+                    f"{show_spec(spec)} and size '{_show(size)}' is {expected}.")
+    return {name: known.get(name, 0) for name in plan.sizes}

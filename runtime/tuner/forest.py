@@ -1,0 +1,229 @@
+"""The threshold forest: which comparisons lead to which code version.
+
+The forest is read off a program in versioned form.  A ``Versions`` node is a chain of guards:
+the *true* edge of a guard leads to its version, the *false* edge to the next guard, the last
+false edge to the unguarded version.  A version with sites of its own (nested ``Versions``)
+leads on to their trees, several of them side by side below a *split* (Breddam 2019, figure
+1.7); one without is a leaf, named V1, V2, ... from the left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import networkx as nx
+
+from runelift.ir.errors import CompilerBug
+from runelift.ir.syntax import Body, Fun, Guard, Kind, Loop, Program, Versions
+from runelift.ir.traverse import bodies_of
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One version of a site; ``label`` is set if it is a leaf, else there are ``sites`` below."""
+
+    guard: Guard | None
+    kind: Kind
+    label: str | None
+    sites: tuple[Site, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A ``Versions`` node.  ``loops`` counts the sequential loops between it and its parent."""
+
+    name: str
+    loops: int
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The guards in the order in which they are tested."""
+        return tuple(a.guard for a in self.alternatives if a.guard is not None)
+
+    def walk(self) -> Iterator[Site]:
+        """This site and all below it, parents first."""
+        yield self
+        for alternative in self.alternatives:
+            for site in alternative.sites:
+                yield from site.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """The threshold trees of one entry point, in program order."""
+
+    entry: str
+    trees: tuple[Site, ...]
+
+    def sites(self) -> dict[str, Site]:
+        """All sites by name, parents before children."""
+        return {site.name: site for tree in self.trees for site in tree.walk()}
+
+    def guards(self) -> dict[str, Guard]:
+        """All guards by the name of their threshold."""
+        return {guard.name: guard for site in self.sites().values() for guard in site.guards}
+
+    def leaves(self) -> tuple[Alternative, ...]:
+        """All versions without sites of their own, V1 first."""
+        return tuple(alternative for site in self.sites().values()
+                     for alternative in site.alternatives if alternative.label)
+
+    def graph(self) -> nx.DiGraph:
+        """The forest as a graph.
+
+        Nodes have a ``kind`` (root, guard, split or version) and a ``label``, guards and
+        versions also ``loops`` if they stand in loops; edges have a ``branch``: true, false or
+        None.
+        """
+        graph = nx.DiGraph()
+        graph.add_node(self.entry, kind="root", label=self.entry)
+        for tree in self.trees:
+            _add_site(graph, self.entry, None, tree)
+        return graph
+
+    def render(self) -> str:
+        """The forest as indented text."""
+        graph = self.graph()
+        lines = [self.entry if self.trees else f"{self.entry}: one version, no thresholds"]
+        lines += _render_below(graph, self.entry, "")
+        return "\n".join(lines)
+
+    def dot(self) -> str:
+        """The forest in the language of Graphviz."""
+        graph = self.graph()
+        shapes = {"root": "plaintext", "guard": "box", "split": "point", "version": "ellipse"}
+        lines = [f"digraph {_quote(self.entry)} {{"]
+        for node, data in graph.nodes(data=True):
+            lines.append(f"  {_quote(node)} [shape={shapes[data['kind']]}, "
+                         f"label={_quote(_label(data))}];")
+        for source, target, data in graph.edges(data=True):
+            branch = f" [label={_quote(data['branch'])}]" if data["branch"] else ""
+            lines.append(f"  {_quote(source)} -> {_quote(target)}{branch};")
+        return "\n".join([*lines, "}"])
+
+
+# Building
+
+
+def forests(program: Program) -> tuple[Forest, ...]:
+    """The forest of every entry point of a versioned program."""
+    return tuple(forest_of(fun) for fun in program.funs)
+
+
+def forest_of(fun: Fun) -> Forest:
+    """The forest of one entry point."""
+    labels = (f"V{number}" for number in count(1))
+    trees = tuple(_sites(fun.body, 0, labels))
+    names = [site.name for tree in trees for site in tree.walk()]
+    if len(set(names)) != len(names):
+        raise CompilerBug(f"Two choices of '{fun.name}' have the same site name: {names}.")
+    return Forest(fun.name, trees)
+
+
+def _sites(body: Body, loops: int, labels: Iterator[str]) -> Iterator[Site]:
+    """The outermost sites in a body."""
+    for stm in body.stms:
+        exp = stm.exp
+        if isinstance(exp, Versions):
+            yield _site(exp, loops, labels)
+        else:
+            inside = loops + isinstance(exp, Loop)
+            for inner in bodies_of(exp):
+                yield from _sites(inner, inside, labels)
+
+
+def _site(versions: Versions, loops: int, labels: Iterator[str]) -> Site:
+    alternatives = []
+    for version in versions.alternatives:
+        below = tuple(_sites(version.body, 0, labels))
+        label = None if below else next(labels)
+        alternatives.append(Alternative(version.guard, version.kind, label, below))
+    return Site(versions.site, loops, tuple(alternatives))
+
+
+# Covering
+
+
+def plans(forest: Forest) -> tuple[dict[str, int], ...]:
+    """The fewest runs that exercise every version of every site: site to index, per run.
+
+    The runs a site needs are the sum over its versions of the runs that each needs, while
+    independent sites (trees, and siblings below a split) are exercised in the same runs.
+    """
+    return tuple(_together(forest.trees)) or ({},)
+
+
+def _together(sites: tuple[Site, ...]) -> list[dict[str, int]]:
+    """Runs that cover several independent sites at once; the shorter list starts over."""
+    each = [_cover(site) for site in sites]
+    length = max((len(one) for one in each), default=0)
+    return [{name: index for one in each for name, index in one[run % len(one)].items()}
+            for run in range(length)]
+
+
+def _cover(site: Site) -> list[dict[str, int]]:
+    runs = []
+    for index, alternative in enumerate(site.alternatives):
+        for below in _together(alternative.sites) or [{}]:
+            runs.append({site.name: index, **below})
+    return runs
+
+
+# The graph and its two texts
+
+
+def _add_site(graph: nx.DiGraph, parent: str, branch: str | None, site: Site) -> None:
+    for index, alternative in enumerate(site.alternatives):
+        if alternative.guard is not None:
+            guard = alternative.guard
+            graph.add_node(guard.name, kind="guard", guard=guard, site=site.name,
+                           loops=site.loops if index == 0 else 0,
+                           label=f"{guard.name} ≤ {_size(guard)}")
+            graph.add_edge(parent, guard.name, branch=branch)
+            _add_version(graph, guard.name, "true", site, alternative)
+            parent, branch = guard.name, "false"
+        else:
+            _add_version(graph, parent, branch, site, alternative)
+
+
+def _add_version(graph: nx.DiGraph, parent: str, branch: str | None, site: Site,
+                 alternative: Alternative) -> None:
+    if alternative.label:
+        graph.add_node(alternative.label, kind="version", version=alternative.kind, loops=0,
+                       site=site.name, label=f"{alternative.label} ({alternative.kind.value})")
+        graph.add_edge(parent, alternative.label, branch=branch)
+        return
+    if len(alternative.sites) > 1:
+        split = f"{site.name}/{site.alternatives.index(alternative)}"
+        graph.add_node(split, kind="split", label="split", loops=0)
+        graph.add_edge(parent, split, branch=branch)
+        parent, branch = split, None
+    for below in alternative.sites:
+        _add_site(graph, parent, branch, below)
+
+
+def _size(guard: Guard) -> str:
+    return guard.par.render(lambda name: name.base)
+
+
+def _label(data: dict[str, Any]) -> str:
+    loops = data.get("loops", 0)
+    return data["label"] + (" (in a loop)" if loops == 1 else f" (in {loops} loops)" * (loops > 1))
+
+
+def _render_below(graph: nx.DiGraph, node: str, indent: str) -> Iterator[str]:
+    targets = list(graph.successors(node))
+    for number, target in enumerate(targets):
+        last = number == len(targets) - 1
+        branch = graph.edges[node, target]["branch"]
+        text = (f"{branch}: " if branch else "") + _label(graph.nodes[target])
+        yield indent + ("└─ " if last else "├─ ") + text
+        yield from _render_below(graph, target, indent + ("   " if last else "│  "))
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

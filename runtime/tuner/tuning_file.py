@@ -1,0 +1,111 @@
+"""Tuning files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.source import Source, Span
+
+_LINE = re.compile(r"\s*(?P<name>[^\s=]+)\s*=\s*(?P<value>-?\d+)\s*")
+FUTHARK_DEFAULTS = frozenset({
+    "default_threshold", "default_tile_size", "default_reg_tile_size", "default_group_size",
+    "default_thread_block_size", "default_num_groups", "default_grid_size", "default_cache",
+    "default_shared_memory", "default_registers",
+})
+"""Names that Futhark's tuning files may set for all kernels at once."""
+
+
+def tuning_path(program: Path) -> Path:
+    """Where the tuning of a program is kept: ``FILE.fut.tuning``."""
+    return program.with_name(program.name + ".tuning")
+
+
+def facts_path(tuning: Path) -> Path:
+    """The JSON file beside a tuning file."""
+    return tuning.with_name(tuning.name + ".json")
+
+
+def parse_tuning(source: Source) -> dict[str, int]:
+    """The thresholds of a tuning file; of several lines with one name the last wins.
+
+    Blank lines and lines that begin with ``--`` are skipped.
+    """
+    thresholds: dict[str, int] = {}
+    start = 0
+    for line in source.text.splitlines(keepends=True):
+        content = line.strip()
+        if content and not content.startswith("--"):
+            match = _LINE.fullmatch(content)
+            if not match or int(match["value"]) < 0:
+                span = Span(source, start, start + len(line.rstrip()))
+                raise ProgramError(Diagnostic(
+                    "malformed-tuning", span, "This is not a line of a tuning file.",
+                    hints=("A line is NAME=INT, for example main.suff_outer_par_0=4096.",)))
+            thresholds[match["name"]] = int(match["value"])
+        start += len(line)
+    return {name: value for name, value in thresholds.items() if value != 0}
+
+
+def read_tuning(path: Path) -> dict[str, int]:
+    """The thresholds in a tuning file; UserError if it cannot be read or is damaged."""
+    try:
+        return parse_tuning(Source(str(path), path.read_text()))
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: error[malformed-tuning]: not a text file in UTF-8.") from None
+
+
+def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:
+    """A warning for every name that is not a threshold of the program."""
+    names = sorted(known)
+    warnings = []
+    for name in sorted(set(thresholds) - set(names) - FUTHARK_DEFAULTS):
+        close = get_close_matches(name, names, n=1)
+        hint = f"  Did you mean '{close[0]}'?" if close else ""
+        warnings.append(f"The program has no threshold '{name}'; it is ignored.{hint}")
+    return warnings
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """The JSON file beside a tuning file; UserError if it is damaged."""
+    try:
+        facts = json.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+    except ValueError as error:
+        raise UserError(f"{path}: error[malformed-tuning]: not JSON: {error}.") from None
+    if not isinstance(facts, dict):
+        raise UserError(f"{path}: error[malformed-tuning]: not a JSON object.")
+    return facts
+
+
+def write_tuning(path: Path, thresholds: Mapping[str, int], facts: Mapping[str, Any]) -> None:
+    """Write both files, each in one step: a reader sees the old content or the new."""
+    lines = "".join(f"{name}={value}\n" for name, value in sorted(thresholds.items()))
+    write_atomically(facts_path(path), json.dumps(facts, indent=2) + "\n")
+    write_atomically(path, lines)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace the content of a file in one step."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
