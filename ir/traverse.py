@@ -305,7 +305,8 @@ def uses(exp: Exp) -> Iterator[VName]:
         return atom
 
     map_exp(Mapper(use, _same_name, _same_body, _same_lambda), exp)
-    return iter(found)
+    own = set(bound_by(exp))
+    return (name for name in found if name not in own)
 
 
 def _same_body(body: Body) -> Body:

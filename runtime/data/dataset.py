@@ -87,7 +87,9 @@ class Generator:
         """``count`` unsigned integers of random bits."""
         dtype = np.dtype(dtype)
         words = self._bits.random_raw(-(-count * dtype.itemsize // 8))
-        return np.asarray(words).astype("<u8").view(dtype.newbyteorder("<"))[:count].astype(dtype)
+        stored = np.asarray(words).astype("<u8").view(dtype.newbyteorder("<"))
+        kept: np.ndarray[Any, Any] = stored[:count].astype(dtype)
+        return kept
 
     def _unit(self, count: int, prim: Prim) -> np.ndarray[Any, Any]:
         """``count`` floats in [0, 1)."""

@@ -45,7 +45,7 @@ class Site:
         return tuple(a.guard for a in self.alternatives if a.guard is not None)
 
     def walk(self) -> Iterator[Site]:
-        """This site and all below it, parents first."""
+        """The site and all below it, parents first."""
         yield self
         for alternative in self.alternatives:
             for site in alternative.sites:
@@ -109,12 +109,38 @@ class Forest:
 # Building
 
 
-def forests(program: Program) -> tuple[Forest, ...]:
-    """The forest of every entry point of a versioned program."""
-    return tuple(forest_of(fun) for fun in program.funs)
+@dataclass(frozen=True, slots=True)
+class Forests:
+    """The forests of all entry points of a program."""
+
+    entries: tuple[Forest, ...]
+
+    def entry(self, name: str) -> Forest:
+        """The forest of one entry point."""
+        return next(forest for forest in self.entries if forest.entry == name)
+
+    def guards(self) -> dict[str, Guard]:
+        """All guards of the program by the name of their threshold."""
+        return {name: guard for forest in self.entries for name, guard in forest.guards().items()}
+
+    def render(self) -> str:
+        """The forests as indented text."""
+        return "\n\n".join(forest.render() for forest in self.entries)
+
+    def dot(self) -> str:
+        """The forests in the language of Graphviz, one graph each."""
+        return "\n".join(forest.dot() for forest in self.entries)
+
+    def __str__(self) -> str:
+        return self.render()
 
 
-def forest_of(fun: Fun) -> Forest:
+def forest_of(program: Program) -> Forests:
+    """The threshold forests of a versioned program."""
+    return Forests(tuple(entry_forest(fun) for fun in program.funs))
+
+
+def entry_forest(fun: Fun) -> Forest:
     """The forest of one entry point."""
     labels = (f"V{number}" for number in count(1))
     trees = tuple(_sites(fun.body, 0, labels))
@@ -212,7 +238,8 @@ def _size(guard: Guard) -> str:
 
 def _label(data: dict[str, Any]) -> str:
     loops = data.get("loops", 0)
-    return data["label"] + (" (in a loop)" if loops == 1 else f" (in {loops} loops)" * (loops > 1))
+    where = {0: "", 1: " (in a loop)"}.get(loops, f" (in {loops} loops)")
+    return f"{data['label']}{where}"
 
 
 def _render_below(graph: nx.DiGraph, node: str, indent: str) -> Iterator[str]:

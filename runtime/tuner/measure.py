@@ -24,9 +24,9 @@ PATIENCE = 2.0
 class Measurable(Protocol):
     """A program that runs with chosen versions and says what that cost."""
 
-    def run(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+    def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
             thresholds: Mapping[str, int] | None = None,
-            record: bool = False) -> tuple[Any, Record]:
+            record: bool | None = None) -> tuple[Any, Record | None]:
         """The results of ``entry`` and the record of the run.
 
         ``force`` maps sites to the index of the version to run, where that is feasible;

@@ -1,0 +1,203 @@
+"""The well-formedness of programs: what every pass may rely on and must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runelift.ir.errors import CompilerBug
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+from runelift.ir.syntax import (
+    ArrayType,
+    Atom,
+    Body,
+    Const,
+    Convert,
+    Exp,
+    ForLoop,
+    If,
+    Index,
+    Lambda,
+    Level,
+    Loop,
+    Map,
+    Param,
+    PrimOp,
+    Program,
+    Rearrange,
+    Redomap,
+    Scanomap,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Type,
+    Update,
+    Versions,
+    elem_of,
+    shape_of,
+)
+from runelift.ir.traverse import bodies_of, lambdas_of, uses
+
+SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
+
+
+def check(program: Program, phase: str = "core") -> None:
+    """CompilerBug, naming the function and the statement, unless ``program`` is well formed.
+
+    Every name is bound once and before its use; operands have the types that operations need;
+    results match patterns; segmented operations and versions occur in phase ``versioned`` only,
+    LOCAL ones only inside of GROUP ones.
+    """
+    for fun in program.funs:
+        checker = _Checker(fun.name, phase)
+        for param in fun.params:
+            checker.bind(param)
+        checker.body(fun.body, len(fun.results), None)
+
+
+class _Checker:
+    def __init__(self, fun: str, phase: str) -> None:
+        self.fun = fun
+        self.phase = phase
+        self.types: dict[VName, Type] = {}
+        self.bound: set[VName] = set()
+        self.group = False
+
+    def fail(self, stm: Stm | None, why: str) -> CompilerBug:
+        where = f" in 'let {', '.join(str(p.name) for p in stm.pat)}'" if stm else ""
+        return CompilerBug(f"function '{self.fun}'{where}: {why}")
+
+    def bind(self, param: Param, stm: Stm | None = None) -> None:
+        if param.name in self.bound:
+            raise self.fail(stm, f"{param.name} is bound twice")
+        self.bound.add(param.name)
+        self.types[param.name] = param.type
+
+    def bind_index(self, name: VName, stm: Stm) -> None:
+        self.bind(Param(name, Prim.I64), stm)
+
+    def type(self, atom: Atom, stm: Stm | None) -> Type:
+        if isinstance(atom, Const):
+            return atom.prim
+        if atom not in self.types:
+            raise self.fail(stm, f"{atom} is used before it is bound")
+        return self.types[atom]
+
+    def body(self, body: Body, count: int | None,
+             stm: Stm | None) -> list[Type]:
+        before = dict(self.types)
+        for inner in body.stms:
+            self.statement(inner)
+        if count is not None and len(body.result) != count:
+            raise self.fail(stm, f"a body returns {len(body.result)} values, not {count}")
+        types = [self.type(a, stm) for a in body.result]
+        self.types = before
+        return types
+
+    def lambda_(self, lam: Lambda, stm: Stm) -> None:
+        before = dict(self.types)
+        for param in lam.params:
+            self.bind(param, stm)
+        types = self.body(lam.body, len(lam.ret), stm)
+        self.same_kinds(types, lam.ret, stm)
+        self.types = before
+
+    def same_kinds(self, found: Sequence[Type], wanted: Sequence[Type], stm: Stm) -> None:
+        """Element types and ranks agree; sizes may have different names."""
+        for f, w in zip(found, wanted, strict=True):
+            if elem_of(f) is not elem_of(w) or len(shape_of(f)) != len(shape_of(w)):
+                raise self.fail(stm, f"a value of type {f} where {w} is expected")
+
+    def statement(self, stm: Stm) -> None:
+        for name in uses(stm.exp):
+            self.type(name, stm)
+        self.expression(stm.exp, stm)
+        for param in stm.pat:
+            self.bind(param, stm)
+        for param in stm.pat:
+            for size in shape_of(param.type):
+                if self.type(size, stm) is not Prim.I64:
+                    raise self.fail(stm, f"the size {size} is not an i64")
+
+    def expression(self, exp: Exp, stm: Stm) -> None:
+        if isinstance(exp, (*SEGOPS, Versions)) and self.phase == "core":
+            raise self.fail(stm, f"{type(exp).__name__} in the core IR")
+        match exp:
+            case PrimOp(op, prim, args):
+                if prim not in OPS[op].domain or len(args) != OPS[op].arity:
+                    raise self.fail(stm, f"{op} at {prim} with {len(args)} operands")
+                self.same_kinds([self.type(a, stm) for a in args], [prim] * len(args), stm)
+                self.same_kinds([p.type for p in stm.pat], [OPS[op].result(prim)], stm)
+            case Convert(from_, to, arg):
+                self.same_kinds([self.type(arg, stm)], [from_], stm)
+                self.same_kinds([p.type for p in stm.pat], [to], stm)
+            case Index(array, dims) | Update(array, dims):
+                if len(dims) != len(shape_of(self.type(array, stm))):
+                    raise self.fail(stm, f"{len(dims)} indices for {array}")
+                if isinstance(exp, Index):
+                    rank = sum(isinstance(d, SliceDim) for d in dims)
+                    if rank != len(shape_of(stm.pat[0].type)):
+                        raise self.fail(stm, "the result has the wrong rank")
+            case Rearrange(perm, array):
+                if sorted(perm) != list(range(len(shape_of(self.type(array, stm))))):
+                    raise self.fail(stm, f"{perm} is no permutation of the dimensions")
+            case Map(_, lam, arrays) | Redomap(_, _, lam, arrays) | Scanomap(_, _, lam, arrays):
+                if len(lam.params) != len(arrays):
+                    raise self.fail(stm, "the lambda and the inputs differ in number")
+                for param, array in zip(lam.params, arrays, strict=True):
+                    type_ = self.type(array, stm)
+                    if not isinstance(type_, ArrayType):
+                        raise self.fail(stm, f"{array} is no array")
+                    if len(type_.shape) != len(shape_of(param.type)) + 1:
+                        raise self.fail(stm, f"{param.name} is no element of {array}")
+            case If(_, then_, else_, ret):
+                for body in (then_, else_):
+                    types = self.body(body, len(ret), stm)
+                    self.same_kinds(types, ret, stm)
+                return
+            case Loop():
+                self._loop(exp, stm)
+                return
+            case Versions(_, alternatives, ret):
+                for number, version in enumerate(alternatives):
+                    if (version.guard is None) != (number == len(alternatives) - 1):
+                        raise self.fail(stm, "only the last version has no guard")
+                    self.same_kinds(self.body(version.body, len(ret), stm), ret, stm)
+                return
+            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
+                self._segop(exp, stm)
+                return
+        for lam in lambdas_of(exp):
+            self.lambda_(lam, stm)
+        for body in bodies_of(exp):
+            self.body(body, None, stm)
+
+    def _loop(self, loop: Loop, stm: Stm) -> None:
+        before = dict(self.types)
+        for p in loop.params:
+            self.bind(p.param, stm)
+        if isinstance(loop.form, ForLoop):
+            self.bind_index(loop.form.index, stm)
+        types = self.body(loop.body, len(loop.params), stm)
+        self.same_kinds(types, [p.param.type for p in loop.params], stm)
+        self.types = before
+
+    def _segop(self, exp: SegMap | SegRed | SegScan | SegScatter | SegHist, stm: Stm) -> None:
+        if (exp.level is Level.LOCAL) != self.group:
+            raise self.fail(stm, f"an operation of level {exp.level.value} in the wrong place")
+        before, group = dict(self.types), self.group
+        for dim in exp.space:
+            self.bind_index(dim.index, stm)
+        for lam in lambdas_of(exp):
+            self.lambda_(lam, stm)
+        if exp.level is Level.GROUP:
+            self.group = True
+        elif self.group:
+            self.group = False  # a LOCAL operation holds sequential code
+        count = len(exp.ret) if isinstance(exp, SegMap | SegRed | SegScan) else None
+        self.body(exp.body, count, stm)
+        self.types, self.group = before, group

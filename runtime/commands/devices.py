@@ -1,0 +1,42 @@
+"""List the OpenCL devices, the preferred first, with their limits.
+
+The first usable one that is not a simulator is what 'run' and the others use without --device.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+
+from runelift.runtime.commands.options import add_json, print_json
+from runelift.runtime.device import DeviceInfo, find_devices
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift devices``."""
+    add_json(parser)
+
+
+def facts(device: DeviceInfo) -> dict[str, object]:
+    """What is known about a device, without the handle to it."""
+    return {f.name: getattr(device, f.name) for f in fields(device) if f.name != "handle"}
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift devices``."""
+    from runelift.runtime.tuner.report import table
+
+    devices = find_devices()
+    if args.json:
+        print_json([facts(device) for device in devices])
+        return 0
+    if not devices:
+        print("No OpenCL devices; the interpreter is used.  'runelift doctor' says more.")
+        return 0
+    rows = [["device", "platform", "kind", "group", "local", "memory", ""]]
+    for d in devices:
+        rows.append([d.name, d.platform, d.kind, str(d.max_group), f"{d.local_bytes >> 10} KiB",
+                     f"{d.global_bytes / 2**30:.1f} GiB",
+                     f"cannot be used: {d.problem}" if d.problem else ""])
+    print(table(rows))
+    return 0
