@@ -19,6 +19,7 @@ from runelift.ir.syntax import Atom, Const
 from runelift.runtime.compiler import Compiled, compile_source
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.records import Record
+from runelift.runtime.tuner.forest import forest_of
 
 
 class DeviceArray:
@@ -110,6 +111,21 @@ class Program:
                    for value, spec in zip(raw, plan.results, strict=True)]
         return results, made
 
+    def time(self, entry: str, args: Any) -> float:
+        """The host's time in seconds for a call with inputs and outputs on the device."""
+        import time
+
+        plan = self._plan(entry)
+        executable = self._executable(entry)
+        bound = self._bind(plan, list(args))
+        self.device.plain.finish()
+        started = time.perf_counter()
+        results, _ = executable.run(bound, self.thresholds, {}, False)
+        self.device.plain.finish()
+        seconds = time.perf_counter() - started
+        del results
+        return seconds
+
     def _plan(self, entry: str) -> Plan:
         try:
             return self.compiled.plans[entry]
@@ -198,8 +214,6 @@ class Program:
     @property
     def tree(self) -> Any:
         """The threshold forest of the program."""
-        from runelift.runtime.tuner.forest import forest_of
-
         return forest_of(self.compiled.versioned)
 
     def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None,
@@ -224,7 +238,8 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
     compiled = compile_source(source, policy=policy)
-    return Program(compiled, select(device), _thresholds(path, tuning), policy)
+    known = {guard.name for guard in forest_of(compiled.versioned).guards()}
+    return Program(compiled, select(device), _thresholds(path, tuning, known), policy)
 
 
 def _as_path(source_or_path: str | Path) -> Path | None:
@@ -235,16 +250,16 @@ def _as_path(source_or_path: str | Path) -> Path | None:
     return Path(source_or_path)
 
 
-def _thresholds(path: Path | None,
-                tuning: str | Path | Mapping[str, int] | None) -> dict[str, int]:
+def _thresholds(path: Path | None, tuning: str | Path | Mapping[str, int] | None,
+                known: set[str]) -> dict[str, int]:
     if isinstance(tuning, Mapping):
         return dict(tuning)
-    from runelift.runtime.tuner.tuning_file import read_tuning
+    from runelift.runtime.tuner.tuning_file import read_tuning, tuning_path
 
     if tuning is not None:
-        return read_tuning(Path(tuning))
-    beside = path.with_name(path.name + ".tuning") if path is not None else None
-    return read_tuning(beside) if beside is not None and beside.exists() else {}
+        return read_tuning(Path(tuning), known)
+    beside = tuning_path(path) if path is not None else None
+    return read_tuning(beside, known) if beside is not None and beside.exists() else {}
 
 
 def _check_arguments(plan: Plan, args: list[Any]) -> list[Any]:

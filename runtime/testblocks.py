@@ -68,7 +68,10 @@ Output: TypeAlias = Inline | InFile | Auto | Failure | None
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One input of some entry points, and what should come of it."""
+    """One input of some entry points, and what should come of it.
+
+    ``named`` says that the name ``dataset`` was given, not made from the input.
+    """
 
     entries: tuple[str, ...]
     dataset: str
@@ -76,6 +79,7 @@ class Case:
     input: Input
     output: Output
     line: int
+    named: bool = False
 
     def arguments(self) -> list[Value]:
         """The values of the input."""
@@ -88,6 +92,18 @@ class Case:
                 return Generator().values(specs)
             case _:
                 assert_never(self.input)
+
+    def expected(self) -> list[Value] | None:
+        """The values of the output, if the block says them."""
+        match self.output:
+            case Inline(values):
+                return list(values)
+            case InFile(path):
+                return load_values(path)
+            case Auto() | Failure() | None:
+                return None
+            case _:
+                assert_never(self.output)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +213,8 @@ class _BlockReader:
             start = self._reader.position
             word = self._word()
         found = self._random() if random else self._values_or_file()
-        return Case(entries, name or _name(found), frozenset(tags), found, self._output(), line)
+        return Case(entries, name or _name(found), frozenset(tags), found, self._output(), line,
+                    named=bool(name))
 
     def _output(self) -> Output:
         if self._keyword("output"):
@@ -274,3 +291,11 @@ def _name(found: Input) -> str:
 
 def _short(value: Value) -> str:
     return format_value(value) if value.size <= NAME_WIDTH else format_value(value.ravel()[:9])
+
+
+def datasets_of(source: Source, entry: str | None = None,
+                without: frozenset[str] = frozenset()) -> list[Case]:
+    """The cases that are worth timing: those with a name or a file, or all if there are none."""
+    cases = list(cases_of(source, entry, without))
+    worth = [case for case in cases if case.named or isinstance(case.input, InFile)]
+    return worth or cases
