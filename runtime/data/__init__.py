@@ -1,1 +1,0 @@
-"""Values outside of programs: text and binary files, random data, comparison."""
