@@ -365,16 +365,19 @@ def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
                 totals: Sequence[imp.Var]) -> None:
     """Combine the work-items' totals in local memory, in order; work-item 0 has the result.
 
-    Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.
+    Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.  The
+    levels are counted because PoCL 3.0 gives wrong sums for a while loop around the barrier.
     """
     prims = [require_scalar(t) for t in op_.lam.ret]
     for mem, total_, prim in zip(arrays, totals, prims, strict=True):
         k.emit(imp.Store(mem, LID, total_, prim))
     k.emit(imp.Barrier(imp.Space.LOCAL))
-    distance = k.declare("distance", Prim.I64, lit(1))
-    with k.block() as step:
+    levels = op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", LSIZE, lit(1)),)))
+
+    def level(number: Exp) -> None:
+        distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+        partner = op("add", LID, distance)
         with k.block() as active:
-            partner = op("add", LID, distance)
             mine: list[Value] = [k.declare("left", p, imp.Load(m, LID, p))
                                  for m, p in zip(arrays, prims, strict=True)]
             other: list[Value] = [k.declare("right", p, imp.Load(m, partner, p))
@@ -385,11 +388,11 @@ def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
                 k.emit(imp.Store(mem, LID, value, prim))
         multiple = imp.Apply("eq", Prim.I64, (
             op("rem", LID, op("mul", distance, lit(2))), lit(0)))
-        within = imp.Apply("lt", Prim.I64, (op("add", LID, distance), LSIZE))
+        within = imp.Apply("lt", Prim.I64, (partner, LSIZE))
         k.emit(imp.If(imp.Apply("and", Prim.BOOL, (multiple, within)), tuple(active)))
         k.emit(imp.Barrier(imp.Space.LOCAL))
-        k.emit(imp.Assign(distance.name, op("mul", distance, lit(2))))
-    k.emit(imp.While(imp.Apply("lt", Prim.I64, (distance, LSIZE)), tuple(step)))
+
+    k.loop(levels, level, base="level")
 
 
 def _fold_range(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],

@@ -74,6 +74,8 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import free_vars
 
 Value: TypeAlias = Exp | View
+SELECTED = 4
+"""Branches with at most this many cheap operations together run both."""
 PRIVATE_BYTES = 128
 """Arrays of constant size up to this many bytes are kept in private memory."""
 
@@ -483,13 +485,25 @@ class KernelBuilder:
     # Control
 
     def branch(self, pat: tuple[Param, ...], exp: If) -> None:
-        """``if``; its results get variables and memory before it."""
+        """``if``; its results get variables and memory before it.
+
+        Branches of a few cheap scalar operations become selections: no divergence, and CPU
+        compilers vectorise them.
+        """
+        if self._selectable(exp):
+            cond = self.scalar(exp.cond)
+            sides = [self.body(body) for body in (exp.then_, exp.else_)]
+            for param, then_, else_ in zip(pat, *sides, strict=True):
+                assert isinstance(param.type, Prim)
+                assert not isinstance(then_, View) and not isinstance(else_, View)
+                self.bind_scalar(param, imp.Select(cond, then_, else_, param.type))
+            return
         targets = [self.declare(p.name, p.type) if isinstance(p.type, Prim) else None for p in pat]
         for param, target in zip(pat, targets, strict=True):
             if target is not None:
                 self.bind(param, target)
         views = {p.name: self.allocate(p.name, p.type) for p in pat if not isinstance(p.type, Prim)}
-        sides: list[tuple[ImpStm, ...]] = []
+        codes: list[tuple[ImpStm, ...]] = []
         for body in (exp.then_, exp.else_):
             with self.inner() as code:
                 results = self.body(body, self.later[-1])
@@ -498,11 +512,18 @@ class KernelBuilder:
                         self.copy(views[param.name], value)
                     elif target is not None:
                         self.emit(imp.Assign(target.name, value))
-            sides.append(tuple(code))
-        self.emit(imp.If(self.scalar(exp.cond), sides[0], sides[1]))
+            codes.append(tuple(code))
+        self.emit(imp.If(self.scalar(exp.cond), codes[0], codes[1]))
         for param in pat:
             if param.name in views:
                 self.bind(param, views[param.name])
+
+    def _selectable(self, exp: If) -> bool:
+        """Whether both branches are so cheap and safe that both may run."""
+        stms = (*exp.then_.stms, *exp.else_.stms)
+        return (len(stms) <= SELECTED and all(isinstance(t, Prim) for t in exp.ret)
+                and all(isinstance(s.exp, PrimOp) and not OPS[s.exp.op].traps
+                        and s.exp.op != "pow" for s in stms))
 
     def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
         """A loop; carried arrays get memory of their own, which the body may update in place."""

@@ -50,7 +50,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0) -> str:
     printer = _Printer(kernel, base)
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in kernel.params]
-    params += [f"__local {TYPES[a.prim]} *restrict {name(a.name)}" for a in kernel.locals]
+    params += [f"__local {TYPES[a.prim]} *{name(a.name)}" for a in kernel.locals]
     lines = [f"// {kernel.comment}"] if kernel.comment else []
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
     lines += printer.block(kernel.body, 1)
@@ -81,7 +81,7 @@ class _Printer:
         match stm:
             case imp.Declare(v, prim, init):
                 value = f" = {self.exp(init)}" if init is not None else ""
-                return [f"{pad}{TYPES[prim]} {name(v)}{value};"]
+                return [f"{pad}{TYPES[prim]} {name(v)}{value or ' = 0'};"]
             case imp.DeclareArray(v, prim, length):
                 return [f"{pad}{TYPES[prim]} {name(v)}[{length}];"]
             case imp.Assign(v, value):

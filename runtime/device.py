@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
+import struct
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -127,6 +128,9 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
     if "Portable Computing Language" in platform.name and shutil.which("ld") is None:
         problem = "PoCL needs the linker 'ld', which is not on PATH"
         hint = "apt-get install binutils"
+    elif "Portable Computing Language" in platform.name and not name_processor(handle):
+        problem = "PoCL does not know this processor"
+        hint = "install a newer PoCL or another OpenCL runtime for CPUs"
     elif not handle.double_fp_config:
         problem = "the device has no 64-bit floats"
     return DeviceInfo(
@@ -138,6 +142,42 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
         threshold=32768 if gpu else units, driver=handle.driver_version.strip(),
         problem=problem, hint=hint, handle=handle)
+
+
+def name_processor(handle: Any) -> bool:
+    """Whether PoCL can compile for this processor; helps it where that is possible.
+
+    PoCL asks its LLVM for the name of the processor.  For one that is newer than the LLVM the
+    answer is ``generic``, which clang then rejects for x86, so that no kernel builds (PoCL 3.0
+    with LLVM 14, the version on pip, on AMD family 26 for example).  No option of PoCL sets the
+    name.  The device structure holds it as a string, though, so an older processor with the
+    same vector instructions is written over it, in place: all names are as short as the word.
+    """
+    if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
+        return True
+    flags = Path("/proc/cpuinfo").read_text(errors="replace").partition("flags")[2].split("\n")[0]
+    words = flags.split()
+    older = "skx" if "avx512vl" in words else "haswell" if "avx2" in words else "nehalem"
+    descriptor = os.open("/proc/self/mem", os.O_RDWR)
+    try:
+        for address in struct.unpack("<256Q", os.pread(descriptor, 2048, handle.int_ptr)):
+            if _read_string(descriptor, address) == b"generic\0":
+                os.pwrite(descriptor, older.encode() + b"\0", address)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _read_string(descriptor: int, address: int) -> bytes:
+    """Eight bytes of this process's memory; none where there is no memory."""
+    if not 4096 < address < 1 << 47:
+        return b""
+    try:
+        return os.pread(descriptor, 8, address)
+    except OSError:
+        return b""
 
 
 def select(spec: str | None = None) -> DeviceInfo | None:

@@ -192,11 +192,11 @@ class Program:
     def source(self, kind: str = "opencl", entry: str | None = None) -> str:
         """The program at a stage: ``opencl`` or ``python`` code, or the IR ``core``,
         ``optimised`` or ``versioned``."""
-        from runelift.ir.pretty import pretty
-
         stages = {"core": self.compiled.core, "optimised": self.compiled.optimised,
                   "versioned": self.compiled.versioned}
         if kind in stages:
+            from runelift.ir.pretty import pretty
+
             return pretty(stages[kind])
         name = entry or self.entries[0]
         if kind == "python":

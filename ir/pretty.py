@@ -1,0 +1,237 @@
+"""The text of programs, as the module docstring of :mod:`runelift.ir.syntax` describes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import assert_never
+
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    ArrayLit,
+    Assert,
+    Atom,
+    AtomExp,
+    Body,
+    Concat,
+    Const,
+    Convert,
+    Copy,
+    Dim,
+    Exp,
+    ForLoop,
+    Fun,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Loop,
+    Map,
+    Operator,
+    Param,
+    PrimOp,
+    Program,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Space,
+    Stm,
+    Type,
+    Update,
+    Versions,
+    elem_of,
+    shape_of,
+)
+
+Lines = Iterator[str]
+_PAD = "  "
+
+
+def pretty(program: Program) -> str:
+    """A program as text."""
+    return "\n\n".join("\n".join(_fun(fun)) for fun in program.funs) + "\n"
+
+
+def pretty_stm(stm: Stm) -> str:
+    """A statement as text."""
+    return "\n".join(_stm(stm))
+
+
+def pretty_type(type_: Type) -> str:
+    """A type as text."""
+    return "".join(f"[{_atom(size)}]" for size in shape_of(type_)) + elem_of(type_).value
+
+
+def _fun(fun: Fun) -> Lines:
+    params = " ".join(f"({_param(p)})" for p in fun.params)
+    results = ", ".join(_param(p) for p in fun.results)
+    yield f"entry {fun.name} {fun.sizes} {params} : ({results}) ="
+    yield from _indent(_body(fun.body))
+
+
+def _indent(lines: Iterable[str]) -> Lines:
+    return (_PAD + line for line in lines)
+
+
+def _body(body: Body) -> Lines:
+    for stm in body.stms:
+        yield from _stm(stm)
+    yield f"in {_atoms(body.result)}"
+
+
+def _stm(stm: Stm) -> Lines:
+    attrs = "".join(f"#[{attr}] " for attr in stm.attrs)
+    first, *rest = _exp(stm.exp)
+    yield f"let ({', '.join(map(_param, stm.pat))}) = {attrs}{first}"
+    yield from _indent(rest)
+
+
+def _param(param: Param) -> str:
+    return f"{param.name} : {pretty_type(param.type)}"
+
+
+def _atom(atom: Atom) -> str:
+    if isinstance(atom, VName):
+        return str(atom)
+    return f"{_number(atom)}{'' if atom.prim is Prim.BOOL else atom.prim.value}"
+
+
+def _number(const: Const) -> str:
+    if const.prim is Prim.BOOL:
+        return "true" if const.value else "false"
+    return repr(float(const.value)) if const.prim.is_float else str(int(const.value))
+
+
+def _atoms(atoms: Iterable[Atom]) -> str:
+    return f"({', '.join(map(_atom, atoms))})"
+
+
+def _types(types: Iterable[Type]) -> str:
+    return f"({', '.join(map(pretty_type, types))})"
+
+
+def _dims(dims: Iterable[Dim]) -> str:
+    return f"[{', '.join(map(_dim, dims))}]"
+
+
+def _dim(dim: Dim) -> str:
+    if isinstance(dim, SliceDim):
+        return f"{_atom(dim.start)} :+ {_atom(dim.count)} * {_atom(dim.stride)}"
+    return _atom(dim)
+
+
+def _lambda(lam: Lambda) -> Lines:
+    params = " ".join(f"({_param(p)})" for p in lam.params)
+    yield f"(\\{params} : {_types(lam.ret)} ->"
+    yield from _indent(_body(lam.body))
+    yield ")"
+
+
+def _operators(ops: Iterable[Operator]) -> Lines:
+    for op in ops:
+        yield f"{'comm ' if op.comm else ''}operator {_atoms(op.neutral)}"
+        yield from _indent(_lambda(op.lam))
+
+
+def _space(space: Space) -> str:
+    return f"<{', '.join(f'{d.index} < {_atom(d.width)}' for d in space)}>"
+
+
+def _block(lines: Iterable[str]) -> Lines:
+    yield "{"
+    yield from _indent(lines)
+    yield "}"
+
+
+def _exp(exp: Exp) -> Lines:
+    match exp:
+        case AtomExp(atom):
+            yield _atom(atom)
+        case PrimOp(op, prim, args):
+            yield f"{op}.{prim}{_atoms(args)}"
+        case Convert(from_, to, arg):
+            yield f"convert.{from_}.{to}({_atom(arg)})"
+        case ArrayLit(elems, row):
+            yield f"[{', '.join(map(_atom, elems))}] : {pretty_type(row)}"
+        case Index(array, dims, checked):
+            yield f"{array}{'?' if checked else ''}{_dims(dims)}"
+        case Update(array, dims, value, checked):
+            yield f"{array} with{'?' if checked else ''} {_dims(dims)} <- {_atom(value)}"
+        case Iota(count, start, step, prim):
+            yield f"iota.{prim}{_atoms((count, start, step))}"
+        case Replicate(shape, value):
+            yield f"replicate [{', '.join(map(_atom, shape))}] {_atom(value)}"
+        case Concat(dim, arrays, size):
+            yield f"concat@{dim} {_atoms(arrays)} {_atom(size)}"
+        case Rearrange(perm, array):
+            yield f"rearrange {perm} {array}"
+        case Reshape(shape, array):
+            yield f"reshape [{', '.join(map(_atom, shape))}] {array}"
+        case Copy(array):
+            yield f"copy {array}"
+        case Assert(cond, message, args):
+            yield f"assert {_atom(cond)} {message!r} {_atoms(args)}"
+        case If(cond, then_, else_, ret):
+            yield f"if {_atom(cond)} : {_types(ret)} then"
+            yield from _indent(_body(then_))
+            yield "else"
+            yield from _indent(_body(else_))
+        case Loop(params, form, body):
+            carried = ", ".join(f"{_param(p.param)} = {_atom(p.init)}" for p in params)
+            how = (f"for {form.index} < {_atom(form.bound)}" if isinstance(form, ForLoop)
+                   else f"while {form.cond}")
+            yield f"loop ({carried}) {how} do"
+            yield from _indent(_body(body))
+        case Map(width, lam, arrays):
+            yield f"map {_atom(width)} {_atoms(arrays)}"
+            yield from _indent(_lambda(lam))
+        case Redomap(width, ops, lam, arrays) | Scanomap(width, ops, lam, arrays):
+            yield f"{type(exp).__name__.lower()} {_atom(width)} {_atoms(arrays)}"
+            yield from _indent(_operators(ops))
+            yield from _indent(_lambda(lam))
+        case Scatter(width, lam, arrays, dests):
+            targets = ", ".join(f"{d.array}@{d.rank}" for d in dests)
+            yield f"scatter ({targets}) {_atom(width)} {_atoms(arrays)}"
+            yield from _indent(_lambda(lam))
+        case Hist(width, hist_ops, lam, arrays):
+            yield f"hist {_atom(width)} {_atoms(arrays)}"
+            for op in hist_ops:
+                yield f"{_PAD}into {_atoms(op.dests)} bins {_atom(op.bins)}"
+                yield from _indent(_operators([op.op]))
+            yield from _indent(_lambda(lam))
+        case SegMap(level, space, body, ret):
+            yield f"segmap.{level.value} {_space(space)} : {_types(ret)}"
+            yield from _indent(_block(_body(body)))
+        case SegRed(level, space, ops, body, ret) | SegScan(level, space, ops, body, ret):
+            yield f"{type(exp).__name__.lower()}.{level.value} {_space(space)} : {_types(ret)}"
+            yield from _indent(_operators(ops))
+            yield from _indent(_block(_body(body)))
+        case SegScatter(level, space, dests, body):
+            targets = ", ".join(f"{d.array}@{d.rank}" for d in dests)
+            yield f"segscatter.{level.value} ({targets}) {_space(space)}"
+            yield from _indent(_block(_body(body)))
+        case SegHist(level, space, hist_ops, body):
+            yield f"seghist.{level.value} {_space(space)}"
+            for op in hist_ops:
+                yield f"{_PAD}into {_atoms(op.dests)} bins {_atom(op.bins)}"
+                yield from _indent(_operators([op.op]))
+            yield from _indent(_block(_body(body)))
+        case Versions(site, alternatives, ret):
+            yield f"versions {site} : {_types(ret)}"
+            for version in alternatives:
+                guard = version.guard
+                when = f"when {guard.name} <= {guard.par}" if guard is not None else "else"
+                yield f"{_PAD}{when} ({version.kind.value}) =>"
+                yield from _indent(_indent(_body(version.body)))
+        case _:
+            assert_never(exp)
