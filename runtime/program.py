@@ -111,7 +111,7 @@ class Program:
                    for value, spec in zip(raw, plan.results, strict=True)]
         return results, made
 
-    def time(self, entry: str, args: Any) -> float:
+    def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None) -> float:
         """The host's time in seconds for a call with inputs and outputs on the device."""
         import time
 
@@ -120,7 +120,7 @@ class Program:
         bound = self._bind(plan, list(args))
         self.device.plain.finish()
         started = time.perf_counter()
-        results, _ = executable.run(bound, self.thresholds, {}, False)
+        results, _ = executable.run(bound, self.thresholds, force or {}, False)
         self.device.plain.finish()
         seconds = time.perf_counter() - started
         del results

@@ -123,19 +123,19 @@ def solve(forest: Forest, log: Log, device_threshold: int, *, complete: bool = T
     scale = weights(best)
     thresholds, intervals = model.fit(scale)
     times = {d: (model.time(d, default), model.time(d, thresholds), best[d]) for d in log.entries}
-    worse = [d for d, (before, after, _) in times.items() if after > before * TOLERANCE]
     kept = False
-    if worse:
-        strict, strict_intervals = model.fit({d: w * (100 if d in worse else 1)
-                                              for d, w in scale.items()})
-        retried = {d: (model.time(d, default), model.time(d, strict), best[d])
-                   for d in log.entries}
-        if all(after <= before * TOLERANCE for before, after, _ in retried.values()):
-            thresholds, intervals, times = strict, strict_intervals, retried
-        else:
-            kept = True
-            thresholds = default
-            times = {d: (before, before, b) for d, (before, _, b) in times.items()}
+    for factor in (1.5, 2, 4, 8, 16, 64, 256):
+        worse = [d for d, (before, after, _) in times.items() if after > before * TOLERANCE]
+        if not worse:
+            break
+        scale = {d: w * (factor if d in worse else 1) for d, w in scale.items()}
+        thresholds, intervals = model.fit(scale)
+        times = {d: (model.time(d, default), model.time(d, thresholds), best[d])
+                 for d in log.entries}
+    else:
+        kept = True
+        thresholds = default
+        times = {d: (before, before, b) for d, (before, _, b) in times.items()}
     return Tuning(thresholds, intervals, times, log.runs, complete, log, forest, kept)
 
 

@@ -1,0 +1,155 @@
+"""Time our examples on a device beside a peer's numbers.
+
+``python benchmarks/compare.py [--device NAME] [--json OUT] [--only PART]``
+
+For every dataset each code version is forced in turn (``best`` is the fastest), and the program
+runs with its default thresholds.  Times are medians of host time for a call with inputs and
+outputs on the device.  The results of all versions are compared with each other.  The peer is
+Futhark 0.25.32's OpenCL back end, tuned, on one NVIDIA H200: ratios mean something there only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import runelift
+from runelift.ir.errors import RuneliftError
+from runelift.ir.prim import INTS
+from runelift.runtime.statistics import median
+from runelift.runtime.values import generate, mismatch
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+# Program, entry, dataset, inputs, the peer's best time in microseconds (None: not measured), and
+# whether the version with one work-item per outer point takes too long to be worth timing.
+Row = tuple[str, str, str, list[str], float | None, bool]
+ROWS: list[Row] = [
+    ("matmul", "main", "1024", ["[1024][1024]f32", "[1024][1024]f32"], 160, False),
+    ("matmul", "main", "4096", ["[4096][4096]f32", "[4096][4096]f32"], 11788, True),
+    ("matmul", "main", "16x1M", ["[16][1048576]f32", "[1048576][16]f32"], 927, True),
+    ("matmul", "main", "262144x64", ["[262144][64]f32", "[64][16]f32"], 261, False),
+    ("matmul", "main", "32x64", ["[32][64]f32", "[64][32]f32"], 20, False),
+    ("mapscan", "main", "1Mx16", ["[1048576][16]i32"], 1174, False),
+    ("mapscan", "main", "16x1M", ["[16][1048576]i32"], 25055, True),
+    ("mapscan", "main", "4096x4096", ["[4096][4096]i32"], 22732, False),
+    ("mapscan", "main", "65536x256", ["[65536][256]i32"], 7582, False),
+    ("variant", "main", "256", ["[256][256]f32", "[256][256]f32"], 220, False),
+    ("variant", "main", "1024", ["[1024][1024]f32", "[1024][1024]f32"], 1895, True),
+    ("lud", "dominant", "32", ["32i64"], 44, False),
+    ("lud", "dominant", "128", ["128i64"], 321, False),
+    ("lud", "dominant", "512", ["512i64"], 1494, False),
+    ("lud", "dominant", "2048", ["2048i64"], 8521, True),
+    ("srad", "main", "16x16", ["100i32", "[1][16][16]u8"], 2484, False),
+    ("srad", "main", "512x512", ["100i32", "[1][512][512]u8"], 2462, True),
+    ("srad", "main", "1024x1024", ["100i32", "[1][1024][1024]u8"], 3052, True),
+    ("nn", "main", "42764", ["100i64", "0.5f32", "0.5f32", "[42764]f32", "[42764]f32"], 4338,
+     False),
+    ("nn", "main", "855280", ["100i64", "0.5f32", "0.5f32", "[855280]f32", "[855280]f32"], 4303,
+     False),
+    ("pathfinder", "main", "100x100000", ["[1][100][100000]i32"], 493, True),
+    ("pathfinder", "main", "100x1000000", ["[1][100][1000000]i32"], 1585, True),
+    ("nbody", "main", "1000", ["1i32", "0.01f32", *["[1000]f32"] * 7], 60, False),
+    ("nbody", "main", "100000", ["1i32", "0.01f32", *["[100000]f32"] * 7], 14348, False),
+    ("mandelbrot", "main", "2048x2048",
+     ["2048i64", "2048i64", "255i32", "-2f32", "-1f32", "1f32", "1f32"], None, False),
+    ("kmeans", "main", "494019x34", ["5i64", "500i32", "[494019][34]f32"], 100918, True),
+]
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--budget", type=float, default=500.0, help="seconds in all")
+    options = parser.parse_args()
+    started = time.perf_counter()
+    programs: dict[str, Any] = {}
+    found: list[dict[str, Any]] = []
+    for row in ROWS:
+        name, entry, dataset, _, peer, _ = row
+        if options.only not in f"{name} {dataset}":
+            continue
+        if time.perf_counter() - started > options.budget:
+            print("the time budget is spent", flush=True)
+            break
+        if name not in programs:
+            programs[name] = runelift.compile(EXAMPLES / f"{name}.fut", device=options.device,
+                                              tuning={})
+            if len(programs) == 1:
+                print(f"device: {programs[name].device_info.label}")
+                print(f"{'program':24}{'default':>10}{'best':>10}{'peer':>10}{'peer/best':>10}"
+                      "  versions (us)")
+        try:
+            result = measure(programs[name], row, options.runs)
+        except RuneliftError as error:
+            result = {"error": str(error).splitlines()[0]}
+        found.append({"program": name, "entry": entry, "dataset": dataset, "peer": peer,
+                      **result})
+        show(found[-1])
+    ratios = [r["peer"] / r["best"] for r in found if r.get("best") and r["peer"]]
+    if ratios:
+        mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+        print(f"geometric mean of peer/best over {len(ratios)} rows: {mean:.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1))
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print a row."""
+    label = f"{result['program']} {result['dataset']}"
+    if "error" in result:
+        print(f"{label:24} {result['error'][:100]}", flush=True)
+        return
+    peer, best = result["peer"], result["best"]
+    beside = f"{peer:>10.0f}{peer / best:>9.2f}x" if peer else " " * 20
+    versions = " ".join(f"{v:.0f}" if v is not None else "-" for v in result["versions"])
+    flag = "" if result["agree"] else "  RESULTS DIFFER"
+    print(f"{label:24}{result['default']:>10.0f}{best:>10.0f}{beside}  {versions}{flag}",
+          flush=True)
+
+
+def measure(program: Any, row: Row, runs: int) -> dict[str, Any]:
+    """Microseconds of the default and of every version, and whether their results agree."""
+    _, entry, _, specs, _, skip_outer = row
+    rng = np.random.default_rng(42)
+    args = [generate(spec, rng, {p: (0, 100) for p in INTS}) for spec in specs]
+    resident = [program.to_device(a) if np.ndim(a) else a for a in args]
+    assignments = program.tree.assignments(entry)
+    versions: list[float | None] = []
+    reference: list[Any] = []
+    agree = True
+    for number, force in enumerate([*assignments, None]):
+        if skip_outer and number == 0 and len(assignments) > 1:
+            versions.append(None)
+            continue
+        results, _ = program.run(entry, resident, force=force)
+        reference = reference or results
+        agree &= all(mismatch(a, b) is None for a, b in zip(results, reference, strict=True))
+        versions.append(_time(program, entry, resident, force, runs))
+    *forced, default = versions
+    assert default is not None
+    best = min([default, *(v for v in forced if v is not None)])
+    return {"default": default, "best": best, "versions": forced, "agree": agree}
+
+
+def _time(program: Any, entry: str, args: list[Any], force: Any, runs: int) -> float:
+    """The median of up to ``runs`` samples, fewer if they take more than two seconds."""
+    samples: list[float] = []
+    started = time.perf_counter()
+    while len(samples) < runs and (len(samples) < 2 or time.perf_counter() - started < 2):
+        samples.append(program.time(entry, args, force=force))
+    return median(samples) * 1e6
+
+
+if __name__ == "__main__":
+    main()
