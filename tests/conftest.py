@@ -1,0 +1,14 @@
+"""What tests share: devices, and programs compiled once."""
+
+from __future__ import annotations
+
+import pytest
+
+from runelift.runtime.device import find_devices
+
+@pytest.fixture(scope="session")
+def simulator() -> str:
+    """The Oclgrind simulator, which finds races and accesses out of bounds."""
+    if not any(d.kind == "simulator" for d in find_devices()):
+        pytest.fail("Oclgrind is not installed; pip install -e '.[test]'")
+    return "oclgrind"
