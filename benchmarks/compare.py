@@ -22,8 +22,10 @@ import numpy as np
 import runelift
 from runelift.ir.errors import RuneliftError
 from runelift.ir.prim import INTS
+from runelift.runtime.data.compare import first_difference
+from runelift.runtime.data.dataset import Bounds, Generator, parse_spec
 from runelift.runtime.statistics import median
-from runelift.runtime.values import generate, mismatch
+from runelift.runtime.tuner.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -121,10 +123,10 @@ def show(result: dict[str, Any]) -> None:
 def measure(program: Any, row: Row, runs: int) -> dict[str, Any]:
     """Microseconds of the default and of every version, and whether their results agree."""
     _, entry, _, specs, _, skip_outer = row
-    rng = np.random.default_rng(42)
-    args = [generate(spec, rng, {p: (0, 100) for p in INTS}) for spec in specs]
+    generator = Generator(42, {p: Bounds(0, 100) for p in INTS})
+    args = generator.values(parse_spec(spec) for spec in specs)
     resident = [program.to_device(a) if np.ndim(a) else a for a in args]
-    assignments = program.tree.assignments(entry)
+    assignments = plans(program.tree.entry(entry))
     versions: list[float | None] = []
     reference: list[Any] = []
     agree = True
@@ -134,7 +136,7 @@ def measure(program: Any, row: Row, runs: int) -> dict[str, Any]:
             continue
         results, _ = program.run(entry, resident, force=force)
         reference = reference or results
-        agree &= all(mismatch(a, b) is None for a, b in zip(results, reference, strict=True))
+        agree &= first_difference(reference, results) is None
         versions.append(_time(program, entry, resident, force, runs))
     *forced, default = versions
     assert default is not None

@@ -355,7 +355,8 @@ class _Builder(Transformer[Token, Any]):
         return ast.OpSection(span, children[0].plain)
 
     def section_left(self, span: Span, children: list[Any]) -> ast.OpSection:
-        return ast.OpSection(span, children[1].plain, left=children[0])
+        *operands, op = children
+        return ast.OpSection(span, op.plain, left=resolve(operands))
 
     def section_right(self, span: Span, children: list[Any]) -> ast.OpSection:
         return ast.OpSection(span, children[0].plain, right=children[1])

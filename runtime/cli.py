@@ -1,65 +1,107 @@
 """The command line: ``runelift COMMAND ...``.
 
-Each command is a module of :mod:`runelift.runtime.commands`, imported only when it runs, so
-that ``--help`` is quick.  Exit status: 0 success, 1 the user's mistake (or a failed test), 2
-something we do not support yet, 3 a bug of ours, 130 interrupted.
+The module imports nothing heavy, so that ``runelift --help`` is quick; each command is a
+module of :mod:`runelift.runtime.commands` with two functions, ``configure(parser)`` and
+``execute(args) -> exit status``, imported when it is asked for.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
+import traceback
 from collections.abc import Sequence
+from typing import NoReturn
+
+from runelift import __version__
+from runelift.ir.errors import CompilerLimitation, UserError
 
 COMMANDS = {
-    "check": "parse and type-check programs",
-    "run": "run an entry point on values from a file or standard input",
-    "test": "run the test blocks of programs, in every code version if asked",
-    "bench": "time the datasets of a program: median and MAD",
-    "autotune": "measure every code version and tune the thresholds",
-    "dataset": "make random input values",
-    "dump": "print a program at a stage: core, optimised, versioned, kernels, host, tree",
-    "explain": "print the derivation: which flattening rule fired where, and why others did not",
-    "rules": "print the rule book",
+    "check": "check a program for errors, without running it",
+    "run": "run a program on values from a file or standard input",
+    "test": "run the test blocks of programs",
+    "bench": "time a program on its datasets",
+    "autotune": "find the best thresholds for a program's datasets",
+    "dataset": "make random data",
+    "dump": "print a program at a stage of compilation",
+    "explain": "print which flattening rule fired where, and why others did not",
+    "rules": "print the rewrite rules",
     "devices": "list the OpenCL devices",
-    "doctor": "say what works on this machine, what does not, and why",
+    "doctor": "say what is found on this machine, what is not usable, and why",
 }
+OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that exits as for any other mistake of the user."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong with the command line and exit."""
+        self.print_usage(sys.stderr)
+        self.exit(USER_ERROR, f"{self.prog}: {message}\n")
+
+
+def make_parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser of the command line; only ``command`` gets its own arguments."""
+    parser = Parser(prog="runelift", description=(
+        "Compile nested data-parallel programs into several versions, run, time and tune them."),
+        epilog="Exit status: 0 success, 1 an error of yours, 2 a program that is right but not "
+               "supported, 3 a bug in Runelift, 130 interrupted.")
+    parser.add_argument("--version", action="version", version=f"runelift {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True,
+                                     parser_class=Parser)
+    for name, summary in COMMANDS.items():
+        if name == command:
+            module = importlib.import_module(f"runelift.runtime.commands.{name}")
+            sub = commands.add_parser(
+                name, help=summary, description=module.__doc__,
+                formatter_class=argparse.RawDescriptionHelpFormatter)
+            module.configure(sub)
+            sub.set_defaults(execute=module.execute)
+        else:
+            commands.add_parser(name, help=summary)
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; the exit status."""
+    """Run the command line; the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(
-        prog="runelift", description="Compile, run and tune nested data-parallel programs.",
-        epilog="'runelift COMMAND --help' tells more about a command.")
-    parser.add_argument("--version", action="version", version="runelift 0.1.0")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    chosen = next((a for a in arguments if not a.startswith("-")), None)
-    for name, description in COMMANDS.items():
-        sub = commands.add_parser(name, help=description, description=description.capitalize() + ".")
-        if name == chosen:
-            importlib.import_module(f"runelift.runtime.commands.{name}").configure(sub)
-    options = parser.parse_args(arguments)
-    return _guarded(options)
-
-
-def _guarded(options: argparse.Namespace) -> int:
-    """Run the command, and turn our errors into messages and exit statuses."""
-    from runelift.ir.errors import CompilerLimitation, UserError
-
-    module = importlib.import_module(f"runelift.runtime.commands.{options.command}")
+    command = next((a for a in arguments if not a.startswith("-")), None)
     try:
-        status: int = module.run(options)
+        args = make_parser(command).parse_args(arguments)
+        status: int = args.execute(args)
+        sys.stdout.flush()
         return status
     except UserError as error:
-        print(error.args[0] if error.args else error, file=sys.stderr)
-        return 1
+        return _complain(str(error), USER_ERROR)
     except CompilerLimitation as error:
-        print(f"not supported: {error}", file=sys.stderr)
-        return 2
+        return _complain(f"not supported: {error}", LIMITATION)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return _complain("interrupted.", INTERRUPTED)
     except BrokenPipeError:
-        return 0
+        _silence()
+        return OK
+    except Exception:
+        traceback.print_exc()
+        return _complain("this is a bug in Runelift.  Please report it with the program, the "
+                         "command and the text above.", BUG)
+
+
+def _silence() -> None:
+    """Whoever read our output has gone; Python must not complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _complain(message: str, status: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+    print(f"runelift: {message}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,29 +1,47 @@
-"""Robust statistics of noisy timings."""
+"""Robust summaries of repeated measurements."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 
-def median(samples: Sequence[float]) -> float:
-    """The middle sample, or the mean of the two in the middle."""
-    ordered = sorted(samples)
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The median of some measurements and how far they typically lie from it."""
+
+    median: float
+    mad: float
+    least: float
+    count: int
 
 
-def mad(samples: Sequence[float]) -> float:
-    """The median absolute deviation from the median."""
-    middle = median(samples)
-    return median([abs(sample - middle) for sample in samples])
+def median(values: Sequence[float]) -> float:
+    """The middle value, or the mean of the two in the middle; NaN if there are none.
 
-
-def show_time(seconds: float) -> str:
-    """A time with three digits and a fitting unit.
-
-    >>> show_time(0.0123), show_time(4.5e-5)
-    ('12.3ms', '45us')
+    >>> median([3.0, 1.0, 10.0, 2.0])
+    2.5
     """
-    unit, scale = next(((u, s) for u, s in (("s", 1.0), ("ms", 1e-3)) if seconds >= s),
-                       ("us", 1e-6))
-    return f"{seconds / scale:.3g}{unit}"
+    if not values:
+        return math.nan
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    if len(ordered) % 2:
+        return ordered[middle]
+    return (ordered[middle - 1] + ordered[middle]) / 2
+
+
+def mad(values: Sequence[float]) -> float:
+    """The median absolute deviation from the median.
+
+    >>> mad([1.0, 2.0, 2.0, 9.0])
+    0.5
+    """
+    centre = median(values)
+    return median([abs(value - centre) for value in values])
+
+
+def summarise(values: Sequence[float]) -> Summary:
+    """Median, deviation and minimum of ``values``."""
+    return Summary(median(values), mad(values), min(values, default=math.nan), len(values))

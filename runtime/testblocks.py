@@ -1,206 +1,301 @@
-"""Test blocks: the ``-- ==`` comments of a program, with inputs, outputs and errors."""
+"""Test blocks: the comments of a program that say what it should compute.
+
+A block is a run of comment lines with a line ``-- ==``; what stands before that line describes
+the test, what comes after gives cases::
+
+    block  ::= description '==' tags? entries? (case | 'error:' regex)*
+    case   ::= ['"' name '"'] tag* input [output]
+    tags   ::= 'tags' '{' word* '}'
+    entries::= 'entry:' word*
+    input  ::= 'input' '{' value* '}' | 'input' '@' file
+             | 'random' 'input' '{' (type | value)* '}'
+    output ::= 'output' '{' value* '}' | 'output' '@' file | 'auto' 'output' | 'error:' regex
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias, assert_never
 
-import numpy as np
+from runelift.ir.source import Source
+from runelift.runtime.data.dataset import Generator
+from runelift.runtime.data.text import Reader, Spec, Value, format_value
+from runelift.runtime.data.values import load_values
 
-from runelift.ir.errors import UserError
-from runelift.runtime.values import generate, read_file, read_values
+NAME_WIDTH = 50
+"""How long the name of a dataset made from its values may get."""
 
-SEED = 42
-"""The seed of ``random input``; a fixed one makes runs repeatable."""
+
+@dataclass(frozen=True, slots=True)
+class Inline:
+    """Values that stand in the block."""
+
+    values: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InFile:
+    """Values in a file beside the program."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Random:
+    """Types, for which values are made up, and values."""
+
+    specs: tuple[Spec | Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Auto:
+    """The output is what the interpreter says it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The program must fail with a message that ``pattern`` is found in."""
+
+    pattern: str
+
+
+Input: TypeAlias = Inline | InFile | Random
+Output: TypeAlias = Inline | InFile | Auto | Failure | None
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One input of an entry point, with what is expected of it.
+    """One input of some entry points, and what should come of it.
 
-    ``kind`` says what ``input_text`` is: ``text`` values, a ``file``'s name, ``random`` types, or
-    a ``script`` (not supported).  ``error`` is the pattern that a failure's message must match.
-    Without an expectation the interpreter's answer is expected.
+    ``named`` says that the name ``dataset`` was given, not made from the input.
     """
 
-    entry: str
-    name: str
-    input_text: str
-    kind: str
-    folder: Path
-    expected_text: str | None = None
-    expected_file: str | None = None
-    error: str | None = None
-    tags: frozenset[str] = frozenset()
+    entries: tuple[str, ...]
+    dataset: str
+    tags: frozenset[str]
+    input: Input
+    output: Output
+    line: int
+    named: bool = False
 
-    def arguments(self) -> list[Any]:
-        """The input values."""
-        if self.kind == "file":
-            return read_file(self.folder / self.input_text)
-        if self.kind == "random":
-            rng = np.random.default_rng(SEED)
-            return [generate(spec, rng) for spec in split_specs(self.input_text)]
-        return read_values(self.input_text.encode(), f"input of '{self.name}'")
+    def arguments(self) -> list[Value]:
+        """The values of the input."""
+        match self.input:
+            case Inline(values):
+                return list(values)
+            case InFile(path):
+                return load_values(path)
+            case Random(specs):
+                return Generator().values(specs)
+            case _:
+                assert_never(self.input)
 
-    def expected(self) -> list[Any] | None:
-        """The expected values, if they are written down."""
-        if self.expected_file is not None:
-            return read_file(self.folder / self.expected_file)
-        if self.expected_text is not None:
-            return read_values(self.expected_text.encode(), f"output of '{self.name}'")
+    def expected(self) -> list[Value] | None:
+        """The values of the output, if the block says them."""
+        match self.output:
+            case Inline(values):
+                return list(values)
+            case InFile(path):
+                return load_values(path)
+            case Auto() | Failure() | None:
+                return None
+            case _:
+                assert_never(self.output)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One test block.  ``error`` is the pattern of the message that rejects the program."""
+
+    description: str
+    tags: frozenset[str]
+    cases: tuple[Case, ...]
+    error: str | None
+    line: int
+
+
+def parse_blocks(source: Source) -> tuple[Block, ...]:
+    """The test blocks of a program; ProgramError if one is malformed."""
+    return tuple(_BlockReader(source, *extent).block() for extent in _extents(source.text))
+
+
+def cases_of(source: Source, entry: str | None = None,
+             without: frozenset[str] = frozenset()) -> Iterator[Case]:
+    """The cases of a program, of one entry point if given, without some tags."""
+    for block in parse_blocks(source):
+        for case in block.cases:
+            tagged = (case.tags | block.tags) & without
+            if not tagged and (entry is None or entry in case.entries):
+                yield case
+
+
+_COMMENT = re.compile(r"[ \t]*--[^\n]*\n?")
+_SEPARATOR = re.compile(r"[ \t]*--[ \t]*==[ \t]*(?:\n|$)")
+
+
+def _extents(text: str) -> Iterator[tuple[int, int, int]]:
+    """Start, separator and end of every run of comment lines that is a test block."""
+    position = start = 0
+    separator: int | None = None
+    while position <= len(text):
+        comment = _COMMENT.match(text, position)
+        if comment:
+            if separator is None and (found := _SEPARATOR.match(text, position)):
+                separator = found.end()
+            position = comment.end()
+            if position < len(text):
+                continue
+        if separator is not None:
+            yield start, separator, position
+        following = text.find("\n", position)
+        position = start = len(text) + 1 if following < 0 else following + 1
+        separator = None
+
+
+class _BlockReader:
+    """Parses one block; comment marks are blanked so that positions stay those of the file."""
+
+    def __init__(self, source: Source, start: int, separator: int, end: int) -> None:
+        self._source = source
+        self._start, self._separator = start, separator
+        text = source.text[:start] + re.sub(
+            r"^([ \t]*)--", r"\1  ", source.text[start:end], flags=re.MULTILINE)
+        self._reader = Reader(source, separator, end, text)
+        self._text = text
+        self._end = end
+
+    def block(self) -> Block:
+        description, _, _ = self._text[self._start : self._separator].rpartition("==")
+        tags: frozenset[str] = frozenset()
+        entries: tuple[str, ...] = ("main",)
+        cases: list[Case] = []
+        error = None
+        while not self._reader.at_end():
+            word = self._word()
+            if word == "tags":
+                tags = frozenset(self._words("{", "}"))
+            elif word == "entry:":
+                entries = tuple(self._line().replace(",", " ").split())
+            elif word == "structure":
+                self._structure()
+            elif word == "warning:":
+                self._line()
+            elif word == "error:":
+                error = self._line()
+            else:
+                cases.append(self._case(word, entries))
+        lines = (line.strip() for line in description.strip().splitlines())
+        line = self._source.text.count("\n", 0, self._start) + 1
+        return Block("\n".join(lines), tags, tuple(cases), error, line)
+
+    def _case(self, word: str, entries: tuple[str, ...]) -> Case:
+        start = self._reader.position - len(word)
+        line = self._source.text.count("\n", 0, start) + 1
+        name, tags, random = "", set(), False
+        while word != "input":
+            if word.startswith('"'):
+                name = word[1:-1]
+            elif word == "random":
+                random = True
+            elif word == "script":
+                self._reader.fail("Script input is not supported.", start,
+                                  hint="Write the values to a file and use 'input @ FILE'.")
+            elif not re.fullmatch(r"[\w-]+", word):
+                self._reader.fail(f"Expected a test case, but found '{word}'.", start)
+            else:
+                tags.add(word)
+            start = self._reader.position
+            if self._reader.at_end():
+                self._reader.fail("Expected 'input', but the test block ends here.", start)
+            start = self._reader.position
+            word = self._word()
+        found = self._random() if random else self._values_or_file()
+        return Case(entries, name or _name(found), frozenset(tags), found, self._output(), line,
+                    named=bool(name))
+
+    def _output(self) -> Output:
+        if self._keyword("output"):
+            return self._values_or_file()
+        if self._keyword("auto"):
+            self._reader.expect("output")
+            return Auto()
+        if self._reader.accept("error:"):
+            return Failure(self._line())
         return None
 
+    def _keyword(self, word: str) -> bool:
+        return bool(re.compile(rf"{word}\b").match(self._after_blanks())) and (
+            self._reader.accept(word))
 
-@dataclass(slots=True)
-class Blocks:
-    """All cases of a file, its tags, and the error that its compilation must give."""
+    def _values_or_file(self) -> Inline | InFile:
+        if self._reader.accept("@"):
+            name = self._word()
+            return InFile(Path(self._source.name).parent / name)
+        self._reader.expect("{")
+        values = tuple(self._reader.values("}"))
+        self._reader.expect("}")
+        return Inline(values)
 
-    cases: list[Case] = field(default_factory=list)
-    tags: set[str] = field(default_factory=set)
-    error: str | None = None
+    def _random(self) -> Random:
+        self._reader.expect("{")
+        specs = []
+        while not self._reader.looking_at("}"):
+            specs.append(self._reader.spec_or_value())
+        self._reader.expect("}")
+        return Random(tuple(specs))
 
+    def _structure(self) -> None:
+        while not self._reader.accept("{"):
+            self._word()
+        while not self._reader.accept("}"):
+            self._word()
 
-def split_specs(text: str) -> list[str]:
-    """The types and literals of a ``random input``, separated by blanks outside of brackets."""
-    found, depth, word = [], 0, ""
-    for char in text:
-        if char.isspace() and depth == 0:
-            if word:
-                found.append(word)
-            word = ""
-        else:
-            word += char
-            depth += (char in "([") - (char in ")]")
-    return [*found, word] if word else found
+    def _words(self, opening: str, closing: str) -> Iterator[str]:
+        self._reader.expect(opening)
+        while not self._reader.accept(closing):
+            yield self._word()
 
+    def _after_blanks(self) -> str:
+        self._reader.skip_blanks()
+        return self._text[self._reader.position : self._end]
 
-def parse_blocks(text: str, path: Path) -> Blocks:
-    """The test blocks in a program's source text; UserError where one is malformed."""
-    blocks = Blocks()
-    for line, comment in _comments(text):
-        _Reader(comment, path, line, blocks).read()
-    return blocks
+    def _word(self) -> str:
+        match = re.match(r'"[^"\n]*"|\{|\}|[^\s{}]+', self._after_blanks())
+        if not match:
+            self._reader.fail("The test block ends too early.")
+        self._reader.position += match.end()
+        return match[0]
 
-
-def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """What follows ``-- ==`` in each comment that has it, and the number of its line."""
-    lines = text.splitlines()
-    position = 0
-    while position < len(lines):
-        position += 1
-        if re.fullmatch(r"--\s*==\s*", lines[position - 1]):
-            start = position
-            while position < len(lines) and lines[position].startswith("--"):
-                position += 1
-            yield start, "\n".join(line[2:] for line in lines[start:position])
-
-
-_WORD = re.compile(r"\s*(?:\"(?P<name>[^\"]*)\"|(?P<word>[A-Za-z_]+:?)|(?P<other>\S))")
+    def _line(self) -> str:
+        line, _, _ = self._text[self._reader.position : self._end].partition("\n")
+        self._reader.position += len(line)
+        return line.strip()
 
 
-class _Reader:
-    """Reads one block; every clause amends the cases of the block's entry points."""
+def _name(found: Input) -> str:
+    """What a dataset without a name of its own is called."""
+    match found:
+        case InFile(path):
+            return path.name
+        case Random(specs):
+            text = " ".join(str(s) if isinstance(s, Spec) else format_value(s) for s in specs)
+        case Inline(values):
+            text = " ".join(_short(value) for value in values)
+        case _:
+            assert_never(found)
+    return text if len(text) <= NAME_WIDTH else text[: NAME_WIDTH - 3] + "..."
 
-    def __init__(self, text: str, path: Path, line: int, blocks: Blocks) -> None:
-        self.text = text
-        self.path = path
-        self.line = line
-        self.blocks = blocks
-        self.place = 0
-        self.entries = ["main"]
-        self.fresh()
 
-    def fresh(self) -> None:
-        self.name: str | None = None
-        self.tags: set[str] = set()
-        self.kind = "text"
+def _short(value: Value) -> str:
+    return format_value(value) if value.size <= NAME_WIDTH else format_value(value.ravel()[:9])
 
-    def read(self) -> None:
-        while (match := _WORD.match(self.text, self.place)) is not None:
-            self.place = match.end()
-            if match["name"] is not None:
-                self.name = match["name"]
-            elif match["other"] is not None:
-                raise self.malformed(f"unexpected '{match['other']}'")
-            else:
-                self.clause(match["word"])
 
-    def clause(self, word: str) -> None:
-        match word:
-            case "tags":
-                self.blocks.tags |= set(self.braces().split())
-            case "entry:":
-                self.entries = self.rest_of_line().split()
-            case "nobench" | "notune" | "notest" | "compiled":
-                self.tags.add(word)
-            case "random" | "script":
-                self.kind = word
-            case "input":
-                self.input()
-            case "auto":
-                pass  # `auto output`: the interpreter's answer, which is the default
-            case "output":
-                if re.match(r"\s*[{@]", self.text[self.place:]):
-                    text, file = self.braces_or_file()
-                    self.amend(expected_text=text, expected_file=file)
-            case "error:":
-                pattern = self.rest_of_line().strip()
-                if self.blocks.cases:
-                    self.amend(error=pattern)
-                else:
-                    self.blocks.error = pattern
-            case "structure":
-                self.place = self.text.find("{", self.place)
-                self.braces()
-            case _:
-                raise self.malformed(f"unexpected '{word}'")
-
-    def input(self) -> None:
-        text, file = self.braces_or_file()
-        for entry in self.entries:
-            count = sum(case.entry == entry for case in self.blocks.cases)
-            self.blocks.cases.append(Case(
-                entry, self.name or f"#{count}", file or (text or "").strip(),
-                "file" if file else self.kind, self.path.parent, tags=frozenset(self.tags)))
-        self.fresh()
-
-    def amend(self, **changes: Any) -> None:
-        """Say what is expected of the last case of each entry point."""
-        cases = self.blocks.cases
-        for entry in self.entries:
-            for position in reversed(range(len(cases))):
-                if cases[position].entry == entry:
-                    cases[position] = replace(cases[position], **changes)
-                    break
-
-    def rest_of_line(self) -> str:
-        rest, _, _ = self.text[self.place:].partition("\n")
-        self.place += len(rest)
-        return rest
-
-    def braces_or_file(self) -> tuple[str | None, str | None]:
-        match = re.compile(r"\s*@\s*(\S+)").match(self.text, self.place)
-        if match is None:
-            return self.braces(), None
-        self.place = match.end()
-        return None, match[1]
-
-    def braces(self) -> str:
-        match = re.compile(r"\s*\{").match(self.text, self.place)
-        if match is None:
-            raise self.malformed("expected '{'")
-        depth, at = 1, match.end()
-        while depth:
-            if at >= len(self.text):
-                raise self.malformed("a '{' is not closed")
-            depth += (self.text[at] == "{") - (self.text[at] == "}")
-            at += 1
-        self.place = at
-        return self.text[match.end() : at - 1]
-
-    def malformed(self, what: str) -> UserError:
-        row = self.line + self.text.count("\n", 0, self.place) + 1
-        return UserError(f"{self.path}:{row}: malformed test block: {what}.")
+def datasets_of(source: Source, entry: str | None = None,
+                without: frozenset[str] = frozenset()) -> list[Case]:
+    """The cases that are worth timing: those with a name or a file, or all if there are none."""
+    cases = list(cases_of(source, entry, without))
+    worth = [case for case in cases if case.named or isinstance(case.input, InFile)]
+    return worth or cases

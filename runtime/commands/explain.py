@@ -1,29 +1,47 @@
-"""``runelift explain``: the derivation of a flattening."""
+"""Print the derivation of the flattening: which rule fired on which expression, what came of
+it, and why the other rules did not apply.
+"""
 
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
-from runelift.frontend.load import read_source
-from runelift.runtime.commands.options import add_json, add_program, print_json
-from runelift.runtime.compiler import compile_source
+from runelift.frontend.load import load, read_source
+from runelift.ir.errors import UserError
+from runelift.ir.names import Names
+from runelift.rewrite.flatten import derive
+from runelift.rewrite.pipeline import optimise
+from runelift.runtime.commands.options import (
+    add_entry,
+    add_json,
+    add_policy,
+    add_program,
+    existing,
+    print_json,
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """The arguments of ``runelift explain``."""
     add_program(parser)
-    parser.add_argument("--policy", default="all", choices=["all", "classic", "moderate"])
+    add_entry(parser)
+    add_policy(parser)
     add_json(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Print the derivation of each entry point."""
-    compiled = compile_source(read_source(options.file), policy=options.policy)
-    if options.json:
-        print_json([{"entry": d.fun, "steps": [
-            {"depth": s.depth, "rule": s.rule, "fired": s.fired, "what": s.what, "note": s.note,
-             "line": s.loc.line if s.loc else None} for s in d.steps]}
-            for d in compiled.derivations])
-        return 0
-    print("\n\n".join(d.render() for d in compiled.derivations))
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift explain``."""
+    names = Names()
+    program = optimise(load(read_source(existing(args.program)), names), names)
+    _, derivations = derive(program, names, policy=args.policy)
+    if args.entry is not None:
+        derivations = tuple(d for d in derivations if d.fun == args.entry)
+        if not derivations:
+            raise UserError(f"Unknown entry point '{args.entry}'.  The program has "
+                            f"{', '.join(fun.name for fun in program.funs)}.")
+    if args.json:
+        print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
+    else:
+        print("\n\n".join(derivation.render() for derivation in derivations))
     return 0

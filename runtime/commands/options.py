@@ -5,53 +5,95 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runelift.ir.errors import UserError
+
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
-    from runelift.runtime.testblocks import Case
+
+POLICIES = ("all", "classic", "moderate")
 
 
 def add_program(parser: argparse.ArgumentParser) -> None:
-    """The program file."""
-    parser.add_argument("file", type=Path, help="the program (.fut)")
+    """The program."""
+    parser.add_argument("program", type=Path, metavar="FILE", help="a program (.fut)")
+
+
+def add_entry(parser: argparse.ArgumentParser) -> None:
+    """Which entry point."""
+    parser.add_argument("-e", "--entry", metavar="NAME", help="the entry point (default: main)")
+
+
+def add_policy(parser: argparse.ArgumentParser) -> None:
+    """Which versions are made."""
+    parser.add_argument("--policy", choices=POLICIES, default="all",
+                        help="which code versions to keep: every one, those that Futhark 0.26 "
+                             "keeps, or one (default: %(default)s)")
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
-    """The device and what is chosen on it."""
-    parser.add_argument("--device", help="a part of a device's or platform's name, with :K for "
-                        "the K-th such device, or 'interpreter'")
-    parser.add_argument("--policy", default="all", choices=["all", "classic", "moderate"],
-                        help="which code versions are kept (default: all)")
-    parser.add_argument("--tuning", type=Path, help="a tuning file (default: FILE.tuning)")
+    """Where to run."""
+    parser.add_argument("--device", metavar="NAME",
+                        help="part of the name of a device or platform, NAME:K for the K-th such, "
+                             "or 'interpreter' (default: $RUNELIFT_DEVICE, or the best)")
+
+
+def add_tuning(parser: argparse.ArgumentParser) -> None:
+    """With which thresholds."""
+    parser.add_argument("--tuning", metavar="FILE", type=Path,
+                        help="a tuning file (default: PROGRAM.tuning if it exists)")
+
+
+def add_only(parser: argparse.ArgumentParser) -> None:
+    """Which datasets."""
+    parser.add_argument("--only", metavar="TEXT", help="only datasets whose name contains TEXT")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Machine-readable output."""
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    """JSON instead of text."""
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
-def compile_file(options: argparse.Namespace) -> Program:
-    """The program of ``options``, compiled for its device."""
-    from runelift.runtime.program import compile
+def print_json(data: Any) -> None:
+    """Print JSON for a program to read."""
+    print(json.dumps(data, indent=2))
 
-    program = compile(options.file, device=options.device, policy=options.policy,
-                      tuning=options.tuning)
+
+def warn(message: str) -> None:
+    """Tell the user something on standard error."""
+    print(f"runelift: warning: {message}", file=sys.stderr)
+
+
+def existing(path: Path) -> Path:
+    """The path of a file that must exist."""
+    if not path.is_file():
+        raise UserError(f"Cannot read '{path}': "
+                        + ("it is a directory." if path.is_dir() else "No such file."))
+    return path
+
+
+def open_program(args: argparse.Namespace, *, tuned: bool = True) -> Program:
+    """Compile the program of the command line; warns about names in the tuning file."""
+    from runelift.runtime.program import compile as compile_program
+
+    path = existing(args.program)
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        program = compile_program(path, device=args.device, policy=args.policy,
+                                  tuning=(getattr(args, "tuning", None) if tuned else {}))
+    for warning in caught:
+        warn(str(warning.message))
     return program
 
 
-def print_json(value: Any) -> None:
-    """Print a value as JSON."""
-    json.dump(value, sys.stdout, indent=1, default=str)
-    print()
-
-
-def datasets(path: Path, *, without: str) -> list[Case]:
-    """The cases of a program's test blocks that do not have the tag ``without``."""
-    from runelift.frontend.load import read_source
-    from runelift.runtime.testblocks import parse_blocks
-
-    block = parse_blocks(read_source(path).text, path)
-    return [c for c in block.cases if without not in c.tags and c.error is None
-            and c.kind != "script"]
+def pick_entry(program: Program, name: str | None) -> str:
+    """The entry point ``name``, or main, or the only one."""
+    if name is None:
+        name = "main" if "main" in program.entries or len(program.entries) != 1 else (
+            program.entries[0])
+    if name not in program.entries:
+        raise UserError(f"Unknown entry point '{name}'.  The program has "
+                        f"{', '.join(program.entries) or 'none'}.")
+    return name

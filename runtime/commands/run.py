@@ -1,63 +1,107 @@
-"""``runelift run``: run an entry point."""
+"""Run an entry point of a program.
+
+Reads the arguments, one value after the other, from a file or standard input: text such as
+'[1, 2, 3] 4.5f32', Futhark's binary format, either of them compressed with gzip, or .npy and
+.npz.  Prints the results in the same text syntax.
+
+  echo '[1, 2, 3]' | runelift run sum.fut
+  runelift run matmul.fut --input a-and-b.npz --device pocl
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from runelift.ir.errors import UserError
-from runelift.runtime.commands.options import add_device, add_program, compile_file
-from runelift.runtime.values import read_file, read_values, write_binary, write_text
+from runelift.runtime.commands.options import (
+    add_device,
+    add_entry,
+    add_policy,
+    add_program,
+    add_tuning,
+    open_program,
+    pick_entry,
+)
+from runelift.runtime.data.values import format_values, load_values, read_values
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.tuning_file import unknown_names
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
+    """The arguments of ``runelift run``."""
     add_program(parser)
-    parser.add_argument("-e", "--entry", help="the entry point (default: main)")
-    parser.add_argument("-i", "--input", type=Path, help="values: text, binary, .gz, .npy, .npz "
-                        "(default: standard input)")
-    parser.add_argument("-b", "--binary", action="store_true", help="print values in binary")
-    parser.add_argument("--param", action="append", default=[], metavar="NAME=INT",
-                        help="set a threshold")
-    parser.add_argument("--force", action="append", default=[], metavar="SITE=VERSION",
-                        help="force a version at a site (numbered from 0)")
+    add_entry(parser)
+    parser.add_argument("-i", "--input", metavar="FILE", type=Path,
+                        help="the file with the arguments (default: standard input)")
+    parser.add_argument("-b", "--binary", action="store_true",
+                        help="write the results in the binary format")
+    parser.add_argument("--force", metavar="SITE=K", action="append", default=[],
+                        help="run version K (from 0) at a site; 'runelift dump --stage tree' "
+                             "shows the tree")
+    parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
+                        help="set a threshold for this run")
+    parser.add_argument("--record", action="store_true",
+                        help="print which version ran at each encounter, and its time, to "
+                             "standard error")
     add_device(parser)
+    add_tuning(parser)
+    add_policy(parser)
 
 
-def run(options: argparse.Namespace) -> int:
-    """Run and print the results, one a line."""
-    program = compile_file(options)
-    entry = options.entry or ("main" if "main" in program.entries else program.entries[0])
-    known = {g.name for g in program.tree.guards()}
-    thresholds = dict(program.thresholds)
-    for name, value in map(_assignment, options.param):
-        if name not in known:
-            names = ", ".join(sorted(known)) or "none"
-            raise UserError(f"Unknown threshold '{name}'.  The program has {names}.")
-        thresholds[name] = value
-    sites = {s.name for s in program.tree.sites()}
-    force = dict(map(_assignment, options.force))
-    if unknown := set(force) - sites:
-        raise UserError(f"Unknown site '{unknown.pop()}'.  The program has "
-                        f"{', '.join(sorted(sites)) or 'none'}.")
-    if options.input is not None:
-        args = read_file(options.input)
-    elif program.compiled.plans.get(entry) and not program.compiled.plans[entry].params:
-        args = []
-    else:
-        args = read_values(sys.stdin.buffer.read(), "<stdin>")
-    results, _ = program.run(entry, args, force=force, thresholds=thresholds)
-    for result in results:
-        if options.binary:
-            sys.stdout.buffer.write(write_binary(result))
-        else:
-            print(write_text(result))
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift run``."""
+    program = open_program(args)
+    entry = pick_entry(program, args.entry)
+    values = _arguments(args, len(program.compiled.plans[entry].params))
+    force = _assignments(args.force)
+    sites = program.tree.entry(entry).sites()
+    for site, index in force.items():
+        if site not in sites:
+            raise UserError(f"The program has no site '{site}'; it has "
+                            f"{', '.join(sites) or 'none'}.")
+        if not 0 <= index < len(sites[site].alternatives):
+            raise UserError(f"Site '{site}' has the versions 0 to "
+                            f"{len(sites[site].alternatives) - 1}, not {index}.")
+    results, record = program.run(entry, values, force=force, record=args.record,
+                                  thresholds=_thresholds(program, args.param))
+    sys.stdout.buffer.write(format_values(results, args.binary))
+    if record is not None:
+        for e in record.encounters:
+            sizes = " ".join(f"{name}={value}" for name, value in e.sizes.items())
+            print(f"{e.site} version {e.chosen}: {e.time * 1e6:.0f} µs, {e.launches} launches"
+                  f" ({sizes})", file=sys.stderr)
     return 0
 
 
-def _assignment(text: str) -> tuple[str, int]:
-    name, _, value = text.partition("=")
-    if not value.lstrip("-").isdigit():
-        raise UserError(f"Expected NAME=INT, found '{text}'.")
-    return name, int(value)
+def _arguments(args: argparse.Namespace, wanted: int) -> list[Any]:
+    if args.input is not None:
+        return load_values(args.input)
+    if not wanted:
+        return []
+    if sys.stdin is None or sys.stdin.closed:
+        return []
+    if sys.stdin.isatty():
+        print(f"runelift: reading {wanted} values from the terminal; end with Ctrl-D.",
+              file=sys.stderr)
+    return read_values(sys.stdin.buffer.read(), "<standard input>")
+
+
+def _thresholds(program: Program, texts: list[str]) -> dict[str, int]:
+    given = _assignments(texts)
+    for warning in unknown_names(given, (guard.name for guard in program.tree.guards())):
+        raise UserError(warning.replace("; it is ignored", ""))
+    return program.thresholds | given
+
+
+def _assignments(texts: list[str]) -> dict[str, int]:
+    """``NAME=INT`` as given on the command line."""
+    found = {}
+    for text in texts:
+        name, _, value = text.rpartition("=")
+        if not name or not value.isdigit():
+            raise UserError(f"'{text}' should be NAME=INT.")
+        found[name] = int(value)
+    return found

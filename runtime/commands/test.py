@@ -1,141 +1,238 @@
-"""``runelift test``: run the test blocks of programs."""
+"""Run the test blocks of programs, and of all programs in directories.
+
+Each case runs on the device and is compared with its output or, where it has none, with what
+the interpreter says.  With --all-versions it runs once more for every code version.  Cases
+tagged 'notest' or 'disable' are skipped.  Exits with 0 if nothing failed.
+"""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from runelift.frontend.load import read_source
-from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.frontend.load import load, read_source
+from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.interpret import interpret
-from runelift.runtime.commands.options import add_json, print_json
-from runelift.runtime.program import Program, compile
-from runelift.runtime.testblocks import Case, parse_blocks
-from runelift.runtime.values import mismatch
+from runelift.ir.names import Names
+from runelift.ir.source import Source
+from runelift.runtime.commands.options import (
+    add_device,
+    add_entry,
+    add_json,
+    add_policy,
+    add_tuning,
+    print_json,
+)
+from runelift.runtime.data.compare import first_difference
+from runelift.runtime.testblocks import Block, Case, Failure, parse_blocks
+
+SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
+Runner: TypeAlias = Callable[[str, Sequence[Any]], Sequence[Any]]
+"""A way to run an entry point on arguments."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the options."""
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="programs or folders")
+    """The arguments of ``runelift test``."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE|DIRECTORY",
+                        help="programs, or directories that are searched for programs")
     parser.add_argument("--all-versions", action="store_true",
-                        help="force every code version in turn")
-    parser.add_argument("--interpreter", action="store_true", help="run the interpreter only")
-    parser.add_argument("--device", help="the device, as for 'run'")
-    parser.add_argument("--policy", default="all", choices=["all", "classic", "moderate"])
+                        help="run every code version in turn, too")
+    parser.add_argument("--interpreter", action="store_true",
+                        help="run with the interpreter only, without a device")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every case")
+    add_entry(parser)
+    add_device(parser)
+    add_tuning(parser)
+    add_policy(parser)
     add_json(parser)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The outcome of one case in one version: ``verdict`` is passed, failed or skipped."""
-
-    file: str
-    case: str
-    version: str
-    verdict: str
-    reason: str = ""
-
-
-def run(options: argparse.Namespace) -> int:
-    """Run the tests; 1 if one fails."""
-    outcomes: list[Outcome] = []
-    for path in _programs(options.files):
-        for outcome in _file(path, options):
-            outcomes.append(outcome)
-            if outcome.verdict == "failed" and not options.json:
-                print(f"{outcome.file}: {outcome.case} [{outcome.version}]: {outcome.reason}",
-                      file=sys.stderr)
-    counts = {v: sum(o.verdict == v for o in outcomes) for v in ("passed", "failed", "skipped")}
-    if options.json:
-        print_json([{k: getattr(o, k) for k in o.__slots__} for o in outcomes])
-    print(", ".join(f"{n} {v}" for v, n in counts.items()),
-          file=sys.stderr if options.json else sys.stdout)
-    return 1 if counts["failed"] else 0
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift test``."""
+    tester = Tester(args)
+    for path in programs(args.paths):
+        tester.program(path)
+    counts = Counter(outcome["outcome"] for outcome in tester.outcomes)
+    if args.json:
+        print_json(tester.outcomes)
+    print(f"{counts[PASSED]} passed, {counts[FAILED]} failed, {counts[SKIPPED]} skipped",
+          file=sys.stderr if args.json else sys.stdout)
+    return 1 if counts[FAILED] else 0
 
 
-def _programs(paths: list[Path]) -> Iterator[Path]:
+def programs(paths: Sequence[Path]) -> Iterator[Path]:
+    """The programs among ``paths`` and below the directories among them."""
     for path in paths:
         if path.is_dir():
             yield from sorted(path.rglob("*.fut"))
-        elif path.exists():
+        elif path.is_file():
             yield path
         else:
-            raise UserError(f"There is no file '{path}'.")
+            raise UserError(f"Cannot read '{path}': No such file or directory.")
 
 
-def _file(path: Path, options: argparse.Namespace) -> Iterator[Outcome]:
-    block = parse_blocks(read_source(path).text, path)
-    device = "interpreter" if options.interpreter else options.device
+class Mismatch(Exception):
+    """A test failed: what is wrong."""
+
+
+class Tester:
+    """Runs tests and keeps their outcomes."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._args = args
+        self.outcomes: list[dict[str, Any]] = []
+
+    def program(self, path: Path) -> None:
+        """Run all test blocks of a program."""
+        source = read_source(path)
+        blocks = parse_blocks(source)
+        for block in blocks:
+            if block.error is not None:
+                self._guarded(path, block.line, "rejected",
+                              partial(_must_reject, source, block))
+        todo = []
+        for block in blocks:
+            for case in block.cases:
+                for entry in case.entries:
+                    if self._args.entry not in (None, entry):
+                        continue
+                    if (block.tags | case.tags) & SKIPPED_TAGS:
+                        self._note(path, case.line, f"{entry}: {case.dataset}", SKIPPED)
+                    else:
+                        todo.append((case, entry))
+        if todo:
+            self._cases(path, source, todo)
+
+    def _cases(self, path: Path, source: Source, todo: list[tuple[Case, str]]) -> None:
+        compiled: list[_Subject] = []
+
+        def compile_it() -> None:
+            compiled.append(_Subject(path, source, self._args))
+
+        self._guarded(path, 1, "compile", compile_it, quiet=True)
+        for case, entry in todo:
+            what = f"{entry}: {case.dataset}"
+            if compiled:
+                self._guarded(path, case.line, what, partial(compiled[0].test, case, entry))
+            else:
+                self._note(path, case.line, what, SKIPPED, "the program does not compile")
+
+    def _guarded(self, path: Path, line: int, what: str, body: Callable[[], None],
+                 quiet: bool = False) -> None:
+        """Run ``body``; whatever it raises is the failure of this test and not of the others."""
+        message = ""
+        try:
+            body()
+        except (Mismatch, UserError) as error:
+            message = str(error)
+        except CompilerLimitation as error:
+            message = f"not supported: {error}"
+        except Exception as error:
+            message = f"a bug in Runelift: {type(error).__name__}: {error}"
+        if message or not quiet:
+            self._note(path, line, what, FAILED if message else PASSED, message)
+
+    def _note(self, path: Path, line: int, what: str, outcome: str, message: str = "") -> None:
+        self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
+                              "message": message})
+        if self._args.json:
+            return
+        if outcome == FAILED:
+            print(f"{path}:{line}: {what}: FAILED: {message}", flush=True)
+        elif self._args.verbose:
+            print(f"{path}:{line}: {what}: {outcome}", flush=True)
+
+
+def _must_reject(source: Source, block: Block) -> None:
+    """The program must be wrong, with a message in which the block's pattern is found."""
     try:
-        program = compile(path, device=device, policy=options.policy)
-    except RuneliftError as error:
-        if block.error is not None and isinstance(error, UserError):
-            matched = re.search(block.error, str(error)) is not None
-            yield Outcome(str(path), "compile", "", "passed" if matched else "failed",
-                          "" if matched else f"rejected, but not with '{block.error}': {error}")
-        elif isinstance(error, CompilerLimitation):
-            yield Outcome(str(path), "compile", "", "skipped", str(error))
+        load(source, Names())
+    except UserError as error:
+        _must_match(block.error or "", str(error))
+    else:
+        raise Mismatch("the program should be rejected, but is accepted")
+
+
+def _must_match(pattern: str, message: str) -> None:
+    try:
+        found = re.search(pattern, message)
+    except re.error as error:
+        raise UserError(f"'{pattern}' is not a regular expression: {error}.") from None
+    if not found:
+        raise Mismatch(f"the error should match '{pattern}', but is:\n{message}")
+
+
+class _Subject:
+    """A compiled program under test."""
+
+    def __init__(self, path: Path, source: Source, args: argparse.Namespace) -> None:
+        from runelift.runtime.program import compile as compile_program
+
+        self._args = args
+        if args.interpreter:
+            self._core = load(source, Names())
         else:
-            yield Outcome(str(path), "compile", "", "failed", str(error))
-        return
-    if block.error is not None:
-        yield Outcome(str(path), "compile", "", "failed",
-                      f"accepted, but should be rejected with '{block.error}'")
-        return
-    for case in block.cases:
-        yield from _case(path, case, program, options)
+            self._program = compile_program(path, device=args.device, tuning=args.tuning,
+                                            policy=args.policy)
+            self._core = self._program.compiled.core
 
-
-def _case(path: Path, case: Case, program: Program,
-          options: argparse.Namespace) -> Iterator[Outcome]:
-    label = f"{case.entry} {case.name}"
-    if case.kind == "script" or "notest" in case.tags:
-        yield Outcome(str(path), label, "", "skipped", "not for testing")
-        return
-    try:
-        args = case.arguments()
+    def test(self, case: Case, entry: str) -> None:
+        """Run a case in the ways asked for; Mismatch if something is wrong."""
+        arguments = case.arguments()
         expected = case.expected()
-        if expected is None and case.error is None:
-            expected = interpret(program.compiled.core, case.entry, args)
-    except UserError as error:
-        yield Outcome(str(path), label, "", "failed", str(error))
-        return
-    for version, force in _forces(program, case.entry, options):
-        reason = _run(program, case, args, expected, force)
-        yield Outcome(str(path), label, version, "failed" if reason else "passed", reason or "")
+        if expected is None and not isinstance(case.output, Failure):
+            expected = interpret(self._core, entry, arguments)
+        for name, run in self._runners(entry):
+            try:
+                if isinstance(case.output, Failure):
+                    _must_fail(case.output.pattern, partial(run, entry, arguments))
+                else:
+                    assert expected is not None
+                    difference = first_difference(expected, list(run(entry, arguments)))
+                    if difference:
+                        raise Mismatch(difference)
+            except (Mismatch, UserError, CompilerLimitation) as error:
+                if not name:
+                    raise
+                raise Mismatch(f"{name}: {error}") from error
+
+    def _runners(self, entry: str) -> Iterator[tuple[str, Runner]]:
+        """The ways to run the entry point, each with its name."""
+        if self._args.interpreter:
+            yield "", partial(interpret, self._core)
+            return
+        yield "", self._run({})
+        if self._args.all_versions and self._program.device_info is not None:
+            from runelift.runtime.tuner.forest import plans
+
+            for force in plans(self._program.tree.entry(entry)):
+                if force:
+                    yield _show(force), self._run(force)
+
+    def _run(self, force: Mapping[str, int]) -> Runner:
+        """Run on the device with these versions forced."""
+        def run(entry: str, arguments: Sequence[Any]) -> Sequence[Any]:
+            return self._program.run(entry, arguments, force=force)[0]
+
+        return run
 
 
-def _forces(program: Program, entry: str,
-            options: argparse.Namespace) -> Iterator[tuple[str, dict[str, int]]]:
-    if not options.all_versions or program.device_info is None or entry not in program.entries:
-        yield "default", {}
-        return
-    for number, force in enumerate(program.tree.assignments(entry), start=1):
-        yield f"run {number}", force
-
-
-def _run(program: Program, case: Case, args: list[Any], expected: list[Any] | None,
-         force: dict[str, int]) -> str | None:
-    """Why a case fails; None if it passes."""
+def _must_fail(pattern: str, body: Callable[[], object]) -> None:
     try:
-        results, _ = program.run(case.entry, args, force=force)
+        body()
     except UserError as error:
-        if case.error is not None and re.search(case.error, str(error)):
-            return None
-        return f"failed with: {error}"
-    except CompilerLimitation as error:
-        return f"not supported: {error}"
-    if case.error is not None:
-        return f"succeeded, but should fail with '{case.error}'"
-    assert expected is not None
-    if len(results) != len(expected):
-        return f"{len(results)} results, expected {len(expected)}"
-    for number, (found, wanted) in enumerate(zip(results, expected, strict=True)):
-        if (difference := mismatch(found, wanted)) is not None:
-            return f"result {number}: {difference}"
-    return None
+        _must_match(pattern, str(error))
+    else:
+        raise Mismatch("the program should fail, but does not")
+
+
+def _show(force: Mapping[str, int]) -> str:
+    return "with " + " ".join(f"{site}={index}" for site, index in force.items())

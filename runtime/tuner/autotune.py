@@ -1,220 +1,188 @@
-"""Autotuning: measure every version, fit the thresholds, say what was gained."""
+"""Tuning from start to end: measure, fit, verify.
+
+One forced run per version and dataset gives complete information; the thresholds are solved
+from it; the tuned program is then run beside the default one, and where it turns out slower
+after all, that dataset gets more weight or the default stays.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from runelift.runtime.records import Record
-from runelift.runtime.statistics import show_time
-from runelift.runtime.tuner.fit import NEVER, Sample, exhaustive_best, fit_chain, weights
-from runelift.runtime.tuner.forest import Forest, Site
-from runelift.runtime.tuner.measure import Log, measure
+from runelift.ir.errors import RuneliftError, UserError
+from runelift.runtime.statistics import Summary, summarise
+from runelift.runtime.tuner.costs import Costs, costs_of
+from runelift.runtime.tuner.fit import Fit, fit
+from runelift.runtime.tuner.forest import Forest, Forests, plans
+from runelift.runtime.tuner.measure import (
+    Dataset,
+    Log,
+    Measurable,
+    Measurements,
+    Progress,
+    measure,
+)
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
 
-TOLERANCE = 1.02
-"""A dataset may be this much slower than with the defaults before they are kept instead."""
+ATTEMPTS = 3
+"""How many fits are verified before the default thresholds are kept."""
+TOLERANCE = 0.05
+"""How much slower a verified dataset may be, beyond the scatter of its times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Times of a dataset without forced versions, by default and tuned, run in turn."""
+
+    default: Summary
+    tuned: Summary
+
+    @property
+    def gain(self) -> float:
+        """How many times faster the tuned program is."""
+        return self.default.median / self.tuned.median if self.tuned.median else math.inf
+
+    @property
+    def slower(self) -> bool:
+        """Whether tuning made the dataset slower, beyond the noise."""
+        noise = 3 * max(self.default.mad, self.tuned.mad)
+        return self.tuned.median > self.default.median * (1 + TOLERANCE) + noise
+
+
+@dataclass(frozen=True, slots=True)
+class EntryTuning:
+    """What tuning one entry point found out."""
+
+    forest: Forest
+    defaults: dict[str, int]
+    measurements: Measurements
+    costs: Costs
+    fit: Fit
+    verified: dict[str, Verified] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def program_runs(self) -> int:
+        """Versions times datasets: the forced runs, repetitions not counted."""
+        return len(plans(self.forest)) * len(self.measurements.datasets)
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The result: thresholds, and the predicted times that they and the defaults give.
+    """What tuning a program found out; ``thresholds`` hold for all its entry points."""
 
-    ``times`` maps datasets to (default, tuned, best possible) in seconds of device time.
-    """
-
-    thresholds: dict[str, int]
-    intervals: dict[str, tuple[int, int]]
-    times: dict[str, tuple[float, float, float]]
-    runs: int
-    complete: bool
-    log: Log
-    forest: Forest
-    kept_default: bool
+    entries: tuple[EntryTuning, ...]
 
     @property
-    def gain(self) -> float:
-        """The geometric mean over the datasets of default time over tuned time."""
-        ratios = [default / tuned for default, tuned, _ in self.times.values()
-                  if default > 0 and tuned > 0]
-        return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 1.0
+    def thresholds(self) -> dict[str, int]:
+        """The tuned thresholds by name."""
+        return {name: value for entry in self.entries
+                for name, value in entry.fit.thresholds.items()}
 
-    def render(self) -> str:
-        """The report a person reads."""
-        lines = [f"device: {self.log.device}",
-                 f"program runs: {self.runs} = versions × datasets"
-                 + ("" if self.complete else " (stopped early)"), "", self._tree(), ""]
-        width = max((len(n) for n in self.times), default=0)
-        lines.append(f"{'dataset':{width}}  {'default':>9}  {'tuned':>9}  {'best':>9}")
-        for name, (default, tuned, best) in self.times.items():
-            lines.append(f"{name:{width}}  {show_time(default):>9}  {show_time(tuned):>9}  "
-                         f"{show_time(best):>9}")
-        lines += ["", *(f"{name}={value}" for name, value in self.thresholds.items())]
-        if self.kept_default:
-            lines.append("the defaults are kept: no thresholds were faster on every dataset")
-        lines.append(f"tuned is {self.gain:.2f}x as fast as the defaults (geometric mean)")
-        return "\n".join(line.rstrip() for line in lines)
-
-    def _tree(self) -> str:
-        notes: dict[str, str] = {}
-        for site in self.forest.sites():
-            for number, alternative in enumerate(site.alternatives):
-                if alternative.inner:
-                    continue
-                parts = []
-                for dataset, sites in self.log.observations.items():
-                    own = [o.own[number] for o in sites.get(site.name, {}).values()
-                           if number in o.own]
-                    if own:
-                        parts.append(f"{dataset}: {show_time(sum(own))}")
-                notes[alternative.label] = "  ".join(parts) or "not feasible"
-        return self.forest.render(notes)
-
-    def facts(self) -> dict[str, Any]:
-        """What the JSON file beside the tuning file holds."""
-        return {
-            "device": self.log.device, "runs": self.runs, "complete": self.complete,
-            "thresholds": self.thresholds, "intervals": self.intervals,
-            "times": {n: {"default": d, "tuned": t, "best": b}
-                      for n, (d, t, b) in self.times.items()},
-            "samples": {
-                dataset: {site: [{"par": o.par, "own": o.own} for o in seen.values()]
-                          for site, seen in sites.items()}
-                for dataset, sites in self.log.observations.items()},
-        }
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the measuring."""
+        return any(entry.interrupted for entry in self.entries)
 
 
-def tune(program: Program, datasets: Mapping[str, tuple[str, list[Any]]], *, repeats: int = 3,
-         log_path: Path | None = None,
-         progress: Callable[[str], None] | None = None) -> Tuning:
-    """Tune a program's thresholds for datasets (name to entry point and arguments)."""
-    forest = program.tree
-    uploaded = {name: (entry, [_resident(program, a) for a in args])
-                for name, (entry, args) in datasets.items()}
-
-    def run(entry: str, args: list[Any], force: Mapping[str, int]) -> Record:
-        _, record = program.run(entry, args, force=force, record=True, device_arrays=True)
-        assert record is not None
-        return record
-
-    log, complete = measure(forest, uploaded, run, repeats=repeats, log_path=log_path,
-                            progress=progress)
-    assert program.device_info is not None
-    return solve(forest, log, program.device_info.threshold, complete=complete)
+def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
+    """The thresholds that hold without tuning; ``device`` is the device's own default."""
+    return {name: device if guard.default is None else guard.default
+            for name, guard in forest.guards().items()}
 
 
-def _resident(program: Program, value: Any) -> Any:
-    import numpy as np
+def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,
+             repeats: int = 3, verify: bool = True, log: Log | None = None,
+             progress: Callable[[Progress], None] = lambda _: None) -> Tuning:
+    """Tune all entry points that have datasets.
 
-    return program.to_device(value) if np.ndim(value) else value
-
-
-def solve(forest: Forest, log: Log, device_threshold: int, *, complete: bool = True) -> Tuning:
-    """Thresholds from a log; exact for each chain of guards, inner sites before outer ones."""
-    default = {g.name: g.default if g.default is not None else device_threshold
-               for g in forest.guards()}
-    model = _Model(forest, log)
-    best = {d: model.best(d) for d in log.entries}
-    scale = weights(best)
-    thresholds, intervals = model.fit(scale)
-    times = {d: (model.time(d, default), model.time(d, thresholds), best[d]) for d in log.entries}
-    kept = False
-    for factor in (1.5, 2, 4, 8, 16, 64, 256):
-        worse = [d for d, (before, after, _) in times.items() if after > before * TOLERANCE]
-        if not worse:
+    ``device`` is the threshold that the device has by default.  After Ctrl-C the thresholds
+    are fitted to what has been measured.
+    """
+    entries: list[EntryTuning] = []
+    for forest in forests.entries:
+        own = [dataset for dataset in datasets if dataset.entry == forest.entry]
+        if not own or not forest.trees:
+            continue
+        defaults = default_thresholds(forest, device)
+        measurements = measure(program, forest, own, repeats=repeats, log=log, progress=progress)
+        entries.append(conclude(forest, defaults, measurements))
+        if measurements.interrupted:
             break
-        scale = {d: w * (factor if d in worse else 1) for d, w in scale.items()}
-        thresholds, intervals = model.fit(scale)
-        times = {d: (model.time(d, default), model.time(d, thresholds), best[d])
-                 for d in log.entries}
-    else:
-        kept = True
-        thresholds = default
-        times = {d: (before, before, b) for d, (before, _, b) in times.items()}
-    return Tuning(thresholds, intervals, times, log.runs, complete, log, forest, kept)
+        if verify:
+            entries[-1] = _verified(program, entries[-1], own, repeats)
+    return Tuning(tuple(entries))
 
 
-class _Model:
-    """Predicts the time of a dataset under thresholds from the log."""
+def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurements) -> EntryTuning:
+    """Fit thresholds to measurements, of this moment or from a log."""
+    costs = costs_of(forest, measurements)
+    return EntryTuning(forest, defaults, measurements, costs, fit(costs, defaults),
+                       interrupted=measurements.interrupted)
 
-    def __init__(self, forest: Forest, log: Log) -> None:
-        self.forest = forest
-        self.log = log
-        self.sites = {site.name: site for site in forest.sites()}
 
-    def fit(self, scale: Mapping[str, float]) -> tuple[dict[str, int],
-                                                       dict[str, tuple[int, int]]]:
-        """The best thresholds for weighted datasets, inner sites first."""
-        thresholds: dict[str, int] = {}
-        intervals: dict[str, tuple[int, int]] = {}
-        for site in reversed(list(self.forest.sites())):
-            guards = [a.guard for a in site.alternatives if a.guard is not None]
-            samples = [self.sample(site, d, n, w, thresholds)
-                       for d, w in scale.items()
-                       for n in self.log.observations[d].get(site.name, {})]
-            found = fit_chain(samples, len(guards))
-            for guard, value, interval in zip(guards, found.thresholds, found.intervals,
-                                              strict=True):
-                thresholds[guard.name] = value
-                intervals[guard.name] = interval
-        order = [g.name for g in self.forest.guards()]
-        return {n: thresholds[n] for n in order}, {n: intervals[n] for n in order}
+def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Dataset],
+              repeats: int) -> EntryTuning:
+    """Run tuned and default side by side; refit with more weight on what got slower."""
+    emphasis: dict[str, float] = {}
+    found = tuning.fit
+    times: dict[str, Verified] = {}
+    try:
+        for _ in range(ATTEMPTS):
+            if found.kept_default:
+                break
+            times = {}
+            for dataset in datasets:
+                verified = _compare(program, tuning, found, dataset, repeats)
+                if verified is not None:
+                    times[dataset.name] = verified
+            slower = [name for name, both in times.items() if both.slower]
+            if not slower:
+                return EntryTuning(tuning.forest, tuning.defaults, tuning.measurements,
+                                   tuning.costs, found, times)
+            for name in slower:
+                emphasis[name] = 4 * emphasis.get(name, 1.0)
+            found = fit(tuning.costs, tuning.defaults, emphasis=emphasis)
+    except KeyboardInterrupt:
+        return EntryTuning(tuning.forest, tuning.defaults, tuning.measurements, tuning.costs,
+                           found, times, interrupted=True)
+    if not found.kept_default:
+        slow = ", ".join(name for name, both in times.items() if both.slower)
+        why = f"the fitted thresholds made {slow} slower when run"
+        found = Fit(dict(tuning.defaults), found.intervals, found.default, found.default,
+                    found.least, why)
+    return EntryTuning(tuning.forest, tuning.defaults, tuning.measurements, tuning.costs, found)
 
-    def sample(self, site: Site, dataset: str, number: int, weight: float,
-               thresholds: Mapping[str, int]) -> Sample:
-        """An encounter as the fit sees it, with inner sites decided by ``thresholds``."""
-        seen = self.log.observations[dataset][site.name][number]
-        par = tuple(seen.par.get(a.guard.name, 0) for a in site.alternatives
-                    if a.guard is not None)
-        costs = tuple(self._cost(site, k, dataset, number, thresholds)
-                      for k in range(len(site.alternatives)))
-        return Sample(weight, par, costs)
 
-    def _cost(self, site: Site, version: int, dataset: str, number: int,
-              thresholds: Mapping[str, int]) -> float:
-        seen = self.log.observations[dataset][site.name][number]
-        if version not in seen.own:
-            return math.inf
-        inner = sum(self._chosen(name, dataset, n, thresholds)
-                    for name, n in seen.inner.get(version, []))
-        return seen.own[version] + inner
+def _compare(program: Measurable, tuning: EntryTuning, found: Fit, dataset: Dataset,
+             repeats: int) -> Verified | None:
+    """Times by default and tuned; None where the program fails."""
+    args = dataset.arguments()
+    spans: tuple[list[float], list[float]] = ([], [])
+    try:
+        for repeat in range(repeats + 1):
+            for which, thresholds in enumerate((tuning.defaults, found.thresholds)):
+                _, record = program.run(dataset.entry, args, thresholds=thresholds, record=True)
+                if repeat and record is not None:
+                    spans[which].append(record.span)
+    except RuneliftError:
+        return None
+    return Verified(summarise(spans[0]), summarise(spans[1]))
 
-    def _chosen(self, name: str, dataset: str, number: int,
-                thresholds: Mapping[str, int]) -> float:
-        site = self.sites[name]
-        sample = self.sample(site, dataset, number, 1.0, thresholds)
-        return sample.cost([thresholds.get(a.guard.name, NEVER) for a in site.alternatives
-                            if a.guard is not None])
 
-    def time(self, dataset: str, thresholds: Mapping[str, int]) -> float:
-        """The predicted device time of a dataset."""
-        total = self.log.outside.get(dataset, 0.0)
-        for root in self.forest.entries[self.log.entries[dataset]]:
-            for number in self.log.observations[dataset].get(root.name, {}):
-                total += self._chosen(root.name, dataset, number, thresholds)
-        return total
-
-    def best(self, dataset: str) -> float:
-        """The time if every encounter ran its best version."""
-        total = self.log.outside.get(dataset, 0.0)
-        for root in self.forest.entries[self.log.entries[dataset]]:
-            for number in self.log.observations[dataset].get(root.name, {}):
-                total += self._best_of(root.name, dataset, number)
-        return total
-
-    def _best_of(self, name: str, dataset: str, number: int) -> float:
-        seen = self.log.observations[dataset][name][number]
-        return min(own + sum(self._best_of(n, dataset, k) for n, k in seen.inner.get(v, []))
-                   for v, own in seen.own.items())
-
-    def exhaustive(self, site: Site, scale: Mapping[str, float],
-                   thresholds: Mapping[str, int]) -> float:
-        """The least cost of a site that trying all thresholds finds."""
-        samples = [self.sample(site, d, n, w, thresholds) for d, w in scale.items()
-                   for n in self.log.observations[d].get(site.name, {})]
-        return exhaustive_best(samples, sum(a.guard is not None for a in site.alternatives))
+def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
+         repeats: int = 3, verify: bool = True, log: Log | None = None,
+         progress: Callable[[Progress], None] = lambda _: None) -> Tuning:
+    """Tune a compiled program for datasets: name to entry point and arguments."""
+    if program.device_info is None:
+        raise UserError("Tuning needs an OpenCL device, and there is none here; 'runelift "
+                        "doctor' says why.")
+    inputs = [Dataset(name, entry, lambda args=args: args)  # type: ignore[misc]
+              for name, (entry, args) in datasets.items()]
+    return autotune(program, program.tree, inputs, program.device_info.threshold,
+                    repeats=repeats, verify=verify, log=log, progress=progress)

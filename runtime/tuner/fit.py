@@ -1,147 +1,236 @@
-"""From records to thresholds, exactly and jointly over all datasets.
+"""Thresholds from costs: exact, jointly over all datasets, never worse than the default.
 
-For every encounter of a site we know the parallelism that each guard is compared with and the
-time of each version.  A threshold matters only through which encounters it lets pass, so the
-candidates are the values that occurred, and one that is above them all.  The cost of a choice
-is the sum of the chosen times, each dataset weighted by the inverse of its best time.
-
-Source: Breddam 2019, algorithm 8, made joint over datasets, chains and nested sites.
+The objective is the sum over the datasets of the time relative to the dataset's best possible
+time, so that a short dataset counts as much as a long one.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
-ALWAYS = 1
-"""A threshold that any parallelism reaches."""
-NEVER = 2**31 - 1
-"""A threshold that no parallelism reaches."""
-EXHAUSTIVE = 200_000
-"""Up to how many evaluations of a sample a chain is solved by enumeration."""
+from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.forest import Site
+from runelift.runtime.tuner.solve import ENOUGH, Solver, never
+
+NOISE = 0.01
+"""By how much a tuned dataset may seem slower than with the default before we mind."""
+ROUNDS = 12
+"""How often the weight of a dataset that got slower than by default is raised."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One encounter: its weight, what each guard compares, and what each version costs.
+class Interval:
+    """The thresholds in ``(low, high]`` make the same choices at every measured encounter."""
 
-    ``costs`` holds one entry per version, infinity where the version could not run.
-    """
+    low: int
+    high: int
 
-    weight: float
-    par: tuple[int, ...]
-    costs: tuple[float, ...]
-
-    def choice(self, thresholds: Sequence[int]) -> int:
-        """The version that runs under these thresholds: the first feasible one that passes."""
-        feasible = [k for k, cost in enumerate(self.costs) if not math.isinf(cost)]
-        for k in feasible:
-            if k == len(self.par) or self.par[k] >= thresholds[k]:
-                return k
-        return feasible[-1]
-
-    def cost(self, thresholds: Sequence[int]) -> float:
-        """The weighted cost under these thresholds."""
-        return self.weight * self.costs[self.choice(thresholds)]
+    def middle(self) -> int:
+        """The geometric mean: as far from a wrong choice on either side, by factors."""
+        value = round(math.sqrt(max(1, self.low) * self.high))
+        return min(max(value, self.low + 1), self.high)
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The thresholds of a chain, the interval of equally good values of each, and the cost."""
+    """The result of fitting.
 
-    thresholds: tuple[int, ...]
-    intervals: tuple[tuple[int, int], ...]
-    cost: float
-
-
-def candidates(samples: Sequence[Sample], guard: int) -> list[int]:
-    """The thresholds of a guard that make a difference: NEVER, then the values, falling."""
-    return [NEVER, *sorted({s.par[guard] for s in samples}, reverse=True)]
-
-
-def total(samples: Sequence[Sample], thresholds: Sequence[int]) -> float:
-    """The cost of all samples under these thresholds."""
-    return sum(s.cost(thresholds) for s in samples)
-
-
-def fit_chain(samples: Sequence[Sample], guards: int) -> Fit:
-    """The best thresholds of a chain of guards.
-
-    Exact by enumeration while that takes at most :data:`EXHAUSTIVE` evaluations, else by
-    coordinate descent from several starts, each step of which is exact.
+    ``predicted``, ``default`` and ``least`` are times per dataset: with the thresholds, with
+    the default ones, and if every single choice were the best.  ``kept_default`` says why the
+    default thresholds are the result, if they are.
     """
-    if not samples or not guards:
-        return Fit((NEVER,) * guards, ((ALWAYS, NEVER),) * guards, 0.0)
-    options = [candidates(samples, g) for g in range(guards)]
-    if math.prod(len(o) for o in options) * len(samples) <= EXHAUSTIVE:
-        best = min(itertools.product(*options), key=lambda t: total(samples, t))
+
+    thresholds: dict[str, int]
+    intervals: dict[str, Interval]
+    predicted: dict[str, float]
+    default: dict[str, float]
+    least: dict[str, float]
+    kept_default: str | None = None
+
+
+def fit(costs: Costs, default: Mapping[str, int], *,
+        emphasis: Mapping[str, float] | None = None, enough: int = ENOUGH) -> Fit:
+    """The best thresholds for the measured costs.
+
+    ``default`` are the thresholds that hold without tuning.  ``emphasis`` multiplies the
+    weight of datasets.  No dataset becomes slower than with ``default``, by more than the
+    noise: if the best thresholds do that, the dataset's weight is raised.
+    """
+    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    if not datasets:
+        return Fit(dict(default), {}, {}, {}, {}, "nothing was measured completely")
+    weights = {d.name: (emphasis or {}).get(d.name, 1.0) / max(d.least(), 1e-12)
+               for d in datasets}
+    kept: str | None = None
+    found = _never_slower(costs, datasets, weights, default, enough)
+    if found is None:
+        kept, best = "no other thresholds are as fast on every dataset", dict(default)
+    elif _objective(datasets, weights, found) < _objective(datasets, weights, default):
+        best = found
     else:
-        starts = [(NEVER,) * guards, (ALWAYS,) * guards]
-        starts += [tuple(ALWAYS if g == k else NEVER for g in range(guards))
-                   for k in range(guards)]
-        best = min((_descend(samples, list(start)) for start in starts),
-                   key=lambda t: total(samples, t))
-    return _centre(samples, best, options)
+        kept, best = "the default thresholds are as good as any", dict(default)
+    thresholds, intervals = _centre(costs, datasets, weights, best, default, move=kept is None)
+    return Fit(thresholds, intervals,
+               predicted={d.name: d.total(thresholds) for d in datasets},
+               default={d.name: d.total(default) for d in datasets},
+               least={d.name: d.least() for d in datasets}, kept_default=kept)
 
 
-def _descend(samples: Sequence[Sample], thresholds: list[int]) -> tuple[int, ...]:
-    """Improve one threshold at a time until none can be improved."""
-    cost = total(samples, thresholds)
-    improved = True
-    while improved:
-        improved = False
-        for guard in range(len(thresholds)):
-            value, new = best_threshold(samples, thresholds, guard)
-            if new < cost * (1 - 1e-12):
-                thresholds[guard], cost, improved = value, new, True
-    return tuple(thresholds)
+def _never_slower(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+                  default: Mapping[str, int], enough: int) -> dict[str, int] | None:
+    """The best thresholds with which no dataset is slower than by default.
 
-
-def best_threshold(samples: Sequence[Sample], thresholds: Sequence[int],
-                   guard: int) -> tuple[int, float]:
-    """The best value of one threshold with the others fixed, by prefix sums in O(m log m)."""
-    passing, failing = list(thresholds), list(thresholds)
-    passing[guard], failing[guard] = ALWAYS, NEVER
-    ordered = sorted(samples, key=lambda s: -s.par[guard])
-    cost = sum(s.cost(failing) for s in samples)
-    best, best_cost = NEVER, cost
-    for k, sample in enumerate(ordered):
-        cost += sample.cost(passing) - sample.cost(failing)
-        last = k + 1 == len(ordered) or ordered[k + 1].par[guard] != sample.par[guard]
-        if last and cost < best_cost:
-            best, best_cost = sample.par[guard], cost
-    return best, best_cost
-
-
-def _centre(samples: Sequence[Sample], best: Sequence[int],
-            options: Sequence[Sequence[int]]) -> Fit:
-    """Move each threshold to the middle of the interval of values that choose the same.
-
-    The interval ends at the next smaller parallelism, which must not pass; its geometric mean
-    generalises better to sizes in between than its ends.
+    If the best of all slow one down, all combinations are tried where there are few, and else
+    the weights of what is too slow are raised until nothing is, which may miss the best.
     """
-    cost = total(samples, best)
-    chosen = list(best)
-    intervals: list[tuple[int, int]] = []
-    for guard, value in enumerate(best):
-        below = [o for o in options[guard] if o < value]
-        low = max(below) + 1 if below else ALWAYS
-        intervals.append((low, value))
-        if value != NEVER:
-            chosen[guard] = max(low, min(value, round(math.sqrt(low * value))))
-    return Fit(tuple(chosen), tuple(intervals), cost)
+    allowed = _allowed(datasets, default)
+    raised = dict(weights)
+    for _ in range(ROUNDS):
+        found = _solve(costs, datasets, raised, default, enough)
+        slower = [d.name for d in datasets if d.total(found) > allowed[d.name]]
+        if not slower:
+            return found
+        if combinations(costs) <= enough:
+            solution = _exhaustive(costs, datasets, weights, allowed)
+            return solution and solution[1]
+        for name in slower:
+            raised[name] *= 2
+    return None
 
 
-def exhaustive_best(samples: Sequence[Sample], guards: int) -> float:
-    """The least cost that any thresholds reach, by trying all that make a difference."""
-    if not samples:
-        return 0.0
-    options = [candidates(samples, g) for g in range(guards)]
-    return min(total(samples, t) for t in itertools.product(*options))
+def combinations(costs: Costs) -> int:
+    """How many combinations of thresholds :func:`exhaustive` tries."""
+    datasets = list(costs.datasets)
+    return math.prod(len(_candidates(datasets, name)) for name in costs.forest.guards())
 
 
-def weights(best_times: Mapping[str, float]) -> dict[str, float]:
-    """The weight of each dataset: its loss counts relative to its best possible time."""
-    return {name: 1 / best if best > 0 else 1.0 for name, best in best_times.items()}
+def exhaustive(costs: Costs, default: Mapping[str, int]) -> tuple[float, dict[str, int]] | None:
+    """The best thresholds by trying all combinations, subject to the same demand as a fit.
+
+    None if all of them make some dataset slower than ``default`` does.
+    """
+    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    weights = {d.name: 1.0 / max(d.least(), 1e-12) for d in datasets}
+    return _exhaustive(costs, datasets, weights, _allowed(datasets, default))
+
+
+def _allowed(datasets: list[DatasetCosts], default: Mapping[str, int]) -> dict[str, float]:
+    """The time that each dataset may take at most."""
+    return {d.name: d.total(default) * (1 + NOISE) for d in datasets}
+
+
+def _exhaustive(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+                allowed: Mapping[str, float]) -> tuple[float, dict[str, int]] | None:
+    names = list(costs.forest.guards())
+    best: tuple[float, dict[str, int]] | None = None
+    for values in product(*(_candidates(datasets, name) for name in names)):
+        trial = dict(zip(names, values, strict=True))
+        totals = {d.name: d.total(trial) for d in datasets}
+        cost = sum(weights[name] * total for name, total in totals.items())
+        if (best is None or cost < best[0]) and all(
+                total <= allowed[name] for name, total in totals.items()):
+            best = cost, trial
+    return best
+
+
+def objective(costs: Costs, thresholds: Mapping[str, int]) -> float:
+    """The sum of relative times that :func:`fit` minimises."""
+    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    weights = {d.name: 1.0 / max(d.least(), 1e-12) for d in datasets}
+    return _objective(datasets, weights, thresholds)
+
+
+def _objective(datasets: list[DatasetCosts], weights: Mapping[str, float],
+               thresholds: Mapping[str, int]) -> float:
+    return sum(weights[d.name] * d.total(thresholds) for d in datasets)
+
+
+def _solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+           default: Mapping[str, int], enough: int) -> dict[str, int]:
+    """Thresholds of all trees; they are independent of each other, as costs are sums."""
+    weight_of = {point: weights[d.name] for d in datasets
+                 for root in d.points for point in _below(root)}
+    solver = Solver(weight_of, default, enough)
+    thresholds = dict(default)
+    for tree in costs.forest.trees:
+        points = [p for d in datasets for p in d.points if p.site.name == tree.name]
+        thresholds |= solver.solve(tree, points)[1]
+    return thresholds
+
+
+def _below(point: Point) -> Iterator[Point]:
+    yield point
+    for inner in point.inner.values():
+        for one in inner:
+            yield from _below(one)
+
+
+def _candidates(datasets: list[DatasetCosts], guard: str) -> list[int]:
+    """The values compared with a guard, ascending, and one above all."""
+    values = sorted({p.par[guard] for d in datasets for root in d.points
+                     for p in _below(root) if guard in p.par})
+    return [*values, never(values)]
+
+
+def _centre(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+            thresholds: Mapping[str, int], default: Mapping[str, int],
+            move: bool) -> tuple[dict[str, int], dict[str, Interval]]:
+    """Put every threshold into the middle of the interval in which it is equally good.
+
+    A threshold that makes no difference to the measured encounters keeps its default.  With
+    ``move`` unset only the intervals are found.
+    """
+    result, intervals = dict(thresholds), {}
+    for tree in costs.forest.trees:
+        roots = [(weights[d.name], p) for d in datasets for p in d.points
+                 if p.site.name == tree.name]
+        for site in tree.walk():
+            for guard in site.guards:
+                interval = _interval(roots, _candidates(datasets, guard.name), result, guard.name)
+                intervals[guard.name] = interval
+                everywhere = interval.low == 0 and interval.high >= never([])
+                if move:
+                    result[guard.name] = default[guard.name] if everywhere else interval.middle()
+    return result, intervals
+
+
+def _interval(roots: list[tuple[float, Point]], candidates: list[int],
+              thresholds: dict[str, int], guard: str) -> Interval:
+    """How far the threshold of ``guard`` can be moved, the others fixed, at the same cost."""
+
+    def cost(candidate: int) -> float:
+        trial = thresholds | {guard: candidate}
+        return sum(weight * point.cost(trial) for weight, point in roots)
+
+    now = cost(thresholds[guard])
+    at = next((k for k, c in enumerate(candidates) if c >= thresholds[guard]),
+              len(candidates) - 1)
+    low = high = at
+    while low > 0 and math.isclose(cost(candidates[low - 1]), now, rel_tol=1e-9):
+        low -= 1
+    while high < len(candidates) - 1 and math.isclose(cost(candidates[high + 1]), now,
+                                                      rel_tol=1e-9):
+        high += 1
+    return Interval(candidates[low - 1] if low else 0, max(candidates[high], thresholds[guard]))
+
+
+def chosen_versions(tree: Site, dataset: DatasetCosts,
+                    thresholds: Mapping[str, int]) -> dict[str, int]:
+    """How often each leaf version of a tree runs on a dataset under these thresholds."""
+    counts: dict[str, int] = {}
+    for point in dataset.points:
+        if point.site.name == tree.name:
+            _count(point, thresholds, counts)
+    return counts
+
+
+def _count(point: Point, thresholds: Mapping[str, int], counts: dict[str, int]) -> None:
+    index = point.choose(thresholds)
+    label = point.site.alternatives[index].label
+    if label:
+        counts[label] = counts.get(label, 0) + 1
+    for inner in point.inner.get(index, ()):
+        _count(inner, thresholds, counts)

@@ -1,8 +1,10 @@
-"""The threshold forest: which choices a program has, and which depend on which.
+"""The threshold forest: which comparisons lead to which code version.
 
-A tree's inner nodes are guards, its leaves code versions V1, V2, ...  The flat version of a site
-may hold sites of its own; several of them side by side split the tree (Breddam 2019, figure
-1.7), and a site in a loop is marked, for it meets many sizes (figure 1.8).
+The forest is read off a program in versioned form.  A ``Versions`` node is a chain of guards:
+the *true* edge of a guard leads to its version, the *false* edge to the next guard, the last
+false edge to the unguarded version.  A version with sites of its own (nested ``Versions``)
+leads on to their trees, several of them side by side below a *split* (Breddam 2019, figure
+1.7); one without is a leaf, named V1, V2, ... from the left.
 """
 
 from __future__ import annotations
@@ -12,192 +14,243 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from runelift.ir.names import VName
-from runelift.ir.syntax import Body, Guard, If, Kind, Loop, Program, Stm, Version, Versions
+import networkx as nx
+
+from runelift.ir.errors import CompilerBug
+from runelift.ir.syntax import Body, Fun, Guard, Kind, Loop, Program, Versions
+from runelift.ir.traverse import bodies_of
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A version of a site: its guard, its label if it is a leaf, and the sites inside."""
+    """One version of a site; ``label`` is set if it is a leaf, else there are ``sites`` below."""
 
     guard: Guard | None
     kind: Kind
-    label: str
-    inner: tuple[Site, ...]
+    label: str | None
+    sites: tuple[Site, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A choice: a ``Versions`` node.  ``line`` is that of the source, 0 if unknown."""
+    """A ``Versions`` node.  ``loops`` counts the sequential loops between it and its parent."""
 
     name: str
+    loops: int
     alternatives: tuple[Alternative, ...]
-    in_loop: bool
-    line: int
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """The guards in the order in which they are tested."""
+        return tuple(a.guard for a in self.alternatives if a.guard is not None)
+
+    def walk(self) -> Iterator[Site]:
+        """The site and all below it, parents first."""
+        yield self
+        for alternative in self.alternatives:
+            for site in alternative.sites:
+                yield from site.walk()
 
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The sites of a program that are not inside of others, per entry point."""
+    """The threshold trees of one entry point, in program order."""
 
-    entries: dict[str, tuple[Site, ...]]
+    entry: str
+    trees: tuple[Site, ...]
 
-    def sites(self, entry: str | None = None) -> Iterator[Site]:
-        """All sites, outer before inner."""
-        for name, roots in self.entries.items():
-            if entry in (None, name):
-                for root in roots:
-                    yield from _walk(root)
+    def sites(self) -> dict[str, Site]:
+        """All sites by name, parents before children."""
+        return {site.name: site for tree in self.trees for site in tree.walk()}
 
-    def guards(self, entry: str | None = None) -> Iterator[Guard]:
-        """All guards, in the order of their sites."""
-        for site in self.sites(entry):
-            yield from (a.guard for a in site.alternatives if a.guard is not None)
+    def guards(self) -> dict[str, Guard]:
+        """All guards by the name of their threshold."""
+        return {guard.name: guard for site in self.sites().values() for guard in site.guards}
 
-    def assignments(self, entry: str) -> list[dict[str, int]]:
-        """Which alternative to force at each site, run by run, so that all versions run.
+    def leaves(self) -> tuple[Alternative, ...]:
+        """All versions without sites of their own, V1 first."""
+        return tuple(alternative for site in self.sites().values()
+                     for alternative in site.alternatives if alternative.label)
 
-        All trees, and all siblings in a tree, are exercised together: the number of runs is
-        that of the tree with the most versions, not the sum.
+    def graph(self) -> nx.DiGraph:
+        """The forest as a graph.
+
+        Nodes have a ``kind`` (root, guard, split or version) and a ``label``, guards and
+        versions also ``loops`` if they stand in loops; edges have a ``branch``: true, false or
+        None.
         """
-        runs = max((_versions(site) for site in self.entries[entry]), default=1)
-        return [dict(pair for site in self.entries[entry] for pair in _assign(site, run))
-                for run in range(runs)]
-
-    def graph(self) -> Any:
-        """The forest as a networkx graph: guards and versions, edges ``true`` and ``false``."""
-        import networkx as nx
-
         graph = nx.DiGraph()
-        for roots in self.entries.values():
-            for root in roots:
-                _add(graph, root)
+        graph.add_node(self.entry, kind="root", label=self.entry)
+        for tree in self.trees:
+            _add_site(graph, self.entry, None, tree)
         return graph
 
-    def render(self, notes: dict[str, str] | None = None) -> str:
-        """The forest as text; ``notes`` (by label) are added to the versions."""
-        lines: list[str] = []
-        for name, roots in self.entries.items():
-            lines.append(f"{name}:" + ("" if roots else "  one version, nothing to choose"))
-            for root in roots:
-                _render(root, "  ", lines, notes or {})
+    def render(self) -> str:
+        """The forest as indented text."""
+        graph = self.graph()
+        lines = [self.entry if self.trees else f"{self.entry}: one version, no thresholds"]
+        lines += _render_below(graph, self.entry, "")
         return "\n".join(lines)
 
     def dot(self) -> str:
-        """The forest in Graphviz's language."""
+        """The forest in the language of Graphviz."""
         graph = self.graph()
-        shapes = {"guard": "diamond", "version": "box", "split": "hexagon"}
-        lines = ["digraph thresholds {", "  node [fontname=monospace];"]
+        shapes = {"root": "plaintext", "guard": "box", "split": "point", "version": "ellipse"}
+        lines = [f"digraph {_quote(self.entry)} {{"]
         for node, data in graph.nodes(data=True):
-            lines.append(f'  "{node}" [shape={shapes[data["kind"]]}, label="{data["label"]}"];')
+            lines.append(f"  {_quote(node)} [shape={shapes[data['kind']]}, "
+                         f"label={_quote(_label(data))}];")
         for source, target, data in graph.edges(data=True):
-            lines.append(f'  "{source}" -> "{target}" [label="{data["label"]}"];')
+            branch = f" [label={_quote(data['branch'])}]" if data["branch"] else ""
+            lines.append(f"  {_quote(source)} -> {_quote(target)}{branch};")
         return "\n".join([*lines, "}"])
 
 
-def forest_of(program: Program) -> Forest:
-    """The threshold forest of a versioned program."""
-    return Forest({fun.name: tuple(_sites(fun.body, False, count(1))) for fun in program.funs})
+# Building
 
 
-def _sites(body: Body, in_loop: bool, labels: Iterator[int]) -> Iterator[Site]:
+@dataclass(frozen=True, slots=True)
+class Forests:
+    """The forests of all entry points of a program."""
+
+    entries: tuple[Forest, ...]
+
+    def entry(self, name: str) -> Forest:
+        """The forest of one entry point."""
+        return next(forest for forest in self.entries if forest.entry == name)
+
+    def guards(self) -> tuple[Guard, ...]:
+        """All guards of the program, those tested first first."""
+        return tuple(guard for forest in self.entries for guard in forest.guards().values())
+
+    def render(self) -> str:
+        """The forests as indented text."""
+        return "\n\n".join(forest.render() for forest in self.entries)
+
+    def dot(self) -> str:
+        """The forests in the language of Graphviz, one graph each."""
+        return "\n".join(forest.dot() for forest in self.entries)
+
+    def __str__(self) -> str:
+        return self.render()
+
+
+def forest_of(program: Program) -> Forests:
+    """The threshold forests of a versioned program."""
+    return Forests(tuple(entry_forest(fun) for fun in program.funs))
+
+
+def entry_forest(fun: Fun) -> Forest:
+    """The forest of one entry point."""
+    labels = (f"V{number}" for number in count(1))
+    trees = tuple(_sites(fun.body, 0, labels))
+    names = [site.name for tree in trees for site in tree.walk()]
+    if len(set(names)) != len(names):
+        raise CompilerBug(f"Two choices of '{fun.name}' have the same site name: {names}.")
+    return Forest(fun.name, trees)
+
+
+def _sites(body: Body, loops: int, labels: Iterator[str]) -> Iterator[Site]:
+    """The outermost sites in a body."""
     for stm in body.stms:
-        match stm.exp:
-            case Versions(name, versions):
-                alternatives = tuple([_alternative(v, in_loop, labels) for v in versions])
-                yield Site(name, alternatives, in_loop, _line(stm))
-            case Loop(body=inner):
-                yield from _sites(inner, True, labels)
-            case If(then_=then_, else_=else_):
-                yield from _sites(then_, in_loop, labels)
-                yield from _sites(else_, in_loop, labels)
+        exp = stm.exp
+        if isinstance(exp, Versions):
+            yield _site(exp, loops, labels)
+        else:
+            inside = loops + isinstance(exp, Loop)
+            for inner in bodies_of(exp):
+                yield from _sites(inner, inside, labels)
 
 
-def _alternative(version: Version, in_loop: bool, labels: Iterator[int]) -> Alternative:
-    inner = tuple(_sites(version.body, in_loop, labels))
-    label = "" if inner else f"V{next(labels)}"
-    return Alternative(version.guard, version.kind, label, inner)
+def _site(versions: Versions, loops: int, labels: Iterator[str]) -> Site:
+    alternatives = []
+    for version in versions.alternatives:
+        below = tuple(_sites(version.body, 0, labels))
+        label = None if below else next(labels)
+        alternatives.append(Alternative(version.guard, version.kind, label, below))
+    return Site(versions.site, loops, tuple(alternatives))
 
 
-def _line(stm: Stm) -> int:
-    return stm.loc.line if stm.loc is not None else 0
+# Covering
 
 
-def _walk(site: Site) -> Iterator[Site]:
-    yield site
-    for alternative in site.alternatives:
-        for inner in alternative.inner:
-            yield from _walk(inner)
+def plans(forest: Forest) -> tuple[dict[str, int], ...]:
+    """The fewest runs that exercise every version of every site: site to index, per run.
+
+    The runs a site needs are the sum over its versions of the runs that each needs, while
+    independent sites (trees, and siblings below a split) are exercised in the same runs.
+    """
+    return tuple(_together(forest.trees)) or ({},)
 
 
-def _runs(alternative: Alternative) -> int:
-    return max((_versions(site) for site in alternative.inner), default=1)
+def _together(sites: tuple[Site, ...]) -> list[dict[str, int]]:
+    """Runs that cover several independent sites at once; the shorter list starts over."""
+    each = [_cover(site) for site in sites]
+    length = max((len(one) for one in each), default=0)
+    return [{name: index for one in each for name, index in one[run % len(one)].items()}
+            for run in range(length)]
 
 
-def _versions(site: Site) -> int:
-    """How many runs exercise all versions of a site."""
-    return sum(_runs(alternative) for alternative in site.alternatives)
+def _cover(site: Site) -> list[dict[str, int]]:
+    runs = []
+    for index, alternative in enumerate(site.alternatives):
+        for below in _together(alternative.sites) or [{}]:
+            runs.append({site.name: index, **below})
+    return runs
 
 
-def _assign(site: Site, run: int) -> Iterator[tuple[str, int]]:
-    """The alternatives of run number ``run``; trees with fewer versions repeat their last."""
-    run = min(run, _versions(site) - 1)
-    for number, alternative in enumerate(site.alternatives):
-        if run < _runs(alternative):
-            yield site.name, number
-            for inner in alternative.inner:
-                yield from _assign(inner, run)
-            return
-        run -= _runs(alternative)
+# The graph and its two texts
 
 
-def show_condition(guard: Guard) -> str:
-    """``threshold <= parallelism`` with the names of the source."""
-    def base(name: VName) -> str:
-        return name.base
-
-    return f"{guard.name} <= {guard.par.render(base)}"
-
-
-def _render(site: Site, pad: str, lines: list[str], notes: dict[str, str]) -> None:
-    place = f", line {site.line}" if site.line else ""
-    lines.append(f"{pad}{site.name}{place}{', in a loop' if site.in_loop else ''}")
-    for number, alternative in enumerate(site.alternatives):
-        last = number == len(site.alternatives) - 1
-        when = show_condition(alternative.guard) if alternative.guard is not None else "else"
-        name = f"{alternative.label} {alternative.kind.value}".strip()
-        note = notes.get(alternative.label, "")
-        lines.append(f"{pad}{'└' if last else '├'}─ {when} → {name}" + (f"   {note}" if note else ""))
-        for inner in alternative.inner:
-            _render(inner, pad + ("     " if last else "│    "), lines, notes)
-
-
-def _add(graph: Any, site: Site) -> str:
-    """Add a tree; the name of its root."""
-    root = previous = ""
-    for alternative in site.alternatives:
-        target = _add_target(graph, site, alternative)
-        node = target
+def _add_site(graph: nx.DiGraph, parent: str, branch: str | None, site: Site) -> None:
+    for index, alternative in enumerate(site.alternatives):
         if alternative.guard is not None:
-            node = alternative.guard.name
-            loop = " (loop)" if site.in_loop else ""
-            graph.add_node(node, kind="guard", label=show_condition(alternative.guard) + loop)
-            graph.add_edge(node, target, label="true")
-        if previous:
-            graph.add_edge(previous, node, label="false")
-        root, previous = root or node, node
-    return root
+            guard = alternative.guard
+            graph.add_node(guard.name, kind="guard", guard=guard, site=site.name,
+                           loops=site.loops if index == 0 else 0,
+                           label=f"{guard.name} ≤ {_size(guard)}")
+            graph.add_edge(parent, guard.name, branch=branch)
+            _add_version(graph, guard.name, "true", site, alternative)
+            parent, branch = guard.name, "false"
+        else:
+            _add_version(graph, parent, branch, site, alternative)
 
 
-def _add_target(graph: Any, site: Site, alternative: Alternative) -> str:
-    if len(alternative.inner) == 1:
-        return _add(graph, alternative.inner[0])
-    if alternative.inner:
-        split = f"{site.name}/split"
-        graph.add_node(split, kind="split", label="split")
-        for inner in alternative.inner:
-            graph.add_edge(split, _add(graph, inner), label="")
-        return split
-    node = f"{site.name}/{alternative.label}"
-    graph.add_node(node, kind="version", label=f"{alternative.label} {alternative.kind.value}")
-    return node
+def _add_version(graph: nx.DiGraph, parent: str, branch: str | None, site: Site,
+                 alternative: Alternative) -> None:
+    if alternative.label:
+        graph.add_node(alternative.label, kind="version", version=alternative.kind, loops=0,
+                       site=site.name, label=f"{alternative.label} ({alternative.kind.value})")
+        graph.add_edge(parent, alternative.label, branch=branch)
+        return
+    if len(alternative.sites) > 1:
+        split = f"{site.name}/{site.alternatives.index(alternative)}"
+        graph.add_node(split, kind="split", label="split", loops=0)
+        graph.add_edge(parent, split, branch=branch)
+        parent, branch = split, None
+    for below in alternative.sites:
+        _add_site(graph, parent, branch, below)
+
+
+def _size(guard: Guard) -> str:
+    return guard.par.render(lambda name: name.base)
+
+
+def _label(data: dict[str, Any]) -> str:
+    loops = data.get("loops", 0)
+    where = {0: "", 1: " (in a loop)"}.get(loops, f" (in {loops} loops)")
+    return f"{data['label']}{where}"
+
+
+def _render_below(graph: nx.DiGraph, node: str, indent: str) -> Iterator[str]:
+    targets = list(graph.successors(node))
+    for number, target in enumerate(targets):
+        last = number == len(targets) - 1
+        branch = graph.edges[node, target]["branch"]
+        text = (f"{branch}: " if branch else "") + _label(graph.nodes[target])
+        yield indent + ("└─ " if last else "├─ ") + text
+        yield from _render_below(graph, target, indent + ("   " if last else "│  "))
+
+
+def _quote(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

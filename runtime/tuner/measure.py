@@ -1,116 +1,177 @@
-"""Measurement: one forced run per version per dataset, recorded encounter by encounter."""
+"""Measuring every version of a program on every dataset.
+
+Each run forces one version at every site at once (see :func:`runelift.runtime.tuner.forest.plans`),
+so a dataset needs as many runs as the largest tree has leaf versions.  The runs are repeated in
+turn (A B C A B C), so that a drift of the clock frequency meets all versions alike.
+"""
 
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from runelift.runtime.records import Record
-from runelift.runtime.statistics import median
-from runelift.runtime.tuner.forest import Forest
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.runtime.records import Encounter, Record
+from runelift.runtime.tuner.forest import Forest, plans
 
-RunForced = Callable[[str, list[Any], Mapping[str, int]], Record]
-"""Run an entry point with versions forced; its record."""
+PATIENCE = 2.0
+"""A run that takes longer than this many seconds is measured once only."""
+
+
+class Measurable(Protocol):
+    """A program that runs with chosen versions and says what that cost."""
+
+    def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+            thresholds: Mapping[str, int] | None = None,
+            record: bool | None = None) -> tuple[Any, Record | None]:
+        """The results of ``entry`` and the record of the run.
+
+        ``force`` maps sites to the index of the version to run, where that is feasible;
+        elsewhere ``thresholds`` decide, where they name a guard, and its default otherwise.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """A named input of an entry point, made when it is needed."""
+
+    name: str
+    entry: str
+    arguments: Callable[[], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run with forced versions: its record, or the error that it ended in."""
+
+    dataset: str
+    force: dict[str, int]
+    record: Record | None
+    error: str | None = None
 
 
 @dataclass(slots=True)
-class Observation:
-    """What is known of one encounter of a site: per version, its time and what is inside.
+class Measurements:
+    """All runs of one entry point; ``interrupted`` if there should have been more."""
 
-    ``own`` is the time of a version without the encounters inside of it, ``inner`` the sites
-    and positions of those.
-    """
+    entry: str
+    runs: list[Run] = field(default_factory=list)
+    interrupted: bool = False
 
-    par: dict[str, int] = field(default_factory=dict)
-    own: dict[int, float] = field(default_factory=dict)
-    inner: dict[int, list[tuple[str, int]]] = field(default_factory=dict)
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The names of the datasets that were run, in order."""
+        return tuple(dict.fromkeys(run.dataset for run in self.runs))
 
 
-@dataclass(slots=True)
 class Log:
-    """All observations: dataset, site, number of the encounter of that site in a run."""
+    """A JSON-lines file that every run is appended to as soon as it is over."""
 
-    observations: dict[str, dict[str, dict[int, Observation]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(dict)))
-    entries: dict[str, str] = field(default_factory=dict)
-    outside: dict[str, float] = field(default_factory=dict)
-    runs: int = 0
-    device: str = ""
-    infeasible: dict[str, str] = field(default_factory=dict)
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("w")
+        except OSError as error:
+            raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
 
-    def add(self, dataset: str, records: list[Record]) -> None:
-        """Take in the repeats of one forced run."""
-        first = records[0]
-        self.device = first.device
-        self.infeasible.update(first.infeasible)
-        times = [median([r.encounters[k].time for r in records])
-                 for k in range(len(first.encounters))]
-        position: dict[int, tuple[str, int]] = {}
-        seen: dict[str, int] = defaultdict(int)
-        for encounter in first.encounters:
-            position[encounter.number] = (encounter.site, seen[encounter.site])
-            seen[encounter.site] += 1
-        own = list(times)
-        inner: dict[int, list[tuple[str, int]]] = defaultdict(list)
-        for encounter, time in zip(first.encounters, times, strict=True):
-            if encounter.parent is not None:
-                own[encounter.parent] -= time
-                inner[encounter.parent].append(position[encounter.number])
-        for encounter in first.encounters:
-            site, number = position[encounter.number]
-            seen_at = self.observations[dataset][site].setdefault(number, Observation())
-            seen_at.par.update(encounter.par)
-            before = seen_at.own.get(encounter.chosen)
-            new = max(0.0, own[encounter.number])
-            seen_at.own[encounter.chosen] = new if before is None else min(before, new)
-            seen_at.inner[encounter.chosen] = inner[encounter.number]
-        roots = sum(t for e, t in zip(first.encounters, times, strict=True) if e.parent is None)
-        rest = max(0.0, median([r.span for r in records]) - roots)
-        self.outside[dataset] = min(rest, self.outside.get(dataset, rest))
+    def append(self, entry: str, run: Run) -> None:
+        """Write one run and make sure that it is on disk."""
+        self._file.write(json.dumps({"entry": entry, **asdict(run)}) + "\n")
+        self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
-def measure(forest: Forest, datasets: Mapping[str, tuple[str, list[Any]]], run: RunForced, *,
-            repeats: int, log_path: Path | None = None,
-            progress: Callable[[str], None] | None = None) -> tuple[Log, bool]:
-    """Force every version on every dataset; the log, and whether it is complete.
+def read_log(path: Path) -> dict[str, Measurements]:
+    """The measurements in a log, by entry point; UserError if it is damaged.
 
-    Each run is repeated after one warm-up, versions interleaved so that drift of the device
-    hits all alike.  Every record is appended to ``log_path`` at once.  Ctrl-C stops the
-    measurement; what was measured is kept.
+    An unfinished last line (the tuner was killed) is left out.
     """
-    log = Log()
+    found: dict[str, Measurements] = {}
     try:
-        for name, (entry, args) in datasets.items():
-            log.entries[name] = entry
-            forces = forest.assignments(entry)
-            records: list[list[Record]] = [[] for _ in forces]
-            for force in forces:
-                run(entry, args, force)  # builds the kernels
-            for _ in range(repeats):
-                for number, force in enumerate(forces):
-                    if progress is not None:
-                        progress(f"{name}: version {number + 1} of {len(forces)}")
-                    record = run(entry, args, force)
-                    records[number].append(record)
-                    if log_path is not None:
-                        _append(log_path, name, number, record)
-            for repeated in records:
-                log.add(name, repeated)
-                log.runs += 1
+        lines = path.read_text().splitlines(keepends=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"Cannot read '{path}': {error}.") from None
+    for number, line in enumerate(lines, start=1):
+        try:
+            raw = json.loads(line)
+            record = raw["record"] and _record(raw["record"])
+            run = Run(raw["dataset"], raw["force"], record, raw["error"])
+            found.setdefault(raw["entry"], Measurements(raw["entry"])).runs.append(run)
+        except (ValueError, KeyError, TypeError):
+            if number < len(lines) or line.endswith("\n"):
+                raise UserError(f"{path}:{number}: error[malformed-log]: not a line of a tuning "
+                                f"log.") from None
+    return found
+
+
+def _record(raw: dict[str, Any]) -> Record:
+    encounters = tuple(Encounter(**{**e, "feasible": tuple(e["feasible"])})
+                       for e in raw["encounters"])
+    return Record(**{**raw, "encounters": encounters})
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the work stands: the ``done``-th of ``total`` runs of ``what``."""
+
+    what: str
+    done: int
+    total: int
+
+
+def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
+            repeats: int = 3, log: Log | None = None,
+            progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+    """Run every plan on every dataset, once to warm up and then ``repeats`` times.
+
+    An interruption (Ctrl-C) ends the measuring, and what has been measured is returned.
+    """
+    result = Measurements(forest.entry)
+    todo = plans(forest)
+    done = 0
+    try:
+        for dataset in datasets:
+            for run in _measure_dataset(program, forest.entry, dataset, todo, repeats):
+                result.runs.append(run)
+                if log:
+                    log.append(forest.entry, run)
+                done += 1
+                progress(Progress(dataset.name, done, len(datasets) * len(todo) * repeats))
     except KeyboardInterrupt:
-        done = {n: e for n, e in log.entries.items() if n in log.outside}
-        log.entries = done
-        return log, False
-    return log, True
+        result.interrupted = True
+    return result
 
 
-def _append(path: Path, dataset: str, version: int, record: Record) -> None:
-    line = {"dataset": dataset, "run": version, "entry": record.entry, "span": record.span,
-            "wall": record.wall, "device": record.device,
-            "encounters": [[e.site, e.chosen, e.time, e.par] for e in record.encounters]}
-    with path.open("a") as file:
-        file.write(json.dumps(line) + "\n")
+def _measure_dataset(program: Measurable, entry: str, dataset: Dataset,
+                     todo: Sequence[dict[str, int]], repeats: int) -> Iterator[Run]:
+    args = dataset.arguments()
+    walls: dict[int, float] = {}
+    for number, force in enumerate(todo):
+        warm_up = _run(program, entry, dataset.name, args, force)
+        if warm_up.record is None:
+            yield warm_up
+        else:
+            walls[number] = warm_up.record.wall
+    for repeat in range(repeats):
+        for number, wall in walls.items():
+            if repeat == 0 or wall < PATIENCE:
+                run = _run(program, entry, dataset.name, args, todo[number])
+                if run.record is not None:
+                    walls[number] = run.record.wall
+                yield run
+
+
+def _run(program: Measurable, entry: str, dataset: str, args: Sequence[Any],
+         force: dict[str, int]) -> Run:
+    try:
+        _, record = program.run(entry, args, force=force, record=True)
+    except (UserError, CompilerLimitation) as error:
+        return Run(dataset, force, None, str(error))
+    return Run(dataset, force, record)

@@ -1,63 +1,118 @@
-"""Tuning files: ``NAME=INT`` lines as Futhark's, and a JSON file beside them with the rest."""
+"""Tuning files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside them."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import sys
-from collections.abc import Collection, Mapping
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from runelift.ir.errors import UserError
+from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.source import Source, Span
 
-_LINE = re.compile(r"([A-Za-z_][\w.']*)\s*=\s*(-?\d+)")
+_LINE = re.compile(r"\s*(?P<name>[^\s=]+)\s*=\s*(?P<value>-?\d+)\s*")
+FUTHARK_DEFAULTS = frozenset({
+    "default_threshold", "default_tile_size", "default_reg_tile_size", "default_group_size",
+    "default_thread_block_size", "default_num_groups", "default_grid_size", "default_cache",
+    "default_shared_memory", "default_registers",
+})
+"""Names that Futhark's tuning files may set for all kernels at once."""
 
 
 def tuning_path(program: Path) -> Path:
-    """Where the tuning of a program is kept."""
+    """Where the tuning of a program is kept: ``FILE.fut.tuning``."""
     return program.with_name(program.name + ".tuning")
 
 
-def read_tuning(path: Path, known: Collection[str] | None = None) -> dict[str, int]:
-    """The parameters in a tuning file.
+def facts_path(tuning: Path) -> Path:
+    """The JSON file beside a tuning file."""
+    return tuning.with_name(tuning.name + ".json")
 
-    Blank lines and ``--`` comments are skipped.  A line that is neither is a UserError with its
-    number; a name that is not ``known`` is reported on stderr and left out.
+
+def parse_tuning(source: Source) -> dict[str, int]:
+    """The thresholds of a tuning file; of several lines with one name the last wins.
+
+    Blank lines and lines that begin with ``--`` are skipped.
+    """
+    thresholds: dict[str, int] = {}
+    start = 0
+    for line in source.text.splitlines(keepends=True):
+        content = line.strip()
+        if content and not content.startswith("--"):
+            match = _LINE.fullmatch(content)
+            if not match or int(match["value"]) < 0:
+                span = Span(source, start, start + len(line.rstrip()))
+                raise ProgramError(Diagnostic(
+                    "malformed-tuning", span, "This is not a line of a tuning file.",
+                    hints=("A line is NAME=INT, for example main.suff_outer_par_0=4096.",)))
+            thresholds[match["name"]] = int(match["value"])
+        start += len(line)
+    return {name: value for name, value in thresholds.items() if value != 0}
+
+
+def read_tuning(path: Path, known: Iterable[str] | None = None) -> dict[str, int]:
+    """The thresholds in a tuning file; UserError if it cannot be read or is damaged.
+
+    Warns about names that are not in ``known``.
     """
     try:
-        text = path.read_text()
+        thresholds = parse_tuning(Source(str(path), path.read_text()))
     except OSError as error:
-        raise UserError(f"Cannot read tuning file '{path}': {error.strerror}.") from None
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise UserError(f"Tuning file '{path}' is not text; delete it or tune again.") from None
-    values: dict[str, int] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        line = line.strip()
-        if not line or line.startswith("--"):
-            continue
-        match = _LINE.fullmatch(line)
-        if match is None:
-            raise UserError(f"{path}:{number}: expected NAME=INT, found '{line}'.")
-        if known is not None and match[1] not in known:
-            print(f"runelift: {path}:{number}: unknown parameter '{match[1]}' is ignored; "
-                  "the program may have changed since it was tuned.", file=sys.stderr)
-            continue
-        values[match[1]] = int(match[2])
-    return values
+        raise UserError(f"{path}: error[malformed-tuning]: not a text file in UTF-8.") from None
+    for warning in unknown_names(thresholds, thresholds if known is None else known):
+        warnings.warn(f"{path}: {warning}", stacklevel=2)
+    return thresholds
+
+
+def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:
+    """A warning for every name that is not a threshold of the program."""
+    names = sorted(known)
+    found = []
+    for name in sorted(set(thresholds) - set(names) - FUTHARK_DEFAULTS):
+        close = get_close_matches(name, names, n=1)
+        hint = f"  Did you mean '{close[0]}'?" if close else ""
+        found.append(f"The program has no threshold '{name}'; it is ignored.{hint}")
+    return found
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """The JSON file beside a tuning file; UserError if it is damaged."""
+    try:
+        facts = json.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+    except ValueError as error:
+        raise UserError(f"{path}: error[malformed-tuning]: not JSON: {error}.") from None
+    if not isinstance(facts, dict):
+        raise UserError(f"{path}: error[malformed-tuning]: not a JSON object.")
+    return facts
 
 
 def write_tuning(path: Path, thresholds: Mapping[str, int], facts: Mapping[str, Any]) -> None:
-    """Write the thresholds, and ``facts`` as JSON beside them; each file at once or not at all."""
-    _replace(path, "".join(f"{name}={value}\n" for name, value in thresholds.items()))
-    _replace(path.with_name(path.name + ".json"), json.dumps(facts, indent=1) + "\n")
+    """Write both files, each in one step: a reader sees the old content or the new."""
+    lines = "".join(f"{name}={value}\n" for name, value in sorted(thresholds.items()))
+    write_atomically(facts_path(path), json.dumps(facts, indent=2) + "\n")
+    write_atomically(path, lines)
 
 
-def _replace(path: Path, text: str) -> None:
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+def write_atomically(path: Path, text: str) -> None:
+    """Replace the content of a file in one step."""
     try:
-        temporary.write_text(text)
-        os.replace(temporary, path)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
     except OSError as error:
         raise UserError(f"Cannot write '{path}': {error.strerror}.") from None

@@ -68,14 +68,14 @@ def test_inferred_type(text: str, expected: str) -> None:
     ("def f (x: i32) = x 1", "not-a-function", 1, 20),
     ("def f (x: i32): f32 = x", "type-mismatch", 1, 23),
     ("def f = [1, true]", "type-mismatch", 1, 13),
-    ("def f = (1 + 2).0", "unknown-field", 1, 9),
+    ("def f = true.0", "unknown-field", 1, 9),
     ("entry main (f: i32 -> i32) = f 1", "bad-entry", 1, 7),
     ("def f [n] (xs: [n]i32) = xs[0, 1]", "wrong-rank", 1, 26),
     ("def f = let (a, b) = (1, 2, 3) in a", "bad-pattern", 1, 13),
     ("def f = !1.5", "type-mismatch", 1, 10),
     ("def f = [\\x -> x + 1]", "function-not-allowed", 1, 9),
     ("def f = {x = 1, x = 2}", "duplicate-name", 1, 9),
-    ("def f (xs: []f32): f32 = f32.sum (map i32.f32 xs)", "type-mismatch", 1, 34),
+    ("def f (xs: []f32): f32 = f32.sum (map i32.f32 xs)", "type-mismatch", 1, 35),
     ("def f [n] (xs: [n]i32): [n+1]i32 = xs", "size-mismatch", 1, 36),
 ])
 def test_rejected(text: str, code: str, line: int, column: int) -> None:

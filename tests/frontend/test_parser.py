@@ -53,7 +53,7 @@ def test_precedence(text: str, expected: str) -> None:
 @pytest.mark.parametrize("text", [
     "1i32", "0x1F", "0b101u8", "1_000", "1.5e3f32", "0x1.8p3", "true", "'a'", '"text\\n"',
     "(1, 2)", "()", "{x = 1, y}", "[1, 2, 3,]", "x.0.y", "xs[1:2]", "xs[::-1]", "xs[1, :]",
-    "0..<n", "0...n", "n..n-1..>0", "(+)", "(+2)", "(2+)", "(-2)", "(- x)", "(.f.g)", "(.[1, 2])",
+    "0..<n", "0...n", "n..n-1..>0", "(+)", "(+2)", "(x+)", "(2+)", "(2 * x +)", "(-2)", "(- x)", "(.f.g)", "(.[1, 2])",
     "(`f` 2)", "\\x -> x", "\\(x: i32) y : i32 -> x + y", "let x = 1 in x",
     "let x = 1 let y = 2 in x + y", "let f [n] 'a (xs: [n]a): [n]a = xs in f", "let xs[i] = 3 in xs",
     "xs with [i] = 3", "r with x.y = 3", "if a then b else c", "loop x = 1 for i < n do x + i",
@@ -79,7 +79,7 @@ def test_declaration_parses(text: str) -> None:
     ("def f = 1 +* ] 2", "syntax-error", 1, 14),
     ("def f =\n  let y = 1 + in y", "syntax-error", 2, 15),
     ("def in = 1", "syntax-error", 1, 5),
-    ("def f = if a then b", "syntax-error", 1, 19),
+    ("def f = if a then b", "syntax-error", 1, 20),
     ("module m = { }", "unsupported-feature", 1, 1),
     ("def f = match x case 1 -> 2", "unsupported-feature", 1, 9),
     ("def f = #none", "unsupported-feature", 1, 9),

@@ -1,0 +1,1 @@
+"""Values outside of programs: text and binary files, random data, comparison."""

@@ -1,0 +1,75 @@
+"""Futhark's binary format: ``b``, version 2, rank, type name, sizes, elements.
+
+The type name has four characters (`` i32``); sizes are u64; everything is little-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from runelift.ir.errors import UserError
+from runelift.ir.prim import Prim
+from runelift.runtime.data.text import Value, prim_of
+
+VERSION = 2
+_BLANKS = b" \t\r\n"
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether the first value in ``data`` is in the binary format."""
+    return data.lstrip(_BLANKS)[:1] == b"b"
+
+
+def read_binary(data: bytes, name: str) -> Iterator[Value]:
+    """The values in ``data``; ``name`` is for messages."""
+    at = 0
+    while True:
+        while data[at : at + 1] and data[at] in _BLANKS:
+            at += 1
+        if at >= len(data):
+            return
+        value, at = _read_one(data, at, name)
+        yield value
+
+
+def _read_one(data: bytes, at: int, name: str) -> tuple[Value, int]:
+    def fail(what: str, offset: int) -> UserError:
+        return UserError(f"{name}: byte {offset}: error[malformed-data]: {what}")
+
+    if data[at : at + 1] != b"b":
+        raise fail("Expected 'b', the start of a binary value.", at)
+    if len(data) < at + 7:
+        raise fail("The data ends within the header of a value.", len(data))
+    version, rank = data[at + 1], data[at + 2]
+    if version != VERSION:
+        raise fail(f"Version {version} of the binary format; {VERSION} is supported.", at + 1)
+    label = data[at + 3 : at + 7].decode("latin-1").strip()
+    if label not in {prim.value for prim in Prim}:
+        raise fail(f"Unknown element type '{label}'.", at + 3)
+    prim = Prim(label)
+    start = at + 7 + 8 * rank
+    if len(data) < start:
+        raise fail("The data ends within the sizes of a value.", len(data))
+    shape = struct.unpack_from(f"<{rank}Q", data, at + 7)
+    count = 1
+    for size in shape:
+        count *= size
+    end = start + count * prim.bytes
+    if len(data) < end:
+        raise fail(f"A value of {count} elements of type {prim} needs {end - start} bytes, but "
+                   f"only {len(data) - start} are left.", start)
+    dtype = prim.dtype.newbyteorder("<")
+    value = np.frombuffer(data, dtype, count, start).astype(prim.dtype).reshape(shape)
+    return value[()], end
+
+
+def write_binary(value: Value) -> bytes:
+    """The value in the binary format."""
+    array = np.asarray(value)
+    prim = prim_of(array)
+    header = struct.pack(f"<cBB4s{array.ndim}Q", b"b", VERSION, array.ndim,
+                         prim.value.rjust(4).encode(), *array.shape)
+    return header + np.ascontiguousarray(array, prim.dtype.newbyteorder("<")).tobytes()

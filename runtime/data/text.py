@@ -1,0 +1,331 @@
+"""Futhark's text syntax for values: ``1i32``, ``[[1f32, 2.5f32]]``, ``empty([2][0]i32)``.
+
+A sequence of values is separated by blanks; ``--`` starts a comment.  An array's elements all
+have the type of the first suffix in it; without a suffix integers are i32 and other numbers
+f64.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+import numpy as np
+
+from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.prim import Prim
+from runelift.ir.source import Source, Span
+
+Value: TypeAlias = Any
+"""A NumPy scalar or array whose dtype is that of a :class:`~runelift.ir.prim.Prim`."""
+
+_NAMES = "|".join(prim.value for prim in Prim)
+_SUFFIXES = "|".join(prim.value for prim in Prim if prim is not Prim.BOOL)
+_TOKEN = re.compile(rf"""
+    (?P<blank>  (?: \s+ | --[^\n]* )+ )
+  | (?P<special> -?(?P<module>f32|f64)\.(?P<which>nan|inf)\b )
+  | (?P<number>
+      (?P<digits> [+-]? (?: 0[xX][0-9a-fA-F_]+ (?: \.[0-9a-fA-F_]* )? (?: [pP][+-]?[0-9]+ )?
+                        | 0[bB][01_]+
+                        | [0-9][0-9_]* (?: \.[0-9_]* )? (?: [eE][+-]?[0-9_]+ )? ))
+      (?P<suffix> {_SUFFIXES} )? (?![\w.]) )
+  | (?P<bool>   (?: true | false )\b )
+  | (?P<string> "(?: [^"\\\n] | \\. )*" )
+  | (?P<empty>  empty\b )
+  | (?P<type>   (?:{_NAMES})\b )
+  | (?P<mark>   [\[\](),] )
+""", re.VERBOSE)
+_HEX_FLOAT_SUFFIX = re.compile(r"(?<=[0-9a-fA-F])(f32|f64)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """The type of an array or (with no shape) scalar: ``[2][3]f32``."""
+
+    shape: tuple[int, ...]
+    prim: Prim
+
+    def __str__(self) -> str:
+        return "".join(f"[{n}]" for n in self.shape) + self.prim.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number before its type is known."""
+
+    value: int | float | bool
+    prim: Prim | None
+    at: int
+
+
+class Reader:
+    """Reads values from ``source`` between ``position`` and ``end``.
+
+    ``text`` may be given when it differs from the text of ``source``, position by position (a
+    test block, whose comment marks are blanked out).
+    """
+
+    def __init__(self, source: Source, position: int = 0, end: int | None = None,
+                 text: str | None = None) -> None:
+        self.source = source
+        self.position = position
+        self._text = source.text if text is None else text
+        self._end = len(self._text) if end is None else end
+
+    def fail(self, message: str, at: int | None = None, hint: str = "",
+             code: str = "malformed-data") -> NoReturn:
+        """Report what is wrong at ``at``, or at the current position."""
+        start = self.position if at is None else at
+        span = Span(self.source, start, min(start + 1, self._end))
+        raise ProgramError(Diagnostic(code, span, message, hints=(hint,) if hint else ()))
+
+    def skip_blanks(self) -> None:
+        """Go to the next character that is neither blank nor in a comment."""
+        match = _TOKEN.match(self._text, self.position, self._end)
+        if match and match.lastgroup == "blank":
+            self.position = match.end()
+
+    def at_end(self) -> bool:
+        """Whether only blanks are left."""
+        self.skip_blanks()
+        return self.position >= self._end
+
+    def looking_at(self, text: str) -> bool:
+        """Whether ``text`` comes next after blanks."""
+        self.skip_blanks()
+        return self._text.startswith(text, self.position, self._end)
+
+    def accept(self, text: str) -> bool:
+        """Skip ``text`` if it comes next."""
+        found = self.looking_at(text)
+        if found:
+            self.position += len(text)
+        return found
+
+    def expect(self, text: str) -> None:
+        """Skip ``text``, which must come next."""
+        if not self.accept(text):
+            self.fail(f"Expected '{text}'{self._found()}.")
+
+    def values(self, stop: str = "") -> Iterator[Value]:
+        """All values up to ``stop`` (which is not skipped) or the end."""
+        while not self.at_end() and not (stop and self.looking_at(stop)):
+            yield self.value()
+
+    def value(self) -> Value:
+        """One value."""
+        token = self._peek()
+        start = self.position
+        match token and token["mark"], token and token.lastgroup:
+            case "[", _:
+                return self._array()
+            case _, "empty":
+                self.position += len("empty")
+                self.expect("(")
+                spec = self.spec()
+                self.expect(")")
+                if 0 not in spec.shape:
+                    self.fail(f"An empty array needs a size that is 0, but its type is {spec}.",
+                              start)
+                return np.zeros(spec.shape, spec.prim.dtype)
+            case _, "string":
+                assert token
+                self.position = token.end()
+                return np.frombuffer(_unescape(token["string"][1:-1]), np.uint8).copy()
+        number = self._number()
+        return self._convert(number, number.prim or _natural(number.value))[()]
+
+    def spec(self) -> Spec:
+        """A type with known sizes, such as ``[2][3]f32``."""
+        shape = []
+        while self.accept("["):
+            self.skip_blanks()
+            match = re.compile(r"\d[\d_]*(i64)?").match(self._text, self.position, self._end)
+            if not match:
+                self.fail(f"Expected a size{self._found()}.")
+            shape.append(int(match[0].removesuffix("i64").replace("_", "")))
+            self.position = match.end()
+            self.expect("]")
+        token = self._peek()
+        if not token or token.lastgroup != "type":
+            self.fail(f"Expected a primitive type{self._found()}.",
+                      hint="The types are " + ", ".join(prim.value for prim in Prim) + ".")
+        self.position = token.end()
+        return Spec(tuple(shape), Prim(token["type"]))
+
+    def spec_or_value(self) -> Spec | Value:
+        """A type, for which a value is to be made up, or a value."""
+        start = self.position
+        self.skip_blanks()
+        if re.compile(rf"(?:\[\s*\d[\d_]*(?:i64)?\s*\]\s*)*(?:{_NAMES})(?![\w.])").match(
+                self._text, self.position, self._end):
+            return self.spec()
+        self.position = start
+        return self.value()
+
+    def _peek(self) -> re.Match[str] | None:
+        self.skip_blanks()
+        return _TOKEN.match(self._text, self.position, self._end)
+
+    def _found(self) -> str:
+        self.skip_blanks()
+        rest = self._text[self.position : self._end].split(maxsplit=1)
+        return f", but found '{rest[0][:20]}'" if rest else ", but the data ends here"
+
+    def _number(self) -> _Number:
+        token = self._peek()
+        if token is None:
+            self.fail(f"Expected a value{self._found()}.")
+        at, self.position = self.position, token.end()
+        if token["bool"]:
+            return _Number(token["bool"] == "true", Prim.BOOL, at)
+        if token["special"]:
+            sign = -1.0 if token["special"][0] == "-" else 1.0
+            return _Number(sign * float(token["which"]), Prim(token["module"]), at)
+        if not token["number"]:
+            self.position = at
+            self.fail(f"Expected a value{self._found()}.")
+        digits, suffix = token["digits"].replace("_", ""), token["suffix"]
+        if not suffix and digits.lower().lstrip("+-").startswith("0x") and "p" in digits.lower():
+            digits, suffix = _split_hex_float(digits)
+        try:
+            return _Number(_numeral(digits), Prim(suffix) if suffix else None, at)
+        except ValueError:
+            self.fail(f"'{token['number']}' is not a number.", at)
+
+    def _array(self) -> Value:
+        """A nested array literal, read into one flat list of numbers and a shape."""
+        start = self.position
+        shape, numbers = self._elements()
+        prim = next((n.prim for n in numbers if n.prim), None) or _natural(
+            *(n.value for n in numbers))
+        if not numbers:
+            self.fail("The type of an empty array is unknown.", start,
+                      hint="Write it as 'empty([0]i32)'.")
+        for number in numbers:
+            self._fit(number, prim)
+        flat = np.array([n.value for n in numbers], prim.dtype)
+        return flat.reshape(shape)
+
+    def _elements(self) -> tuple[tuple[int, ...], list[_Number]]:
+        self.expect("[")
+        rows: tuple[int, ...] | None = None
+        count, numbers = 0, list[_Number]()
+        while not self.accept("]"):
+            if count:
+                self.expect(",")
+                if self.accept("]"):
+                    break
+            start = self.position
+            if self.looking_at("["):
+                inner, inside = self._elements()
+                numbers += inside
+            else:
+                inner = ()
+                numbers.append(self._number())
+            if rows is not None and inner != rows:
+                self.fail(f"Element {count} has shape {_shape_text(inner)}, but the elements "
+                          f"before it have shape {_shape_text(rows)}.", start,
+                          hint="Arrays are regular: all rows have the same length.")
+            rows = inner
+            count += 1
+        return (count, *(rows or ())), numbers
+
+    def _fit(self, number: _Number, prim: Prim) -> None:
+        """Check that ``number`` can be an element of type ``prim``."""
+        if number.prim is not None and number.prim is not prim:
+            self.fail(f"An element of type {number.prim} in an array of {prim}.", number.at)
+        if isinstance(number.value, bool) != (prim is Prim.BOOL):
+            self.fail(f"This element is not of type {prim}, as those before it.", number.at)
+        if prim.is_int:
+            if isinstance(number.value, float):
+                self.fail(f"This number is not a whole number, as {prim} needs.", number.at)
+            if not prim.least <= number.value <= prim.greatest:
+                self.fail(f"The number does not fit in {prim}.", number.at)
+
+    def _convert(self, number: _Number, prim: Prim) -> Value:
+        self._fit(number, prim)
+        return np.array(number.value, prim.dtype)
+
+
+def _natural(*values: int | float | bool) -> Prim:
+    """The type of numbers without a suffix."""
+    if values and isinstance(values[0], bool):
+        return Prim.BOOL
+    return Prim.F64 if any(isinstance(value, float) for value in values) else Prim.I32
+
+
+def _split_hex_float(digits: str) -> tuple[str, str | None]:
+    match = _HEX_FLOAT_SUFFIX.search(digits)
+    return (digits[: match.start()], match[1]) if match else (digits, None)
+
+
+def _numeral(digits: str) -> int | float:
+    lower = digits.lower().lstrip("+-")
+    if lower.startswith("0x"):
+        return float.fromhex(digits) if "p" in lower or "." in lower else int(digits, 16)
+    if lower.startswith("0b"):
+        return int(digits, 2)
+    return float(digits) if set(lower) & set(".e") else int(digits)
+
+
+def _unescape(text: str) -> bytes:
+    escapes = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+    return re.sub(r"\\(.)", lambda m: escapes.get(m[1], m[1]), text).encode()
+
+
+def _shape_text(shape: tuple[int, ...]) -> str:
+    return "".join(f"[{n}]" for n in shape) or "[] (a scalar)"
+
+
+# Writing
+
+
+def format_value(value: Value) -> str:
+    """The value in text syntax, such that reading it gives the same value.
+
+    >>> format_value(np.array([[1.0, float("inf")]], np.float32))
+    '[[1.0f32, f32.inf]]'
+    """
+    array = np.asarray(value)
+    prim = prim_of(array)
+    if array.ndim and array.size == 0:
+        return f"empty({Spec(array.shape, prim)})"
+    return _render(array, prim)
+
+
+def _render(array: Value, prim: Prim) -> str:
+    if array.ndim == 0:
+        return _scalar(array[()], prim)
+    if array.ndim > 1:
+        return "[" + ", ".join(_render(row, prim) for row in array) + "]"
+    if prim.is_int:
+        return "[" + ", ".join(f"{x}{prim.value}" for x in array.tolist()) + "]"
+    return "[" + ", ".join(_scalar(x, prim) for x in array) + "]"
+
+
+def _scalar(value: Value, prim: Prim) -> str:
+    if prim is Prim.BOOL:
+        return "true" if value else "false"
+    if prim.is_float and not math.isfinite(value):
+        text = "nan" if math.isnan(value) else "inf"
+        return ("-" if value < 0 else "") + f"{prim.value}.{text}"
+    return f"{value!s}{prim.value}"
+
+
+def prim_of(value: Value) -> Prim:
+    """The primitive type of a value's elements; UserError if there is none for its dtype."""
+    dtype = np.asarray(value).dtype
+    for prim in Prim:
+        if dtype.newbyteorder("=") == prim.dtype:
+            return prim
+    raise UserError(f"Arrays of NumPy type '{dtype}' are not supported.  The types are "
+                    + ", ".join(prim.value for prim in Prim) + ".")
+
+
+def type_of(value: Value) -> Spec:
+    """The type of a value with its sizes."""
+    return Spec(np.shape(value), prim_of(value))

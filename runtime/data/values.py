@@ -1,0 +1,91 @@
+"""Files of values: text, binary, both compressed with gzip, and NumPy's ``.npy`` and ``.npz``."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from runelift.ir.errors import UserError
+from runelift.ir.source import Source
+from runelift.runtime.data.binary import is_binary, read_binary, write_binary
+from runelift.runtime.data.text import Reader, Value, format_value, prim_of
+
+_GZIP, _NPY, _ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PK\x03\x04"
+
+
+def load_values(path: Path) -> list[Value]:
+    """The values in a file, whatever its format."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+    return read_values(data, str(path))
+
+
+def read_values(data: bytes, name: str) -> list[Value]:
+    """The values in ``data``, whose format shows in its first bytes; ``name`` is for messages."""
+    if data.startswith(_GZIP):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise UserError(f"{name}: error[malformed-data]: not a valid gzip file: {error}"
+                            ) from None
+    if data.startswith((_NPY, _ZIP)):
+        return _read_numpy(data, name)
+    if is_binary(data):
+        return list(read_binary(data, name))
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise UserError(f"{name}: byte {error.start}: error[malformed-data]: neither text in "
+                        f"UTF-8 nor binary values.") from None
+    return list(Reader(Source(name, text)).values())
+
+
+def _read_numpy(data: bytes, name: str) -> list[Value]:
+    try:
+        loaded = np.load(io.BytesIO(data), allow_pickle=False)
+        arrays = [loaded] if isinstance(loaded, np.ndarray) else [loaded[k] for k in loaded.files]
+    except (ValueError, OSError, EOFError, KeyError, BadZipFile) as error:
+        raise UserError(f"{name}: error[malformed-data]: not a NumPy file of plain arrays: "
+                        f"{error}") from None
+    return [np.ascontiguousarray(a, prim_of(a).dtype).reshape(a.shape)[()] for a in arrays]
+
+
+def format_values(values: Iterable[Value], binary: bool = False) -> bytes:
+    """The values as the content of a file, in text or binary."""
+    if binary:
+        return b"".join(write_binary(value) for value in values)
+    return "".join(format_value(value) + "\n" for value in values).encode()
+
+
+def save_values(path: Path, values: Iterable[Value]) -> None:
+    """Write values in the format that the name asks for.
+
+    ``.npy`` and ``.npz`` are NumPy's, ``.in``, ``.out`` and ``.txt`` text, everything else
+    binary; ``.gz`` after that compresses.
+    """
+    kept = list(values)
+    suffixes = path.suffixes[-2:]
+    packed = suffixes[-1:] == [".gz"]
+    kind = (suffixes[:-1] if packed else suffixes)[-1:]
+    buffer = io.BytesIO()
+    if kind == [".npz"]:
+        np.savez(buffer, *kept)
+    elif kind == [".npy"]:
+        if len(kept) != 1:
+            raise UserError(f"'{path}': a .npy file holds one value, not {len(kept)}.")
+        np.save(buffer, np.asarray(kept[0]))
+    else:
+        buffer.write(format_values(kept, kind[0:1] not in ([".in"], [".out"], [".txt"])))
+    content = buffer.getvalue()
+    try:
+        path.write_bytes(gzip.compress(content, mtime=0) if packed else content)
+    except OSError as error:
+        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None

@@ -1,0 +1,196 @@
+"""What tuning found, as text for people and as facts for the JSON file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from runelift.runtime.tuner.autotune import EntryTuning, Tuning
+from runelift.runtime.tuner.costs import DatasetCosts, Point
+from runelift.runtime.tuner.fit import chosen_versions, combinations, exhaustive, objective
+from runelift.runtime.tuner.forest import plans
+
+FORMAT = 1
+"""The version of the JSON file."""
+TRIABLE = 1_000_000
+"""How many costs of encounters an exhaustive search may look at."""
+
+
+def show_seconds(seconds: float) -> str:
+    """A duration with three significant digits and a fitting unit.
+
+    >>> show_seconds(0.00123456), show_seconds(2e-05)
+    ('1.23 ms', '20.0 µs')
+    """
+    if not math.isfinite(seconds):
+        return "-"
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        value = seconds * scale
+        if value >= 1 or unit == "µs":
+            digits = 0 if value >= 100 else 1 if value >= 10 else 2
+            return f"{value:.{digits}f} {unit}"
+    raise AssertionError
+
+
+def table(rows: list[list[str]], indent: str = "") -> str:
+    """Rows in columns, the first to the left and the others to the right; the first is the head.
+
+    >>> print(table([["name", "time"], ["main", "1.5 s"]]))
+    name   time
+    main  1.5 s
+    """
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:],
+                                                                      strict=True))]
+        lines.append(indent + "  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def render(tuning: Tuning) -> str:
+    """The trees, the times of their versions on each dataset, the choice and its gain."""
+    return "\n\n".join("\n".join(_render_entry(entry)) for entry in tuning.entries)
+
+
+def _render_entry(entry: EntryTuning) -> Iterator[str]:
+    versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
+    yield f"Program runs: {versions} versions × {datasets} datasets = {entry.program_runs}"
+    yield ""
+    yield entry.forest.render()
+    if not entry.costs.datasets:
+        yield ""
+        yield "No dataset has been measured with every version; the default thresholds stay."
+        yield from _failures(entry)
+        return
+    yield ""
+    yield "Time in each version (* chosen by the tuned thresholds, ×n at n encounters):"
+    head = ["version", *(d.name for d in entry.costs.datasets)]
+    body = [[f"{label} {site}", *(_cell(entry, d, label) for d in entry.costs.datasets)]
+            for label, site in _leaves(entry)]
+    yield table([head, *body], "  ")
+    yield ""
+    yield "Thresholds:"
+    rows = [["name", "default", "tuned", "equally good"]]
+    for name, value in entry.fit.thresholds.items():
+        interval = entry.fit.intervals.get(name)
+        span = f"{interval.low + 1}..{interval.high}" if interval else ""
+        rows.append([name, str(entry.defaults[name]), str(value), span])
+    yield table(rows, "  ")
+    if entry.fit.kept_default:
+        yield f"  The defaults stay: {entry.fit.kept_default}."
+    yield ""
+    yield "Time of a run:"
+    rows = [["dataset", "default", "tuned", "gain", "every choice best"]]
+    for name, predicted in entry.fit.predicted.items():
+        both = entry.verified.get(name)
+        default = both.default.median if both else entry.fit.default[name]
+        tuned = both.tuned.median if both else predicted
+        gain = default / tuned if tuned else math.inf
+        rows.append([name, show_seconds(default), show_seconds(tuned), f"{gain:.2f}×",
+                     show_seconds(entry.fit.least[name])])
+    yield table(rows, "  ")
+    if not entry.verified:
+        yield "  (predicted from the runs with forced versions)"
+    loss = loss_to_exhaustive(entry)
+    if loss is not None:
+        yield f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs"
+    yield from _failures(entry)
+
+
+def loss_to_exhaustive(entry: EntryTuning) -> float | None:
+    """By what fraction the best thresholds that slow no dataset down would be better.
+
+    None if there are too many combinations to try.
+    """
+    encounters = sum(len(d.points) for d in entry.costs.datasets)
+    if combinations(entry.costs) * encounters > TRIABLE:
+        return None
+    found = exhaustive(entry.costs, entry.defaults)
+    if found is None or not found[0]:
+        return 0.0
+    return max(0.0, objective(entry.costs, entry.fit.thresholds) / found[0] - 1)
+
+
+def _failures(entry: EntryTuning) -> Iterator[str]:
+    reasons: dict[str, str] = {}
+    for run in entry.measurements.runs:
+        if run.error:
+            reasons.setdefault(run.error.splitlines()[0], run.dataset)
+        elif run.record:
+            for version, reason in run.record.infeasible.items():
+                reasons.setdefault(f"{version} is infeasible: {reason.splitlines()[0]}", "")
+    for reason, dataset in reasons.items():
+        yield f"  note: {dataset + ': ' if dataset else ''}{reason}"
+    for name, dropped in entry.costs.incomplete.items():
+        if dropped:
+            yield f"  note: {name}: {dropped} encounters were not met by every version; left out"
+
+
+def _leaves(entry: EntryTuning) -> Iterator[tuple[str, str]]:
+    for site in entry.forest.sites().values():
+        for alternative in site.alternatives:
+            if alternative.label:
+                yield alternative.label, f"({alternative.kind.value})"
+
+
+def _cell(entry: EntryTuning, dataset: DatasetCosts, label: str) -> str:
+    """The time in a version summed over the encounters of its site, and how often it is chosen."""
+    total, count = 0.0, 0
+    for point, index in _points_with(dataset, label):
+        total += point.own.get(index, math.inf) if index in point.feasible else math.inf
+        count += 1
+    if not count:
+        return ""
+    chosen = sum(chosen_versions(tree, dataset, entry.fit.thresholds).get(label, 0)
+                 for tree in entry.forest.trees)
+    mark = " *" if chosen else ""
+    often = f"×{chosen}" if chosen and chosen != count else ""
+    return f"{show_seconds(total)}{mark}{often}"
+
+
+def _points_with(dataset: DatasetCosts, label: str) -> Iterator[tuple[Point, int]]:
+    def below(point: Point) -> Iterator[tuple[Point, int]]:
+        for index, alternative in enumerate(point.site.alternatives):
+            if alternative.label == label:
+                yield point, index
+        for inner in point.inner.values():
+            for one in inner:
+                yield from below(one)
+
+    for point in dataset.points:
+        yield from below(point)
+
+
+def facts(tuning: Tuning, **about: Any) -> dict[str, Any]:
+    """The content of the JSON file: ``about`` (device, driver, program), then every entry point."""
+    return {"format": FORMAT, **about, "interrupted": tuning.interrupted,
+            "entries": {entry.forest.entry: _entry_facts(entry) for entry in tuning.entries}}
+
+
+def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
+    thresholds = {
+        name: {"value": value, "default": entry.defaults[name],
+               **({"low": interval.low, "high": interval.high}
+                  if (interval := entry.fit.intervals.get(name)) else {})}
+        for name, value in entry.fit.thresholds.items()}
+    datasets = {
+        d.name: {
+            "default": entry.fit.default[d.name], "predicted": entry.fit.predicted[d.name],
+            "least": entry.fit.least[d.name],
+            "verified": asdict(entry.verified[d.name]) if d.name in entry.verified else None,
+            "samples": [_point_facts(p) for p in d.points],
+        } for d in entry.costs.datasets if d.name in entry.fit.predicted}
+    return {"program_runs": entry.program_runs, "thresholds": thresholds, "datasets": datasets,
+            "objective": objective(entry.costs, entry.fit.thresholds),
+            "loss_to_exhaustive": loss_to_exhaustive(entry),
+            "kept_default": entry.fit.kept_default}
+
+
+def _point_facts(point: Point) -> dict[str, Any]:
+    return {"site": point.site.name, "sizes": point.sizes, "par": point.par,
+            "times": {str(k): t if math.isfinite(t) else None for k, t in point.own.items()},
+            "inner": [_point_facts(p) for ps in point.inner.values() for p in ps]}
+

@@ -1,0 +1,148 @@
+"""Simulated programs: versioned IR with chosen guards, and runs that cost what we say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import (
+    Body,
+    ForLoop,
+    Fun,
+    Guard,
+    Kind,
+    Loop,
+    Program,
+    Stm,
+    Version,
+    Versions,
+    i64,
+)
+from runelift.runtime.records import Encounter, Record
+from runelift.runtime.tuner.forest import Forest, Site, entry_forest
+
+DEVICE = 64
+"""The default threshold of the simulated device."""
+
+
+def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]]) -> Stm:
+    """A choice: per alternative the name of its guard and what is inside."""
+    versions = tuple(
+        Version(None if guard is None else Guard(f"main.{guard}", guard, Kind.OUTER,
+                                                 Size.var(VName("n", 1))),
+                Kind.FLAT if guard is None else Kind.OUTER, Body(tuple(inside), ()))
+        for guard, inside in alternatives)
+    return Stm((), Versions(name, versions, ()))
+
+
+def looped(*stms: Stm) -> Stm:
+    """A sequential loop."""
+    return Stm((), Loop((), ForLoop(VName("i", 9), i64(10)), Body(tuple(stms), ())))
+
+
+def fun(*stms: Stm) -> Fun:
+    return Fun("main", (), (), Body(tuple(stms), ()))
+
+
+def program(*stms: Stm) -> Program:
+    return Program((fun(*stms),))
+
+
+Cost = Callable[[str, int, int], float]
+"""The own time of a version: site, index, and the parallelism."""
+
+
+class Simulated:
+    """Runs the forest of a function; an argument lists the parallelism per loop iteration.
+
+    The parallelism that a guard is compared with is the iteration's, times 10 per guard before
+    it.  ``infeasible`` lists (site, index) pairs that cannot run; ``interrupt_after`` raises
+    KeyboardInterrupt in that run; ``fail`` raises instead of running a version.
+    """
+
+    def __init__(self, forest: Forest, cost: Cost, *,
+                 infeasible: frozenset[tuple[str, int]] = frozenset(),
+                 interrupt_after: int | None = None,
+                 fail: Mapping[tuple[str, int], Exception] | None = None) -> None:
+        self.forest = forest
+        self.cost = cost
+        self.infeasible = infeasible
+        self.runs = 0
+        self.forced: list[dict[str, int]] = []
+        self._interrupt_after = interrupt_after
+        self._fail = fail or {}
+
+    @classmethod
+    def of(cls, stms: Sequence[Stm], cost: Cost, **options: Any) -> Simulated:
+        return cls(entry_forest(fun(*stms)), cost, **options)
+
+    @property
+    def default(self) -> dict[str, int]:
+        return dict.fromkeys(self.forest.guards(), DEVICE)
+
+    def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+            thresholds: Mapping[str, int] | None = None,
+            record: bool | None = None) -> tuple[Any, Record | None]:
+        self.runs += 1
+        if self._interrupt_after is not None and self.runs > self._interrupt_after:
+            raise KeyboardInterrupt
+        self.forced.append(dict(force or {}))
+        encounters: list[Encounter] = []
+        total = sum(self._encounter(tree, par, None, force or {},
+                                    self.default | dict(thresholds or {}), encounters)
+                    for tree in self.forest.trees for par in args)
+        encounters.sort(key=lambda e: e.number)
+        return None, Record(entry, tuple(encounters), total + 0.5, total, 1e-3, 0.0, 1, 0,
+                            "simulated")
+
+    def _encounter(self, where: Site, par: int, parent: int | None, force: Mapping[str, int],
+                   thresholds: Mapping[str, int], out: list[Encounter]) -> float:
+        pars = {guard.name: par * 10**k for k, guard in enumerate(where.guards)}
+        feasible = tuple(k for k in range(len(where.alternatives))
+                         if (where.name, k) not in self.infeasible)
+        chosen = self._choose(where, feasible, pars, force, thresholds)
+        if (where.name, chosen) in self._fail:
+            raise self._fail[where.name, chosen]
+        number = len(out)
+        out.append(Encounter(where.name, number, parent, {"n": par}, pars, feasible, chosen,
+                             0.0, 0.0, 0.0, 1))
+        time = self.cost(where.name, chosen, par)
+        for below in where.alternatives[chosen].sites:
+            for _ in range(2 if below.loops else 1):
+                time += self._encounter(below, par, number, force, thresholds, out)
+        out[number] = Encounter(where.name, number, parent, {"n": par}, pars, feasible, chosen,
+                                time, time, 0.0, 1)
+        return time
+
+    def _choose(self, where: Site, feasible: Sequence[int], pars: Mapping[str, int],
+                force: Mapping[str, int], thresholds: Mapping[str, int]) -> int:
+        if where.name in force:
+            forced = force[where.name]
+            return forced if forced in feasible else next(
+                (k for k in feasible if k > forced), feasible[-1])
+        for k in feasible:
+            guard = where.alternatives[k].guard
+            if guard is None or thresholds[guard.name] <= pars[guard.name]:
+                return k
+        return feasible[-1]
+
+
+def nested() -> list[Stm]:
+    """Two trees: a chain whose flat version holds two siblings, one in a loop; and a chain."""
+    inner = site("b", ("b0", []), (None, []))
+    sibling = looped(site("c", ("c0", []), ("c1", []), (None, [])))
+    return [site("a", ("a0", []), ("a1", []), (None, [inner, sibling])),
+            looped(site("d", ("d0", []), (None, [])))]
+
+
+def table_cost(table: Mapping[tuple[str, int], Sequence[float]]) -> Cost:
+    """Own times from a table: per version, one per parallelism 2, 4, 8, ..."""
+    return lambda where, index, par: table[where, index][par.bit_length() - 2]
+
+
+def versions_of(forest: Forest) -> Iterator[tuple[str, int]]:
+    for where in forest.sites().values():
+        for index in range(len(where.alternatives)):
+            yield where.name, index

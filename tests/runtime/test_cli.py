@@ -1,0 +1,344 @@
+"""The command line: help, exit statuses, and each command once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
+from runelift.runtime import cli
+from runelift.runtime.cli import COMMANDS, main
+from runelift.runtime.device import find_devices
+
+SUM = """\
+-- Sums of rows.
+-- ==
+-- input { [[1f32, 2f32], [3f32, 4f32]] }
+-- output { [3f32, 7f32] }
+-- input { empty([0][2]f32) }
+-- auto output
+-- "wide" notest random input { [2][70]f32 }
+-- "tall" notest random input { [50][3]f32 }
+entry main [n][m] (xss: [n][m]f32): [n]f32 = map (\\xs -> reduce (+) 0 xs) xss
+"""
+
+needs_oclgrind = pytest.mark.skipif(
+    not any(d.kind == "simulator" for d in find_devices()), reason="Oclgrind is not installed")
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "sum.fut"
+    path.write_text(SUM)
+    return path
+
+
+Run = Callable[..., SimpleNamespace]
+
+
+@pytest.fixture
+def run(capfdbinary: pytest.CaptureFixture[bytes]) -> Iterator[Run]:
+    def execute(*arguments: object) -> SimpleNamespace:
+        try:
+            status = main([str(a) for a in arguments])
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        out, err = capfdbinary.readouterr()
+        return SimpleNamespace(status=status, out=out.decode(), err=err.decode(), raw=out)
+
+    return execute
+
+
+def shell(*arguments: object, stdin: str = "", **options: object) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "RUNELIFT_DEVICE": "interpreter"}
+    return subprocess.run([sys.executable, "-m", "runelift", *map(str, arguments)], text=True,
+                          capture_output=True, input=stdin, env=environment, check=False,
+                          **options)
+
+
+# The frame
+
+
+def test_help_lists_all_commands_and_imports_nothing_heavy() -> None:
+    found = shell("--help")
+    assert found.returncode == 0
+    assert all(name in found.stdout for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_every_command_has_help(command: str, run: Run) -> None:
+    found = run(command, "--help")
+    assert found.status == 0
+    assert f"usage: runelift {command}" in found.out
+    assert len(found.out.splitlines()) > 6
+
+
+def test_version(run: Run) -> None:
+    assert run("--version").out.startswith("runelift 0.")
+
+
+@pytest.mark.parametrize("arguments", [[], ["nonsense"], ["check"], ["run", "--nonsense", "x"]])
+def test_wrong_command_lines_exit_with_1(arguments: list[str], run: Run) -> None:
+    found = run(*arguments)
+    assert found.status == 1
+    assert "usage: runelift" in found.err
+
+
+@pytest.mark.parametrize(("error", "status", "text"), [
+    (UserError("yours"), 1, "runelift: yours"),
+    (CompilerLimitation("limits"), 2, "not supported: limits"),
+    (CompilerBug("ours"), 3, "Please report"),
+    (ZeroDivisionError("ours"), 3, "Please report"),
+    (KeyboardInterrupt(), 130, "interrupted"),
+    (BrokenPipeError(), 0, ""),
+])
+def test_exit_statuses(error: BaseException, status: int, text: str, run: Run,
+                       monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> int:
+        raise error
+
+    monkeypatch.setattr("runelift.runtime.commands.devices.execute", fail)
+    monkeypatch.setattr(cli, "_silence", lambda: None)
+    found = run("devices")
+    assert found.status == status
+    assert text in found.err
+    assert ("Traceback" in found.err) == (status == 3)
+
+
+# Programs and data
+
+
+def test_check(run: Run, program: Path) -> None:
+    found = run("check", program)
+    assert (found.status, found.out, found.err) == (0, "", "")
+    program.write_text("entry main (x: i32): i32 = y")
+    found = run("check", program)
+    assert found.status == 1
+    assert "sum.fut:1:28: error[unknown-name]" in found.err
+    assert "Traceback" not in found.err
+    found = run("check", "--json", program)
+    assert found.status == 1
+    assert json.loads(found.out)[0]["line"] == 1
+
+
+def test_missing_program(run: Run, tmp_path: Path) -> None:
+    assert "Cannot read" in run("check", tmp_path / "none.fut").err
+    assert "it is a directory" in run("check", tmp_path).err
+
+
+def test_run_reads_standard_input(program: Path) -> None:
+    found = shell("run", program, stdin="[[1f32, 2f32]]")
+    assert (found.returncode, found.stdout, found.stderr) == (0, "[3.0f32]\n", "")
+
+
+@pytest.mark.parametrize(("stdin", "message"), [
+    ("[[1f32, 2f32]", "<standard input>:1:14: error[malformed-data]"),
+    ("[[1f64]]", "should be [n][m]f32, but has type [1][1]f64"),
+    ("[1f32]", "should be [n][m]f32, but has type [1]f32"),
+    ("", "takes 1 arguments, but 0 are given"),
+])
+def test_bad_input(stdin: str, message: str, program: Path) -> None:
+    found = shell("run", program, stdin=stdin)
+    assert found.returncode == 1
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_run_from_file_to_binary(run: Run, program: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((2, 3), np.float32))
+    found = run("run", program, "-i", tmp_path / "x.npy", "-b", "--device", "interpreter")
+    assert found.raw == b"b\x02\x01 f32" + (2).to_bytes(8, "little") + np.array(
+        [3, 3], "<f4").tobytes()
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["-e", "other"], "Unknown entry point 'other'"),
+    (["--input", "none.in"], "Cannot read 'none.in'"),
+    (["--force", "main.versions_9=0"], "no site 'main.versions_9'"),
+    (["--force", "main.versions_0=9"], "versions 0 to 2, not 9"),
+    (["--force", "nonsense"], "should be NAME=INT"),
+    (["--param", "main.suff_outer_par_9=3"], "Did you mean"),
+    (["--device", "no such device"], "No device matches"),
+    (["--tuning", "none.tuning"], "Cannot read 'none.tuning'"),
+])
+def test_wrong_options_of_run(arguments: list[str], message: str, run: Run, program: Path,
+                              tmp_path: Path) -> None:
+    values = tmp_path / "x.in"
+    values.write_text("[[1f32]]")
+    given = arguments if "--input" in arguments else [*arguments, "--input", values]
+    device = [] if "--device" in arguments else ["--device", "interpreter"]
+    found = run("run", program, *given, *device)
+    assert found.status == 1
+    assert message in found.err
+    assert "Traceback" not in found.err
+
+
+def test_tuning_files_are_checked(run: Run, program: Path, tmp_path: Path) -> None:
+    values = tmp_path / "x.in"
+    values.write_text("[[1f32]]")
+    tuning = tmp_path / "sum.fut.tuning"
+    tuning.write_text("main.other=3\n")
+    found = run("run", program, "-i", values, "--device", "interpreter")
+    assert found.status == 0
+    assert "warning:" in found.err
+    assert "no threshold 'main.other'" in found.err
+    tuning.write_text("rubbish\n")
+    found = run("run", program, "-i", values, "--device", "interpreter")
+    assert found.status == 1
+    assert "sum.fut.tuning:1:1: error[malformed-tuning]" in found.err
+
+
+def test_dataset(run: Run, tmp_path: Path) -> None:
+    found = run("dataset", "[3]u8", "2i64", "--u8-bounds=5:6", "--seed", "1")
+    array, two = found.out.splitlines()
+    assert two == "2i64"
+    assert set(array.strip("[]").split(", ")) <= {"5u8", "6u8"}
+    assert run("dataset", "[2]i32").out == run("dataset", "[2]i32").out
+    assert run("dataset", "[2]i32", "-o", tmp_path / "x.npz").status == 0
+    assert "malformed-data" in run("dataset", "[2]i33").err
+
+
+# Looking inside
+
+
+@pytest.mark.parametrize(("stage", "text"), [
+    ("core", "main"), ("opt", "main"), ("flat", "main.suff_outer_par_0"), ("kernels", "__kernel"),
+    ("host", "def main"), ("tree", "└─ main.suff_outer_par_0 ≤ n"),
+])
+def test_dump(stage: str, text: str, run: Run, program: Path) -> None:
+    found = run("dump", program, "--stage", stage)
+    assert found.status == 0
+    assert text in found.out
+
+
+def test_dump_tree_for_graphviz(run: Run, program: Path) -> None:
+    assert run("dump", program, "--stage", "tree", "--dot").out.startswith("digraph")
+
+
+def test_explain(run: Run, program: Path) -> None:
+    found = run("explain", program)
+    assert found.out.startswith("main:")
+    assert json.loads(run("explain", program, "--json").out)["main"]
+    assert run("explain", program, "-e", "other").status == 1
+
+
+def test_rules(run: Run) -> None:
+    listed = json.loads(run("rules", "--json").out)
+    assert all(rule["law"] for rule in listed)
+    assert {"flattening"} < {rule["book"] for rule in listed}
+    assert "== flattening" in run("rules", "G3").out
+    assert run("rules", "no such rule anywhere").status == 1
+
+
+def test_devices_and_doctor(run: Run) -> None:
+    assert isinstance(json.loads(run("devices", "--json").out), list)
+    assert run("devices").status == 0
+    found = json.loads(run("doctor", "--json").out)
+    assert {"python", "packages", "devices", "usable"} <= set(found)
+    assert "Python" in run("doctor").out
+
+
+# Tests, times, tuning
+
+
+def test_test_with_the_interpreter(run: Run, program: Path, tmp_path: Path) -> None:
+    found = run("test", "--interpreter", tmp_path)
+    assert found.status == 0
+    assert found.out.splitlines()[-1] == "2 passed, 0 failed, 2 skipped"
+
+
+def test_test_failures(run: Run, program: Path) -> None:
+    program.write_text(SUM.replace("7f32", "8f32"))
+    found = run("test", "--interpreter", program)
+    assert found.status == 1
+    assert "[1] should be 8.0f32, but is 7.0f32" in found.out
+    assert found.out.splitlines()[-1] == "1 passed, 1 failed, 2 skipped"
+    found = run("test", "--interpreter", "--json", program)
+    assert [o["outcome"] for o in json.loads(found.out)].count("failed") == 1
+
+
+def test_expected_errors(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "bad.fut"
+    path.write_text("-- ==\n-- error: unknown-name\nentry main = y\n")
+    assert run("test", "--interpreter", path).out.endswith("1 passed, 0 failed, 0 skipped\n")
+    path.write_text("-- ==\n-- error: something else\nentry main = y\n")
+    assert "should match 'something else'" in run("test", "--interpreter", path).out
+    path.write_text("-- ==\n-- error: unknown\nentry main = 1i32\n")
+    assert "is accepted" in run("test", "--interpreter", path).out
+    path.write_text("-- ==\n-- input { [1i32] 5i64 }\n-- error: out of bounds\n"
+                    "entry main [n] (xs: [n]i32) (i: i64) = xs[i]\n")
+    assert run("test", "--interpreter", path).out.endswith("1 passed, 0 failed, 0 skipped\n")
+    assert run("test", tmp_path / "none").status == 1
+
+
+@needs_oclgrind
+def test_all_versions_on_a_device(run: Run, program: Path) -> None:
+    found = run("test", "--all-versions", "--device", "oclgrind", program)
+    assert (found.status, found.out) == (0, "2 passed, 0 failed, 2 skipped\n")
+
+
+@needs_oclgrind
+def test_bench(run: Run, program: Path, tmp_path: Path) -> None:
+    target = tmp_path / "times.json"
+    found = run("bench", program, "--device", "oclgrind", "--runs", "2", "--json", target)
+    assert found.status == 0
+    assert "Oclgrind" in found.out
+    assert [r["dataset"] for r in json.loads(target.read_text())["results"]] == ["wide", "tall"]
+    assert run("bench", program, "--device", "oclgrind", "--only", "none").status == 1
+    assert run("bench", program, "--runs", "0").status == 1
+
+
+@needs_oclgrind
+def test_autotune_and_what_follows(run: Run, program: Path, tmp_path: Path) -> None:
+    found = run("autotune", program, "--device", "oclgrind", "--runs", "1", "--no-verify")
+    assert found.status == 0, found.err
+    assert "3 versions × 2 datasets = 6" in found.out
+    assert "main.suff_outer_par_0=" in (tmp_path / "sum.fut.tuning").read_text()
+    facts = json.loads((tmp_path / "sum.fut.tuning.json").read_text())
+    assert facts["entries"]["main"]["program_runs"] == 6
+    log = tmp_path / "sum.fut.tuning.log"
+    assert len(log.read_text().splitlines()) == 6
+    replayed = run("autotune", program, "--device", "oclgrind", "--replay", log, "--json")
+    assert json.loads(replayed.out)["entries"]["main"]["thresholds"] == (
+        facts["entries"]["main"]["thresholds"])
+    again = run("bench", program, "--device", "oclgrind", "--runs", "1", "--only", "tall")
+    assert "tuned" in again.out
+
+
+def test_autotune_needs_a_device(run: Run, program: Path) -> None:
+    found = run("autotune", program, "--device", "interpreter")
+    assert found.status == 1
+    assert "needs an OpenCL device" in found.err
+
+
+@needs_oclgrind
+def test_interrupted_autotune_writes_what_it_has(
+        run: Run, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from runelift.runtime.program import Program
+
+    calls = 0
+    original = Program.run
+
+    def interrupted(self: Program, *args: object, **options: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls > 8:
+            raise KeyboardInterrupt
+        return original(self, *args, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Program, "run", interrupted)
+    found = run("autotune", program, "--device", "oclgrind", "--runs", "1")
+    assert found.status == 130
+    assert "fitted to what was measured" in found.err
+    assert (tmp_path / "sum.fut.tuning").exists()
+    facts = json.loads((tmp_path / "sum.fut.tuning.json").read_text())
+    assert facts["interrupted"]
+    assert list(facts["entries"]["main"]["datasets"]) == ["wide"]

@@ -1,0 +1,216 @@
+"""Reading, writing, generating and comparing values."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from runelift.ir.errors import ProgramError, UserError
+from runelift.ir.prim import Prim
+from runelift.ir.source import Source
+from runelift.runtime.data.compare import first_difference
+from runelift.runtime.data.dataset import Bounds, Generator, parse_bounds, parse_spec
+from runelift.runtime.data.text import Reader, Spec, format_value, type_of
+from runelift.runtime.data.values import format_values, load_values, read_values, save_values
+
+
+def read(text: str) -> list[object]:
+    return read_values(text.encode(), "data")
+
+
+@pytest.mark.parametrize(("text", "type_", "value"), [
+    ("1i32", "i32", 1),
+    ("-7i8", "i8", -7),
+    ("3", "i32", 3),
+    ("2.5", "f64", 2.5),
+    ("1e3f32", "f32", 1000.0),
+    ("0xFFu8", "u8", 255),
+    ("0b101i16", "i16", 5),
+    ("1_000i64", "i64", 1000),
+    ("true", "bool", True),
+    ("f32.inf", "f32", np.inf),
+    ("-f64.inf", "f64", -np.inf),
+    ("0x1.8p1f32", "f32", 3.0),
+    ("[1, 2, 3]", "[3]i32", [1, 2, 3]),
+    ("[[1f32, 2.5f32]]", "[1][2]f32", [[1, 2.5]]),
+    ("[1u8, 2, 3]", "[3]u8", [1, 2, 3]),
+    ("[1, 2,]", "[2]i32", [1, 2]),
+    ("[false,true]", "[2]bool", [False, True]),
+    ('"hi"', "[2]u8", [104, 105]),
+    ("-- a comment\n 4i64 -- and another", "i64", 4),
+])
+def test_text_values(text: str, type_: str, value: object) -> None:
+    (found,) = read(text)
+    assert str(type_of(found)) == type_
+    np.testing.assert_array_equal(found, value)
+
+
+def test_nan_and_empty_arrays() -> None:
+    nan, empty = read("f32.nan empty([2][0]i32)")
+    assert np.isnan(nan)
+    assert str(type_of(empty)) == "[2][0]i32"
+
+
+@pytest.mark.parametrize(("text", "place", "message"), [
+    ("[1, 2", "1:6", "data ends here"),
+    ("1i32\n  [1, x]", "2:7", "found 'x]'"),
+    ("[[1, 2], [3]]", "1:10", "shape"),
+    ("[1i32, 2i64]", "1:8", "element of type i64"),
+    ("[1i32, 2.5]", "1:8", "whole number"),
+    ("300u8", "1:1", "does not fit"),
+    ("empty([3]i32)", "1:1", "size that is 0"),
+    ("empty([0]int)", "1:10", "primitive type"),
+    ("[]", "1:1", "empty"),
+    ("[true, 1]", "1:8", "not of type bool"),
+    ("hello", "1:1", "found 'hello'"),
+])
+def test_malformed_text_names_line_and_column(text: str, place: str, message: str) -> None:
+    with pytest.raises(ProgramError, match=message) as caught:
+        read(text)
+    assert str(caught.value).startswith(f"data:{place}: error[malformed-data]")
+
+
+SCALARS = st.sampled_from(list(Prim)).flatmap(
+    lambda prim: hnp.arrays(prim.dtype, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0,
+                                                         max_side=4)))
+
+
+@given(SCALARS, st.booleans())
+def test_written_values_read_back(value: np.ndarray, binary: bool) -> None:
+    (found,) = read_values(format_values([value], binary), "data")
+    assert type_of(found) == type_of(value)
+    np.testing.assert_array_equal(found, value)
+
+
+def test_binary_layout() -> None:
+    data = format_values([np.array([[1, 2]], np.int32)], binary=True)
+    assert data == (b"b\x02\x02 i32" + (1).to_bytes(8, "little") + (2).to_bytes(8, "little")
+                    + b"\1\0\0\0\2\0\0\0")
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    (b"b\x01\x00 i32\0\0\0\0", "Version 1"),
+    (b"b\x02\x00 i33\0\0\0\0", "Unknown element type 'i33'"),
+    (b"b\x02\x01 i32\x05", "within the sizes"),
+    (b"b\x02\x00 i32\0\0", "needs 4 bytes, but only 2"),
+    (b"b\x02", "within the header"),
+    (b"b\x02\x01 i32" + b"\xff" * 8, "needs"),
+    (b"\x1f\x8bnothing", "gzip"),
+    (b"\x93NUMPYnothing", "NumPy"),
+    (b"PK\x03\x04nothing", "NumPy"),
+    (b"\xff\xfe", "neither text"),
+])
+def test_malformed_binary(data: bytes, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read_values(data, "data")
+
+
+@pytest.mark.parametrize("name", ["a.in", "a.in.gz", "a.bin", "a.gz", "a.npz", "a.npy", "a.npy.gz"])
+def test_files(tmp_path: Path, name: str) -> None:
+    value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    save_values(tmp_path / name, [value])
+    (found,) = load_values(tmp_path / name)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, value)
+
+
+def test_numpy_arrays_of_unsupported_type(tmp_path: Path) -> None:
+    np.save(tmp_path / "c.npy", np.zeros(2, complex))
+    with pytest.raises(UserError, match="complex128"):
+        load_values(tmp_path / "c.npy")
+
+
+def test_fortran_order_and_big_endian(tmp_path: Path) -> None:
+    np.save(tmp_path / "f.npy", np.asfortranarray([[1, 2], [3, 4]], dtype=">i4"))
+    (found,) = load_values(tmp_path / "f.npy")
+    assert found.flags.c_contiguous
+    assert found.dtype == np.int32
+    assert found.tolist() == [[1, 2], [3, 4]]
+
+
+def test_missing_file() -> None:
+    with pytest.raises(UserError, match=r"Cannot read 'nowhere\.in'"):
+        load_values(Path("nowhere.in"))
+
+
+def test_strings_may_hold_unicode() -> None:
+    assert bytes(read('"\u00e4\\n"')[0]) == "\u00e4\n".encode()
+
+
+# Random data
+
+
+def test_specs() -> None:
+    assert parse_spec("[10][20]f32") == Spec((10, 20), Prim.F32)
+    assert parse_spec("i32") == Spec((), Prim.I32)
+    assert parse_spec("5i64") == np.int64(5)
+    with pytest.raises(ProgramError):
+        parse_spec("[10]f33")
+    with pytest.raises(ProgramError):
+        parse_spec("[10]f32 rest")
+
+
+@pytest.mark.parametrize("prim", list(Prim))
+def test_generation_is_deterministic(prim: Prim) -> None:
+    spec = Spec((3, 50), prim)
+    first, second = Generator(7).value(spec), Generator(7).value(spec)
+    np.testing.assert_array_equal(first, second)
+    assert type_of(first) == spec
+    assert not np.array_equal(first, Generator(8).value(spec))
+
+
+def test_generated_numbers_never_change() -> None:
+    """Times of different releases are comparable only if the data are the same."""
+    numbers = Generator(0).value(Spec((3,), Prim.I32)).tolist()
+    assert numbers == [-641564065, -1559237681, -2099652831]
+    assert 0 <= Generator(0).value(Spec((), Prim.F32)) < 1
+
+
+@given(st.sampled_from([p for p in Prim if p.is_int]), st.data())
+def test_bounds(prim: Prim, data: st.DataObject) -> None:
+    low = data.draw(st.integers(int(prim.least), int(prim.greatest)))
+    high = data.draw(st.integers(low, int(prim.greatest)))
+    value = Generator(1, {prim: Bounds(low, high)}).value(Spec((40,), prim))
+    assert low <= int(value.min()) <= int(value.max()) <= high
+
+
+@pytest.mark.parametrize("text", ["5", "a:b", "3:1", "-1:4"])
+def test_malformed_bounds(text: str) -> None:
+    with pytest.raises(UserError):
+        parse_bounds(Prim.U8, text)
+
+
+# Comparison
+
+
+def test_equality_up_to_rounding() -> None:
+    want = [np.array([1.0, np.nan, np.inf, 1000.0], np.float32)]
+    assert first_difference(want, [np.array([1.001, np.nan, np.inf, 1001], np.float32)]) is None
+    assert "[3]" in str(first_difference(want, [np.array([1, np.nan, np.inf, 1003], np.float32)]))
+    assert first_difference([np.float32(np.inf)], [np.float32(3)]) is not None
+    assert first_difference([np.float32(np.nan)], [np.float32(3)]) is not None
+    assert first_difference([np.float32(0)], [np.float32(np.inf)]) is not None
+
+
+def test_differences_are_described() -> None:
+    assert first_difference([np.int32(3)], [np.int32(4)]) == (
+        "the value should be 3i32, but is 4i32")
+    assert "type [2]i32" in str(first_difference([np.zeros(2, np.int32)], [np.zeros(3, np.int32)]))
+    assert "2 values" in str(first_difference([np.int32(3)] * 2, [np.int32(4)]))
+
+
+def test_reader_takes_a_blanked_text() -> None:
+    source = Source("p.fut", "-- 1i32\n-- x")
+    reader = Reader(source, 0, None, "   1i32\n   x")
+    assert reader.value() == 1
+    with pytest.raises(ProgramError, match=r"p\.fut:2:4"):
+        reader.value()
+
+
+def test_formatting() -> None:
+    assert format_value(np.float32(0.1)) == "0.1f32"
+    assert format_value(np.zeros((2, 0), np.int32)) == "empty([2][0]i32)"
+    assert format_value(np.array([True])) == "[true]"

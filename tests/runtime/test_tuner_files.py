@@ -1,0 +1,72 @@
+"""Tuning files."""
+
+from pathlib import Path
+
+import pytest
+
+from runelift.ir.errors import UserError
+from runelift.ir.source import Source
+from runelift.runtime.tuner.tuning_file import (
+    facts_path,
+    parse_tuning,
+    read_facts,
+    read_tuning,
+    tuning_path,
+    unknown_names,
+    write_tuning,
+)
+
+
+def parse(text: str) -> dict[str, int]:
+    return parse_tuning(Source("p.tuning", text))
+
+
+def test_lines_blanks_comments_and_repetition() -> None:
+    assert parse("a.b=1\n\n-- x\n c = 20 \na.b=3\n") == {"a.b": 3, "c": 20}
+
+
+def test_zero_means_the_default() -> None:
+    assert parse("a=5\na=0\n") == {}
+
+
+@pytest.mark.parametrize("line", ["nonsense", "a=", "a=1.5", "a=-3", "=4", "\x00\x01"])
+def test_damage_names_the_line(line: str) -> None:
+    with pytest.raises(UserError, match=r"p\.tuning:2:1: error\[malformed-tuning\]"):
+        parse(f"a=1\n{line}\n")
+
+
+def test_unknown_names_warn_with_a_guess(tmp_path: Path) -> None:
+    (warning,) = unknown_names(["main.suff_outer_par_0", "default_threshold", "main.suff_outr"],
+                               ["main.suff_outer_par_0"])
+    assert "'main.suff_outr'" in warning
+    assert "Did you mean 'main.suff_outer_par_0'?" in warning
+    path = tmp_path / "p.tuning"
+    path.write_text("other=1\n")
+    with pytest.warns(UserWarning, match="no threshold 'other'"):
+        read_tuning(path, {"main.t"})
+
+
+def test_written_files_read_back(tmp_path: Path) -> None:
+    path = tuning_path(tmp_path / "p.fut")
+    assert path.name == "p.fut.tuning"
+    write_tuning(path, {"b": 2, "a": 1}, {"device": "x"})
+    assert path.read_text() == "a=1\nb=2\n"
+    assert read_tuning(path) == {"a": 1, "b": 2}
+    assert read_facts(facts_path(path)) == {"device": "x"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["p.fut.tuning", "p.fut.tuning.json"]
+
+
+def test_unusable_files(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="Cannot read"):
+        read_tuning(tmp_path / "none")
+    with pytest.raises(UserError, match="Cannot write"):
+        write_tuning(tmp_path / "none" / "p.tuning", {}, {})
+    (tmp_path / "p.json").write_text("{")
+    with pytest.raises(UserError, match="not JSON"):
+        read_facts(tmp_path / "p.json")
+    (tmp_path / "p.json").write_text("[]")
+    with pytest.raises(UserError, match="not a JSON object"):
+        read_facts(tmp_path / "p.json")
+    (tmp_path / "p.tuning").write_bytes(b"\xff\xfe")
+    with pytest.raises(UserError, match="UTF-8"):
+        read_tuning(tmp_path / "p.tuning")

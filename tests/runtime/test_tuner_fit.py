@@ -1,0 +1,223 @@
+"""Thresholds from costs: exactness, intervals, and never worse than the default."""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runelift.ir.syntax import Stm
+from runelift.runtime.tuner import fit as fit_module
+from runelift.runtime.tuner.costs import Costs, costs_of
+from runelift.runtime.tuner.fit import NOISE, Interval, exhaustive, fit, objective
+from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.solve import NEVER, exact_1d, never
+from tests.runtime.simulated import DEVICE, Simulated, nested, site, table_cost, versions_of
+
+PARS = [2, 4, 8, 16]
+CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
+
+
+def costs_for(sim: Simulated, datasets: dict[str, Sequence[int]]) -> Costs:
+    inputs = [Dataset(name, "main", lambda pars=pars: pars) for name, pars in datasets.items()]
+    return costs_of(sim.forest, measure(sim, sim.forest, inputs, repeats=1))
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.floats(0, 10), st.floats(0, 10)), min_size=1,
+                max_size=8))
+def test_one_guard_is_solved_exactly(rows: list[tuple[int, float, float]]) -> None:
+    par, true, false = (np.array(column) for column in zip(*rows, strict=True))
+
+    def cost(threshold: int) -> float:
+        return float(np.where(par >= threshold, true, false).sum())
+
+    best, threshold = exact_1d(par, true, false)
+    assert math.isclose(best, min(map(cost, [*range(1, 10), never([9])])), abs_tol=1e-9)
+    assert math.isclose(best, cost(threshold), abs_tol=1e-9)
+
+
+def test_conflicting_datasets_get_the_joint_optimum() -> None:
+    """Futhark's tuner takes the lower value here and loses 10 to gain 0.1 (spec D.1)."""
+    best, threshold = exact_1d(np.array([100, 50]), np.array([11.0, 0.9]), np.array([1.0, 1.0]))
+    assert threshold > 100
+    assert best == 2.0
+
+
+def random_costs(draw: st.DrawFn, forest_stms: list[Stm], infeasible: bool) -> Simulated:
+    probe = Simulated.of(forest_stms, lambda *_: 0.0)
+    pairs = list(versions_of(probe.forest))
+    time = st.integers(1, 1000).map(float)
+    table = {pair: draw(st.lists(time, min_size=len(PARS), max_size=len(PARS))) for pair in pairs}
+    excluded = frozenset()
+    if infeasible:
+        excluded = frozenset(draw(st.sets(st.sampled_from(
+            [(name, k) for name, k in pairs if k != 0]), max_size=2)))
+        excluded = frozenset((name, k) for name, k in excluded
+                             if sum(name == other for other, _ in excluded) == 1)
+    return Simulated.of(forest_stms, table_cost(table), infeasible=excluded)
+
+
+@st.composite
+def simulations(draw: st.DrawFn, stms: Callable[[], list[Stm]]) -> tuple[Simulated, Costs]:
+    sim = random_costs(draw, stms(), infeasible=draw(st.booleans()))
+    pars = st.lists(st.sampled_from(PARS), min_size=1, max_size=3)
+    datasets = draw(st.lists(pars, min_size=1, max_size=3))
+    return sim, costs_for(sim, {f"d{k}": d for k, d in enumerate(datasets)})
+
+
+def brute_force(sim: Simulated, costs: Costs) -> float:
+    """The least objective of all thresholds, whatever they do to single datasets."""
+    slow = dict.fromkeys(sim.forest.guards(), 1)
+    found = fit_module._exhaustive(costs, list(costs.datasets),
+                                   {d.name: 1 / d.least() for d in costs.datasets},
+                                   {d.name: math.inf for d in costs.datasets})
+    assert found is not None
+    assert found[0] <= objective(costs, slow) + 1e-9
+    return found[0]
+
+
+def unconstrained(sim: Simulated, costs: Costs, enough: int) -> float:
+    """The objective of the fit without the demand that nothing gets slower."""
+    datasets = list(costs.datasets)
+    weights = {d.name: 1 / d.least() for d in datasets}
+    return objective(costs, fit_module._solve(costs, datasets, weights, sim.default, enough))
+
+
+@given(simulations(lambda: CHAIN))
+@settings(max_examples=60, deadline=None)
+def test_chain_equals_brute_force(found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    best = brute_force(sim, costs)
+    assert math.isclose(unconstrained(sim, costs, 10_000), best, rel_tol=1e-9)
+
+
+@given(simulations(nested))
+@settings(max_examples=25, deadline=None)
+def test_nested_sites_equal_brute_force(found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    best = brute_force(sim, costs)
+    assert math.isclose(unconstrained(sim, costs, 10**9), best, rel_tol=1e-9)
+
+
+@given(simulations(lambda: CHAIN), simulations(nested))
+@settings(max_examples=25, deadline=None)
+def test_without_enumeration_it_is_close_and_never_better(
+        chain: tuple[Simulated, Costs], tree: tuple[Simulated, Costs]) -> None:
+    for sim, costs in (chain, tree):
+        best = brute_force(sim, costs)
+        assert best - 1e-9 <= unconstrained(sim, costs, 0) <= best * 2.5
+
+
+@given(simulations(nested))
+@settings(max_examples=25, deadline=None)
+def test_never_worse_than_the_default(found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    result = fit(costs, sim.default)
+    for dataset in costs.datasets:
+        assert dataset.total(result.thresholds) <= dataset.total(sim.default) * (1 + NOISE) + 1e-9
+        assert dataset.least() <= result.predicted[dataset.name] + 1e-9
+    assert objective(costs, result.thresholds) <= objective(costs, sim.default) + 1e-9
+
+
+@given(simulations(lambda: CHAIN))
+@settings(max_examples=40, deadline=None)
+def test_the_best_that_slows_nothing_down(found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    best = exhaustive(costs, sim.default)
+    reached = objective(costs, fit(costs, sim.default).thresholds)
+    expected = min(best[0] if best else math.inf, objective(costs, sim.default))
+    assert math.isclose(reached, expected, rel_tol=1e-9)
+
+
+@given(simulations(nested))
+@settings(max_examples=15, deadline=None)
+def test_thresholds_anywhere_in_their_intervals_cost_the_same(
+        found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    result = fit(costs, sim.default)
+    now = objective(costs, result.thresholds)
+    for name, interval in result.intervals.items():
+        for value in (interval.low + 1, interval.middle(), interval.high):
+            assert math.isclose(objective(costs, result.thresholds | {name: value}), now,
+                                rel_tol=1e-6)
+
+
+def crossover(where: str, index: int, par: int) -> float:
+    """The outer version is good from 8 on, the middle one never, the flat one below."""
+    return [100.0 / par, 200.0, 20.0][index]
+
+
+def test_the_crossover_is_found_and_centred() -> None:
+    sim = Simulated.of(CHAIN, crossover)
+    result = fit(costs_for(sim, {"a": PARS}), sim.default)
+    assert result.kept_default is None
+    assert result.intervals["main.t0"] == Interval(4, 8)
+    assert result.thresholds["main.t0"] == 6  # the geometric mean of 4 and 8, rounded
+    # The second guard is compared with 10 times as much and must not let anything pass.
+    assert result.intervals["main.t1"] == Interval(40, NEVER)
+
+
+def test_infeasible_versions_fall_through() -> None:
+    sim = Simulated.of(CHAIN, crossover, infeasible=frozenset({("s", 0)}))
+    result = fit(costs_for(sim, {"a": PARS}), sim.default)
+    assert result.predicted == {"a": 0.5 + 4 * 20.0}
+
+
+def test_last_version_infeasible() -> None:
+    sim = Simulated.of(CHAIN, crossover, infeasible=frozenset({("s", 2)}))
+    result = fit(costs_for(sim, {"a": PARS}), sim.default)
+    assert result.predicted["a"] == pytest.approx(0.5 + sum(100 / p for p in PARS))
+
+
+def test_nothing_measured_keeps_the_default() -> None:
+    sim = Simulated.of(CHAIN, crossover)
+    result = fit(Costs(sim.forest, ()), sim.default)
+    assert result.thresholds == sim.default
+    assert result.kept_default
+
+
+def test_irrelevant_threshold_keeps_its_default() -> None:
+    sim = Simulated.of(CHAIN, lambda where, index, par: [1.0, 5.0, 7.0][index])
+    result = fit(costs_for(sim, {"a": PARS}), sim.default)
+    assert result.thresholds["main.t0"] <= 2
+    assert result.thresholds["main.t1"] == DEVICE
+
+
+def test_conflict_of_datasets_never_slows_one_down() -> None:
+    """Two datasets meet the same parallelism; what is good for one is bad for the other."""
+    own = {"small": [9.0, 50.0, 10.0], "large": [9000.0, 50.0, 1000.0]}
+
+    class Conflicting(Simulated):
+        def run(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            name, *pars = args
+            self.cost = lambda where, index, par: own[name][index]
+            return super().run(entry, pars, **options)
+
+    sim = Conflicting.of(CHAIN, lambda *_: 0.0)
+    costs = costs_for(sim, {"small": ["small", 8], "large": ["large", 8]})
+    assert costs.datasets[0].total({"main.t0": 1, "main.t1": 1}) == 9.5
+    result = fit(costs, {"main.t0": NEVER, "main.t1": NEVER})
+    assert result.predicted["large"] <= 1000.5
+    assert result.predicted["small"] <= 10.5 * (1 + NOISE)
+
+
+def test_intervals_have_geometric_middles() -> None:
+    assert Interval(16, 64).middle() == 32
+    assert Interval(0, 100).middle() == 10
+    assert Interval(4, 5).middle() == 5
+    assert Interval(1000, NEVER).middle() == round(math.sqrt(1000 * NEVER))
+
+
+def test_brute_force_tries_everything() -> None:
+    sim = Simulated.of(CHAIN, crossover)
+    costs = costs_for(sim, {"a": PARS})
+    found = exhaustive(costs, sim.default)
+    assert found is not None
+    best, thresholds = found
+    values = [1, 2, 4, 8, 16, 20, 40, 80, 160, NEVER]
+    assert best == min(objective(costs, {"main.t0": a, "main.t1": b})
+                       for a, b in itertools.product(values, values))
+    assert objective(costs, thresholds) == best

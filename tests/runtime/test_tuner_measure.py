@@ -1,0 +1,146 @@
+"""Measuring, matching of encounters, the log, and tuning from start to end."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.runtime.tuner.autotune import autotune, conclude, default_thresholds
+from runelift.runtime.tuner.costs import costs_of
+from runelift.runtime.tuner.forest import Forests
+from runelift.runtime.tuner.measure import Dataset, Log, Progress, measure, read_log
+from runelift.runtime.tuner.report import facts, render, show_seconds
+from tests.runtime.simulated import DEVICE, Simulated, nested, site
+
+CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
+
+
+def cost(where: str, index: int, par: int) -> float:
+    return [100.0 / par, 200.0, 20.0][index] * (1 + len(where))
+
+
+def inputs(**datasets: list[int]) -> list[Dataset]:
+    return [Dataset(name, "main", lambda pars=pars: pars) for name, pars in datasets.items()]
+
+
+def test_versions_are_interleaved_after_a_warm_up() -> None:
+    sim = Simulated.of(CHAIN, cost)
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=2)
+    assert [f["s"] for f in sim.forced] == [0, 1, 2] * 3
+    assert len(found.runs) == 6
+    assert not found.interrupted
+
+
+def test_own_times_are_without_nested_encounters() -> None:
+    sim = Simulated.of(nested(), cost)
+    costs = costs_of(sim.forest, measure(sim, sim.forest, inputs(a=[4, 8]), repeats=1))
+    (dataset,) = costs.datasets
+    assert dataset.rest == pytest.approx(0.5)
+    assert costs.incomplete == {"a": 0}
+    first = next(p for p in dataset.points if p.site.name == "a" and p.sizes["n"] == 4)
+    assert first.own == pytest.approx({0: 50.0, 1: 400.0, 2: 40.0})
+    assert [p.site.name for p in first.inner[2]] == ["b", "c", "c"]
+    for thresholds in ({}, {"main.a0": 1}, {"main.a0": 5, "main.b0": 1, "main.c0": 10**9}):
+        full = sim.default | thresholds
+        _, record = sim.run("main", [4, 8], thresholds=full, record=True)
+        assert record is not None
+        assert dataset.total(full) == pytest.approx(record.span)
+
+
+def test_interruption_keeps_what_was_measured() -> None:
+    sim = Simulated.of(CHAIN, cost, interrupt_after=3 + 3 + 3 + 2)
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
+    assert found.interrupted
+    assert found.datasets == ("a", "b")
+    costs = costs_of(sim.forest, found)
+    assert [d.name for d in costs.datasets] == ["a"]
+    assert costs.incomplete["b"] == 1
+
+
+def test_a_version_that_fails_is_never_chosen() -> None:
+    sim = Simulated.of(CHAIN, cost, fail={("s", 0): CompilerLimitation("too big\nreally")})
+    found = measure(sim, sim.forest, inputs(a=[16]), repeats=1)
+    tuning = conclude(sim.forest, sim.default, found)
+    (dataset,) = tuning.costs.datasets
+    assert math.isinf(dataset.points[0].own[0])
+    assert tuning.fit.predicted["a"] == pytest.approx(0.5 + 40.0)
+    assert found.runs[0].error == "too big\nreally"
+
+
+def test_log_reads_back(tmp_path: Path) -> None:
+    sim = Simulated.of(nested(), cost)
+    log = Log(tmp_path / "log")
+    found = measure(sim, sim.forest, inputs(a=[2, 4]), repeats=2, log=log)
+    log.close()
+    assert read_log(tmp_path / "log")["main"].runs == found.runs
+    with (tmp_path / "log").open("a") as file:
+        file.write('{"entry": "ma')
+    assert read_log(tmp_path / "log")["main"].runs == found.runs
+    (tmp_path / "log").write_text('{"entry": 3}\n')
+    with pytest.raises(UserError, match="log:1"):
+        read_log(tmp_path / "log")
+    with pytest.raises(UserError, match="Cannot read"):
+        read_log(tmp_path / "other")
+
+
+def test_tuning_from_start_to_end() -> None:
+    sim = Simulated.of(CHAIN, cost)
+    seen: list[Progress] = []
+    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4, 8], b=[16]), DEVICE, repeats=1,
+                      progress=seen.append)
+    (entry,) = tuning.entries
+    assert entry.program_runs == 6
+    assert seen[5].done == seen[5].total == 6
+    assert tuning.thresholds["main.t0"] in range(5, 9)
+    assert entry.verified["b"].gain == pytest.approx((400 + 0.5) / (12.5 + 0.5))
+    assert all(not both.slower for both in entry.verified.values())
+    text = render(tuning)
+    assert "3 versions × 2 datasets = 6" in text
+    assert "V1 (outer)" in text
+    assert "main.t0" in text
+    assert "within 0.00 % of the best of an exhaustive search" in text
+    json.dumps(facts(tuning, device="simulated"), allow_nan=False)
+
+
+def test_interrupted_tuning_fits_what_it_has() -> None:
+    sim = Simulated.of(CHAIN, cost, interrupt_after=9)
+    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4, 8], b=[16]), DEVICE, repeats=1)
+    assert tuning.interrupted
+    assert list(tuning.entries[0].fit.predicted) == ["a"]
+
+
+def test_interrupted_before_anything() -> None:
+    sim = Simulated.of(CHAIN, cost, interrupt_after=1)
+    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2]), DEVICE, repeats=1)
+    assert tuning.interrupted
+    assert tuning.thresholds == sim.default
+    assert "default thresholds stay" in render(tuning)
+
+
+def test_tuning_that_turns_out_slower_is_not_kept() -> None:
+    """Forced runs mislead: without force, every threshold but the default is slow."""
+
+    class Misleading(Simulated):
+        def run(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            tuned = options.get("thresholds") not in (None, self.default)
+            self.cost = (lambda *_: 1e6) if tuned else cost
+            return super().run(entry, args, **options)
+
+    sim = Misleading.of(CHAIN, cost)
+    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4, 8]), DEVICE, repeats=1)
+    assert tuning.thresholds == sim.default
+    assert "slower" in str(tuning.entries[0].fit.kept_default)
+
+
+def test_defaults_come_from_guard_or_device() -> None:
+    sim = Simulated.of(CHAIN, cost)
+    assert default_thresholds(sim.forest, 7) == {"main.t0": 7, "main.t1": 7}
+
+
+@pytest.mark.parametrize(("seconds", "text"), [
+    (2.5, "2.50 s"), (0.123, "123 ms"), (4.56e-5, "45.6 µs"), (1e-7, "0.10 µs"), (math.inf, "-"),
+])
+def test_durations(seconds: float, text: str) -> None:
+    assert show_seconds(seconds) == text
