@@ -488,12 +488,12 @@ class HostBuilder:
             dims = tuple(SegDim(self.names.fresh("i"), s) for s in rows) or (
                 SegDim(self.names.fresh("one"), i64(1)),)
             stms: tuple[Stm, ...] = ()
-            value = elem
+            value: Atom = elem
             if rows and isinstance(elem, VName):
                 value = self.names.fresh("x")
                 stms = (Stm((Param(value, elem_of(row)),),
                             Index(elem, tuple(d.index for d in dims))),)
-            indices = (i64(k), *(d.index for d in dims if rows))
+            indices: tuple[Atom, ...] = (i64(k), *(d.index for d in dims if rows))
             body = Body(stms, (*indices, value))
             part = SegScatter(Level.GRID, dims, (Dest(param.name, 1 + len(rows)),), body)
             self.segop(Stm((param,), part, loc=stm.loc))

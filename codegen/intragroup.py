@@ -57,7 +57,8 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
     k = GroupBuilder(lowering.names, lowering, loc=lowering.stm.loc)
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
     held = k.declare("point", Prim.I64, GROUP_ID)
-    indices = [k.declare("g", Prim.I64, i) for i in unflat_index(held, widths(k, exp.space))]
+    indices: list[Exp] = [k.declare("g", Prim.I64, i)
+                          for i in unflat_index(held, widths(k, exp.space))]
     bind_point(k, exp.space, indices)
     values = k.body(exp.body)
     k.barrier()
@@ -93,7 +94,8 @@ class GroupBuilder(KernelBuilder):
             points = op("mul", points, size)
 
         def point(position: Exp) -> None:
-            indices = [self.declare("i", Prim.I64, i) for i in unflat_index(position, shape)]
+            indices: list[Exp] = [self.declare("i", Prim.I64, i)
+                                  for i in unflat_index(position, shape)]
             was, self.cooperative = self.cooperative, False
             self.owned.append(set())
             work(indices)

@@ -153,8 +153,6 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: HostEnv) -> tuple[imp.Ker
     local = {array.name for array in k.locals}
     scan = _Names()
     scan.stms(tuple(k.code))
-    for array in k.locals:
-        scan.used |= set()
     buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
     scalars = sorted(scan.used - scan.bound - set(buffers) - local, key=lambda n: n.tag)
     params: list[imp.KernelParam] = [
@@ -872,7 +870,8 @@ def _seghist(lowering: Lowering, exp: SegHist) -> None:
 def _atomic(k: KernelBuilder, op_: HistOp, out: View, indices: Sequence[Exp],
             value: Value) -> None:
     """An update that other work-items may do to the same element at the same time."""
-    assert not isinstance(value, View) and out.mem is not None
+    assert not isinstance(value, View)
+    assert out.mem is not None
     (type_,) = op_.op.lam.ret
     prim = require_scalar(type_)
     place = flat_index(indices, out.shape)

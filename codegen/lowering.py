@@ -25,7 +25,8 @@ from runelift.codegen.views import (
 )
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug, CompilerLimitation
-from runelift.ir.imp import Exp, Stm as ImpStm
+from runelift.ir.imp import Exp
+from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, product
@@ -423,7 +424,8 @@ class KernelBuilder:
                                                 ends)))))
         self.fail_unless(fine, "Index [{}:+{}*{}] out of bounds for array of shape [{}].",
                          [start, count, stride, size])
-        return (imp.Select(fine, start, lit(0), Prim.I64), imp.Select(fine, count, lit(0), Prim.I64))
+        return (imp.Select(fine, start, lit(0), Prim.I64),
+                imp.Select(fine, count, lit(0), Prim.I64))
 
     def index(self, param: Param, exp: Index) -> None:
         """``array[dims]``: a load, or a view."""
@@ -495,7 +497,8 @@ class KernelBuilder:
             sides = [self.body(body) for body in (exp.then_, exp.else_)]
             for param, then_, else_ in zip(pat, *sides, strict=True):
                 assert isinstance(param.type, Prim)
-                assert not isinstance(then_, View) and not isinstance(else_, View)
+                assert not isinstance(then_, View)
+                assert not isinstance(else_, View)
                 self.bind_scalar(param, imp.Select(cond, then_, else_, param.type))
             return
         targets = [self.declare(p.name, p.type) if isinstance(p.type, Prim) else None for p in pat]
@@ -535,9 +538,8 @@ class KernelBuilder:
                 carried.append(self.declare(p.param.name, p.param.type, init))
                 self.bind(p.param, carried[-1])
                 self.bind(out, carried[-1])
-        position = 0
         self.later.append(self.later[-1] | free_vars(exp.body))
-        for out, p, init in zip(pat, exp.params, inits, strict=True):
+        for position, (out, p, init) in enumerate(zip(pat, exp.params, inits, strict=True)):
             if isinstance(init, View):
                 if (isinstance(p.init, VName) and self.dead(p.init) and out.name not in self.dest
                         and not any(isinstance(c, View) and c.mem == init.mem for c in carried)):
@@ -547,7 +549,6 @@ class KernelBuilder:
                     self.copy(memory, init)
                 carried.insert(position, memory)
                 self.bind(p.param, memory)
-            position += 1
         self.later.pop()
         with self.inner() as code:
             self.owned[-1] |= {c.mem for c in carried if isinstance(c, View) and c.mem}
@@ -577,7 +578,8 @@ class KernelBuilder:
                     result = self.array(temporary.name)
                 held.append(result)
             else:
-                assert not isinstance(result, View) and isinstance(param.type, Prim)
+                assert not isinstance(result, View)
+                assert isinstance(param.type, Prim)
                 held.append(self.declare(param.name, param.type, result))
         for target, value in zip(carried, held, strict=True):
             if isinstance(target, View):
@@ -585,7 +587,8 @@ class KernelBuilder:
                 if value is not target:
                     self.copy(target, value)
             else:
-                assert isinstance(target, imp.Var) and not isinstance(value, View)
+                assert isinstance(target, imp.Var)
+                assert not isinstance(value, View)
                 self.emit(imp.Assign(target.name, value))
 
     # Second-order operations, one element after the other

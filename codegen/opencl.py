@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from importlib import resources
 
 from runelift.ir import imp
-from runelift.ir.imp import Exp, Id, Space, Stm
+from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Const

@@ -145,7 +145,7 @@ class _Builder(Transformer[Token, Any]):
         try:
             return make(Span(self.source, start, end), children)
         except ProgramError as error:
-            raise VisitError(tree.data, tree, error) from error
+            raise VisitError(tree.data, tree, error) from error  # type: ignore[no-untyped-call]
 
     def _token_span(self, token: Token) -> Span:
         return Span(self.source, token.start_pos or 0, token.end_pos or 0)
@@ -318,7 +318,7 @@ class _Builder(Transformer[Token, Any]):
     def name(self, span: Span, children: list[Any]) -> ast.Name:
         return ast.Name(span, ast.QualName((), str(children[0])))
 
-    def tuple(self, span: Span, children: list[Any]) -> ast.TupleExp:
+    def tuple_exp(self, span: Span, children: list[Any]) -> ast.TupleExp:
         return ast.TupleExp(span, tuple(c for c in children if c is not None))
 
     def record(self, span: Span, children: list[Any]) -> ast.RecordExp:
@@ -405,16 +405,14 @@ class _Builder(Transformer[Token, Any]):
     def attr_exp(self, span: Span, children: list[Any]) -> ast.AttrExp:
         return ast.AttrExp(span, _attr(children[0]), children[1])
 
-    def lambda_(self, span: Span, children: list[Any]) -> ast.LambdaExp:
+    def lambda_exp(self, span: Span, children: list[Any]) -> ast.LambdaExp:
         *params, ret, body = children
         return ast.LambdaExp(span, tuple(params), ret, body)
 
-    def not_(self, span: Span, children: list[Any]) -> ast.Not:
+    def not_exp(self, span: Span, children: list[Any]) -> ast.Not:
         return ast.Not(span, children[0])
 
 
-setattr(_Builder, "lambda", _Builder.lambda_)
-setattr(_Builder, "not", _Builder.not_)
 
 
 class _Spanned:

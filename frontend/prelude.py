@@ -110,7 +110,7 @@ def member(module: str, name: str) -> str | None:
     if name in {p.value for p in Prim}:
         return f"{name} -> {t}"
     if name in OPERATORS:
-        op, domain, compares = OPERATORS[name]
+        _, domain, compares = OPERATORS[name]
         return f"{t} -> {t} -> {'bool' if compares else t}" if prim in domain else None
     if name in EQUALITY:
         return f"{t} -> {t} -> bool"

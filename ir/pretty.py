@@ -205,9 +205,9 @@ def _exp(exp: Exp) -> Lines:
             yield from _indent(_lambda(lam))
         case Hist(width, hist_ops, lam, arrays):
             yield f"hist {_atom(width)} {_atoms(arrays)}"
-            for op in hist_ops:
-                yield f"{_PAD}into {_atoms(op.dests)} bins {_atom(op.bins)}"
-                yield from _indent(_operators([op.op]))
+            for hist in hist_ops:
+                yield f"{_PAD}into {_atoms(hist.dests)} bins {_atom(hist.bins)}"
+                yield from _indent(_operators([hist.op]))
             yield from _indent(_lambda(lam))
         case SegMap(level, space, body, ret):
             yield f"segmap.{level.value} {_space(space)} : {_types(ret)}"
@@ -222,9 +222,9 @@ def _exp(exp: Exp) -> Lines:
             yield from _indent(_block(_body(body)))
         case SegHist(level, space, hist_ops, body):
             yield f"seghist.{level.value} {_space(space)}"
-            for op in hist_ops:
-                yield f"{_PAD}into {_atoms(op.dests)} bins {_atom(op.bins)}"
-                yield from _indent(_operators([op.op]))
+            for hist in hist_ops:
+                yield f"{_PAD}into {_atoms(hist.dests)} bins {_atom(hist.bins)}"
+                yield from _indent(_operators([hist.op]))
             yield from _indent(_block(_body(body)))
         case Versions(site, alternatives, ret):
             yield f"versions {site} : {_types(ret)}"

@@ -132,7 +132,7 @@ def _div(x: Scalar, y: Scalar) -> Scalar:
 
 def _quot(x: Scalar, y: Scalar) -> Scalar:
     q = np.floor_divide(x, y)
-    return q + ((q < 0) & (q * y != x)).astype(q.dtype)
+    return q + np.asarray((q < 0) & (q * y != x)).astype(q.dtype)
 
 
 def _rem(x: Scalar, y: Scalar) -> Scalar:
@@ -152,7 +152,7 @@ def _shift(by: Callable[..., Scalar], arithmetic: bool) -> Callable[[Scalar, Sca
         far = y.astype(np.uint64) >= bits
         near = by(x, np.where(far, 0, y).astype(x.dtype))
         beyond = by(x, np.asarray(bits - 1, x.dtype)) if arithmetic else np.zeros_like(x)
-        return np.where(far, beyond, near).astype(x.dtype)
+        return np.asarray(np.where(far, beyond, near)).astype(x.dtype)
 
     return meaning
 

@@ -579,8 +579,9 @@ class Fun:
     """An entry point: ``entry name params : results = body``.
 
     The first ``sizes`` of the parameters are sizes (i64) that the types of the arguments name;
-    no caller passes them.  ``results`` names and types the values of ``body``; a type may name an earlier result, which is then a
-    size that travels with the array and is not shown to the caller.
+    no caller passes them.  ``results`` names and types the values of ``body``; a type may name
+    an earlier result, which is then a size that travels with the array and is not shown to the
+    caller.
     """
 
     name: str

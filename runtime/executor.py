@@ -124,8 +124,7 @@ class Executable:
                 except cl.Error:
                     pass  # made by another driver: build it again from the source
             try:
-                program = cl.Program(context, source).build(options=BUILD_OPTIONS,
-                                                            cache_dir=False)
+                program = cl.Program(context, source).build(options=BUILD_OPTIONS)
             except cl.Error as error:
                 raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
                                  f"{error}") from None

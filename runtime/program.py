@@ -191,7 +191,8 @@ class Program:
 
     def source(self, kind: str = "opencl", entry: str | None = None) -> str:
         """The program at a stage: ``opencl`` or ``python`` code, or the IR ``core``,
-        ``optimised`` or ``versioned``."""
+        ``optimised`` or ``versioned``.
+        """
         stages = {"core": self.compiled.core, "optimised": self.compiled.optimised,
                   "versioned": self.compiled.versioned}
         if kind in stages:

@@ -6,6 +6,7 @@ import pytest
 
 from runelift.runtime.device import find_devices
 
+
 @pytest.fixture(scope="session")
 def simulator() -> str:
     """The Oclgrind simulator, which finds races and accesses out of bounds."""

@@ -9,9 +9,10 @@ Programming, ARRAY 2021.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.check.types import (
@@ -47,6 +48,9 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
+
+SizeMaker: TypeAlias = Callable[[], Size]
+"""Makes the size of an array type that does not name one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +150,10 @@ class Checker:
                 domains.append(Arrow(domain, UNIT, _consumes(param), False, size_name))
             result = self._infer(body)
             if ret is not None:
-                before = set(sizes)
                 unknown: list[VName] = []
                 declared = self._read(ret, anonymous=self._unknown(unknown))
                 self._check_result(result, declared, unknown, body)
-                result = self._with_unknown(declared, result)
-                assert before <= set(sizes)
+                result = declared
         type_: Type = result
         for arrow in reversed(domains):
             type_ = Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
@@ -175,10 +177,6 @@ class Checker:
                 types.append(name)
                 self.solved.types[meta.id] = TypeVar(name)
         return self.solved.resolve(type_)
-
-    def _with_unknown(self, declared: Type, found: Type) -> Type:
-        """``declared`` as it stands; its ``[]`` sizes are unknown to callers."""
-        return declared
 
     def _check_result(self, found: Type, declared: Type, unknown: list[VName],
                       body: ast.Exp) -> None:
@@ -243,22 +241,23 @@ class Checker:
         allowed = self.solved.allowed.get(meta.id)
         if allowed is None:
             return UNIT
-        return next(p for p in (Prim.I32, Prim.F64, Prim.BOOL, *Prim) if p in allowed)
+        order: tuple[Prim, ...] = (Prim.I32, Prim.F64, Prim.BOOL, *Prim)
+        return next(p for p in order if p in allowed)
 
     # Types and sizes
 
-    def _read(self, exp: ast.TypeExp, anonymous: object = None) -> Type:
-        make = anonymous if callable(anonymous) else self.solved.size_meta
+    def _read(self, exp: ast.TypeExp, anonymous: SizeMaker | None = None) -> Type:
+        make = anonymous or self.solved.size_meta
         reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names)
         return reader.read(exp)
 
-    def _rigid(self, sizes: list[VName]):  # type: ignore[no-untyped-def]
+    def _rigid(self, sizes: list[VName]) -> SizeMaker:
         def make() -> Size:
             sizes.append(self.names.fresh("d"))
             return Size.var(sizes[-1])
         return make
 
-    def _unknown(self, unknown: list[VName]):  # type: ignore[no-untyped-def]
+    def _unknown(self, unknown: list[VName]) -> SizeMaker:
         def make() -> Size:
             unknown.append(self.names.fresh("unknown"))
             return Size.var(unknown[-1])
@@ -336,7 +335,7 @@ class Checker:
     # Patterns
 
     def _pattern(self, pattern: ast.Pattern, type_: Type | None = None, *,
-                 anonymous: object = None, size: Size | None = None,
+                 anonymous: SizeMaker | None = None, size: Size | None = None,
                  size_name: VName | None = None) -> Type:
         """Bind the names of ``pattern``; its type, which is ``type_`` if that is given."""
         self._typed.append(pattern)
@@ -344,7 +343,7 @@ class Checker:
         pattern.type = result
         return result
 
-    def _pattern_type(self, pattern: ast.Pattern, type_: Type | None, anonymous: object,
+    def _pattern_type(self, pattern: ast.Pattern, type_: Type | None, anonymous: SizeMaker | None,
                       size: Size | None, size_name: VName | None) -> Type:
         match pattern:
             case ast.PatName(span, name):

@@ -15,6 +15,7 @@ from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
+from runelift.ir.source import Span
 
 PRIMS = {prim.value: prim for prim in Prim}
 
@@ -76,7 +77,7 @@ class TypeReader:
                 raise ProgramError(Diagnostic("unsupported-feature", span,
                                               "Runelift does not support '?[n].t' yet."))
 
-    def _named(self, span: ast.Span, name: str,
+    def _named(self, span: Span, name: str,
                args: tuple[ast.TypeExp | ast.SizeArg, ...]) -> Type:
         if name in self.variables:
             return TypeVar(self.variables[name])

@@ -321,11 +321,11 @@ class Evaluator:
             case ast.Project(_, record, name):
                 return project(self.exp(record, env), name)
             case ast.IndexExp(span, array, dims):
-                value = self.exp(array, env)
-                return self.arrays.index(value, self._dims(dims, value, env), span)
+                indexed = self.exp(array, env)
+                return self.arrays.index(indexed, self._dims(dims, indexed, env), span)
             case ast.UpdateExp(span, array, dims, new):
-                value = self.exp(array, env)
-                return self.arrays.update(value, self._dims(dims, value, env),
+                old = self.exp(array, env)
+                return self.arrays.update(old, self._dims(dims, old, env),
                                           self.exp(new, env), span)
             case ast.RecordUpdate(_, record, path, new):
                 return _update_field(self.exp(record, env), path, self.exp(new, env))
@@ -364,8 +364,8 @@ class Evaluator:
                 return self.exp(body, inner)
             case ast.LetWith(span, name, _, dims, value, body):
                 inner = dict(env)
-                array = env[name]
-                inner[name] = self.arrays.update(array, self._dims(dims, array, env),
+                whole = env[name]
+                inner[name] = self.arrays.update(whole, self._dims(dims, whole, env),
                                                  self.exp(value, env), span)
                 return self.exp(body, inner)
             case ast.LoopExp():

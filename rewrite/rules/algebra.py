@@ -22,7 +22,7 @@ def fold_constants(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(Convert)
 def fold_conversion(exp: Exp, defs: Defs) -> Exp | None:
-    """convert c ⇒ the value"""
+    """Convert c ⇒ the value"""
     match exp:
         case Convert(from_, to, Const(value)):
             return AtomExp(Const(convert(from_.dtype.type(value), to).item(), to))
@@ -40,7 +40,7 @@ def same_conversion(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(PrimOp)
 def unit(exp: Exp, defs: Defs) -> Exp | None:
-    """x + 0 ⇒ x,  x * 1 ⇒ x,  x && true ⇒ x, ...    (for integers and booleans)"""
+    """X + 0 ⇒ x,  x * 1 ⇒ x,  x && true ⇒ x, ...    (for integers and booleans)"""
     match exp:
         case PrimOp(name, prim, (x, y)) if not prim.is_float:
             neutral = OPS[name].neutral
@@ -56,7 +56,7 @@ def unit(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(PrimOp)
 def annihilator(exp: Exp, defs: Defs) -> Exp | None:
-    """x * 0 ⇒ 0,  x && false ⇒ false,  x || true ⇒ true    (for integers and booleans)"""
+    """X * 0 ⇒ 0,  x && false ⇒ false,  x || true ⇒ true    (for integers and booleans)"""
     match exp:
         case PrimOp("mul", prim, (x, y)) if prim.is_int and (_is(x, 0) or _is(y, 0)):
             return AtomExp(Const(0, prim))
@@ -69,7 +69,7 @@ def annihilator(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(PrimOp)
 def subtract_nothing(exp: Exp, defs: Defs) -> Exp | None:
-    """x - 0 ⇒ x,  x - x ⇒ 0,  x / 1 ⇒ x    (for integers)"""
+    """X - 0 ⇒ x,  x - x ⇒ 0,  x / 1 ⇒ x    (for integers)"""
     match exp:
         case PrimOp("sub", prim, (x, y)) if prim.is_int:
             if _is(y, 0):
@@ -83,7 +83,7 @@ def subtract_nothing(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(PrimOp)
 def reflexive(exp: Exp, defs: Defs) -> Exp | None:
-    """x == x ⇒ true,  x <= x ⇒ true,  x < x ⇒ false    (for integers)"""
+    """X == x ⇒ true,  x <= x ⇒ true,  x < x ⇒ false    (for integers)"""
     match exp:
         case PrimOp("eq" | "le", prim, (x, y)) if prim.is_int and x == y:
             return AtomExp(Const(True, Prim.BOOL))
@@ -94,7 +94,7 @@ def reflexive(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(PrimOp)
 def double_negation(exp: Exp, defs: Defs) -> Exp | None:
-    """not (not x) ⇒ x"""
+    """Not (not x) ⇒ x"""
     match exp:
         case PrimOp("not", prim, (VName() as x,)) if x in defs:
             match defs[x].exp:

@@ -95,7 +95,7 @@ def index_rearrange(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(Rearrange)
 def rearrange_twice(exp: Exp, defs: Defs) -> Exp | None:
-    """rearrange p (rearrange q xs) ⇒ rearrange (q ∘ p) xs"""
+    """Rearrange p (rearrange q xs) ⇒ rearrange (q ∘ p) xs"""
     match exp:
         case Rearrange(perm, array):
             match _definition(array, defs):
@@ -106,7 +106,7 @@ def rearrange_twice(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(Rearrange)
 def rearrange_nothing(exp: Exp, defs: Defs) -> Exp | None:
-    """rearrange id xs ⇒ xs"""
+    """Rearrange id xs ⇒ xs"""
     match exp:
         case Rearrange(perm, array) if perm == tuple(range(len(perm))):
             return AtomExp(array)
@@ -115,7 +115,7 @@ def rearrange_nothing(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(Reshape)
 def reshape_twice(exp: Exp, defs: Defs) -> Exp | None:
-    """reshape s (reshape t xs) ⇒ reshape s xs"""
+    """Reshape s (reshape t xs) ⇒ reshape s xs"""
     match exp:
         case Reshape(shape, array):
             match _definition(array, defs):
@@ -126,7 +126,7 @@ def reshape_twice(exp: Exp, defs: Defs) -> Exp | None:
 
 @rule(Reshape)
 def reshape_nothing(exp: Exp, defs: Defs) -> Exp | None:
-    """reshape s xs ⇒ xs    (xs has the shape s)"""
+    """Reshape s xs ⇒ xs    (xs has the shape s)"""
     match exp:
         case Reshape(shape, array):
             type_ = _type(array, defs)
@@ -142,7 +142,7 @@ def _type(name: VName, defs: Defs):  # type: ignore[no-untyped-def]
 
 @rule(Copy)
 def copy_fresh(exp: Exp, defs: Defs) -> Exp | None:
-    """copy (copy xs) ⇒ copy xs    (meaning is by value)"""
+    """Copy (copy xs) ⇒ copy xs    (meaning is by value)"""
     match exp:
         case Copy(array):
             match _definition(array, defs):

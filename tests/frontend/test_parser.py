@@ -53,9 +53,11 @@ def test_precedence(text: str, expected: str) -> None:
 @pytest.mark.parametrize("text", [
     "1i32", "0x1F", "0b101u8", "1_000", "1.5e3f32", "0x1.8p3", "true", "'a'", '"text\\n"',
     "(1, 2)", "()", "{x = 1, y}", "[1, 2, 3,]", "x.0.y", "xs[1:2]", "xs[::-1]", "xs[1, :]",
-    "0..<n", "0...n", "n..n-1..>0", "(+)", "(+2)", "(x+)", "(2+)", "(2 * x +)", "(-2)", "(- x)", "(.f.g)", "(.[1, 2])",
+    "0..<n", "0...n", "n..n-1..>0", "(+)", "(+2)", "(x+)", "(2+)", "(2 * x +)",
+    "(-2)", "(- x)", "(.f.g)", "(.[1, 2])",
     "(`f` 2)", "\\x -> x", "\\(x: i32) y : i32 -> x + y", "let x = 1 in x",
-    "let x = 1 let y = 2 in x + y", "let f [n] 'a (xs: [n]a): [n]a = xs in f", "let xs[i] = 3 in xs",
+    "let x = 1 let y = 2 in x + y", "let f [n] 'a (xs: [n]a): [n]a = xs in f",
+    "let xs[i] = 3 in xs",
     "xs with [i] = 3", "r with x.y = 3", "if a then b else c", "loop x = 1 for i < n do x + i",
     "loop (x, y) = (1, 2) while x < y do (x, y)", "loop x for y in ys do x + y",
     "e : [n]i32", "e :> [n+1]i32", "assert (x > 0) x", "#[unsafe] xs[i]", "map (+1) <| iota 3",
