@@ -135,7 +135,7 @@ def check_program(seed: int, device: str) -> None:
     args = arguments(seed)
     program = runelift.compile(text, device=device)
     expected = interpret(program.compiled.core, "main", args)
-    sites = [s.name for s in program.tree.entry("main").sites]
+    sites = list(program.tree.entry("main").sites())
     for version in range(3):
         found, _ = program.run("main", args, force=dict.fromkeys(sites, version))
         for a, b in zip(found, expected, strict=True):
