@@ -1,0 +1,74 @@
+"""The versions and thresholds of known programs: the thesis's trees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runelift.frontend.load import load, read_source
+from runelift.ir.names import Names
+from runelift.ir.source import Source
+from runelift.ir.syntax import Kind, Program
+from runelift.rewrite.flatten import FLATTENING, derive, flatten
+from runelift.rewrite.pipeline import clean, optimise
+from runelift.rewrite.simplify import SIMPLIFICATION
+from runelift.runtime.tuner.forest import Forest, forest_of
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def forest(source: Source, policy: str = "all") -> Forest:
+    names = Names()
+    program = clean(flatten(optimise(load(source, names), names), names, policy=policy), names)
+    return forest_of(program).entry("main")
+
+
+def test_matmul_has_five_versions_and_four_thresholds() -> None:
+    """Breddam 2019, figure 1.6."""
+    tree = forest(read_source(EXAMPLES / "matmul.fut"))
+    assert [v.kind for v in tree.leaves()] == [
+        Kind.OUTER, Kind.INTRA, Kind.OUTER, Kind.INTRA, Kind.FLAT]
+    assert list(tree.guards()) == [
+        "main.suff_outer_par_0", "main.suff_intra_par_1", "main.suff_outer_par_2",
+        "main.suff_intra_par_3"]
+
+
+def test_two_maps_in_a_map_split_the_tree() -> None:
+    """Breddam 2019, figure 1.7: LocVolCalib's two tridiagonal solvers."""
+    text = """
+def solve [n] (a: f32) (xs: [n]f32): [n]f32 =
+  let ys = scan (+) 0 (map (* a) xs)
+  in scan (\\x y -> x * 0.5 + y) 0 (map (/ (1 + f32.maximum ys)) ys)
+entry main [k][n][m] (as: [k]f32) (xsss: [k][n][m]f32) (ysss: [k][m][n]f32) =
+  unzip (map3 (\\a xss yss -> (map (solve a) xss, map (solve a) yss)) as xsss ysss)
+"""
+    tree = forest(Source("t", text))
+    (root,) = [s for s in tree.sites().values() if any(len(a.sites) > 1 for a in s.alternatives)]
+    split = root.alternatives[-1]
+    assert len(split.sites) == 2
+    assert "split" in tree.render()
+
+
+def test_moderate_policy_keeps_one_version() -> None:
+    tree = forest(read_source(EXAMPLES / "matmul.fut"), "moderate")
+    assert list(tree.guards()) == []
+
+
+def test_variant_thresholds_are_in_a_loop() -> None:
+    tree = forest(read_source(EXAMPLES / "variant.fut"))
+    assert len(tree.guards()) >= 4
+    assert "loop" in tree.render()
+
+
+def test_derivation_says_why_rules_did_not_fire() -> None:
+    text = ("entry main [n] (ns: [n]i64) (xs: [n]i32) = map2 (\\k x -> "
+            "i32.sum (map (+ x) (map i32.i64 (iota k)))) ns xs")
+    names = Names()
+    program: Program = optimise(load(Source("t", text), names), names)
+    _, (derivation,) = derive(program, names)
+    assert any(not s.fired and "differs between points" in s.note for s in derivation.steps)
+
+
+def test_every_rule_states_its_law() -> None:
+    assert all("⇒" in rule.law for rule in FLATTENING)
+    assert all("⇒" in rule.law for rule in SIMPLIFICATION.rules)
+    assert {"G1", "G2", "G3", "G4", "G5", "G7", "G8", "G9"} <= {r.name for r in FLATTENING}
