@@ -119,14 +119,14 @@ class _Printer:
                 return [f"{pad}// {text}"]
 
     def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
-        """A compare-and-swap loop on the bits of the element."""
+        """A compare-and-swap loop on the bits of the element; the first swap only reads it."""
         pad, inner = "    " * depth, "    " * (depth + 1)
         bits, word = ("long", "atom") if stm.prim.bits == 64 else ("int", "atomic")
         place = f"(volatile __{stm.space.value} {bits} *)&{name(stm.mem)}[{self.exp(stm.index)}]"
         type_ = TYPES[stm.prim]
         seen, found = f"seen_{stm.old.tag}", f"found_{stm.old.tag}"
         return [
-            f"{pad}{bits} {seen}, {found} = *({place});",
+            f"{pad}{bits} {seen}, {found} = {word}_cmpxchg({place}, 0, 0);",
             f"{pad}do {{",
             f"{inner}{seen} = {found};",
             f"{inner}{type_} {name(stm.old)} = as_{type_}({seen});",

@@ -1,0 +1,36 @@
+"""The examples: every version against the interpreter, under the sanitizer and on PoCL."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+REPORTS = ("data race", "Invalid read", "Invalid write", "divergence", "Uninitialized")
+
+
+def run_tests(program: Path, device: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "runelift", "test", "--all-versions", "--device", device,
+               str(program)]
+    return subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, **environment})
+
+
+@pytest.mark.parametrize("program", sorted(EXAMPLES.glob("*.fut")), ids=lambda p: p.stem)
+def test_every_version_under_the_sanitizer(program: Path, simulator: str) -> None:
+    done = run_tests(program, simulator, OCLGRIND_DATA_RACES="1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 failed" in done.stdout
+    found = [line for line in done.stderr.splitlines() if any(r in line for r in REPORTS)]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", ["matmul", "mapscan", "nn", "kmeans"])
+def test_every_version_on_pocl(name: str) -> None:
+    done = run_tests(EXAMPLES / f"{name}.fut", "pocl")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 failed" in done.stdout
