@@ -30,6 +30,7 @@ from runelift.frontend.check.unify import (
     sizes_in,
     substitute_size,
 )
+from runelift.frontend.check.uniqueness import check_uniqueness
 from runelift.frontend.prelude import EQUALITY, FUNCTIONS, OPERATORS
 from runelift.frontend.types import (
     UNIT,
@@ -125,6 +126,7 @@ class Checker:
         dec.type = scheme.type
         self._finish(dec.span)
         dec.type = self.solved.resolve(scheme.type)
+        self.errors += check_uniqueness(dec)
         if dec.entry:
             self._check_entry(dec, dec.type)
         self.scope.values[dec.name] = Binding(
