@@ -59,8 +59,9 @@ class _Walk:
                 # Scalars are copied, so only arrays can be looked at too late.
                 free = consumable or not isinstance(pattern.type, Array)
                 env[name] = alias or Origin(name, free, self.depth)
-            case ast.PatAscript(_, inner):
-                self.bind(inner, env, consumable=consumable, alias=alias)
+            case ast.PatAscript(_, inner, type_exp):
+                unique = isinstance(type_exp, ast.TypeUnique)
+                self.bind(inner, env, consumable=consumable or unique, alias=alias)
             case ast.PatTuple(_, items):
                 for item in items:
                     self.bind(item, env, consumable=consumable)

@@ -18,6 +18,7 @@ from runelift.ir.source import Source
     "def f [n] (xs: *[n]i32) (b: bool) = if b then xs with [0] = 1 else xs with [1] = 2",
     "def f [n] (xs: *[n]i32) = loop (xs, s) = (xs, 0) for i < n do (xs with [i] = s, s + 1)",
     "def f [n] (is: [n]i64) (vs: [n]i32) = scatter (replicate n 0) is vs",
+    "def f [n] (xs: *[n]i32, x: i32) = let xs[0] = x in xs",
     "def f [n] (x: i32) (xs: *[n]i32) = let xs[0] = x in (xs, x)",
     "def f [n] (xs: [n]i32) = map (\\x -> let ys = replicate 3 x in ys with [0] = 1) xs",
 ])
