@@ -31,8 +31,9 @@ _IDS = {
 }
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
           "or": "|", "xor": "^"}
-_FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma",
-              "sgn": "sign", "round": "rint"}
+_FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint"}
+_MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
+"""In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
 
 
 def prelude() -> str:
@@ -87,7 +88,7 @@ class _Printer:
             case imp.Assign(v, value):
                 return [f"{pad}{name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value):
-                return [f"{pad}{name(mem)}[{self.exp(index)}] = {self.exp(value)};"]
+                return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
             case imp.For(index, start, bound, step, body, unroll):
                 i = name(index)
                 lines = [f"{pad}#pragma unroll"] if unroll else []
@@ -106,7 +107,7 @@ class _Printer:
                 return [f"{pad}barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"]
             case imp.Atomic(op, prim, mem, index, value, space):
                 fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}"
-                place = f"(volatile __{space.value} {TYPES[prim]} *)&{name(mem)}[{self.exp(index)}]"
+                place = f"(volatile __{space.value} {TYPES[prim]} *)&{name(mem)}[{self.index(index)}]"
                 return [f"{pad}{fun}({place}, {self.exp(value)});"]
             case imp.AtomicUpdate():
                 return self._update(stm, depth)
@@ -122,7 +123,7 @@ class _Printer:
         """A compare-and-swap loop on the bits of the element; the first swap only reads it."""
         pad, inner = "    " * depth, "    " * (depth + 1)
         bits, word = ("long", "atom") if stm.prim.bits == 64 else ("int", "atomic")
-        place = f"(volatile __{stm.space.value} {bits} *)&{name(stm.mem)}[{self.exp(stm.index)}]"
+        place = f"(volatile __{stm.space.value} {bits} *)&{name(stm.mem)}[{self.index(stm.index)}]"
         type_ = TYPES[stm.prim]
         seen, found = f"seen_{stm.old.tag}", f"found_{stm.old.tag}"
         return [
@@ -143,7 +144,7 @@ class _Printer:
             case imp.Lit(const):
                 return literal(const)
             case imp.Load(mem, index):
-                return f"{name(mem)}[{self.exp(index)}]"
+                return f"{name(mem)}[{self.index(index)}]"
             case imp.Convert(from_, to, arg):
                 return _convert(from_, to, self.exp(arg))
             case imp.Select(cond, then_, else_, prim):
@@ -151,8 +152,25 @@ class _Printer:
                         f": ({TYPES[prim]})({self.exp(else_)}))")
             case imp.WorkItem(kind, dim):
                 return f"(long){_IDS[kind]}({dim})"
+            case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
+                return f"({TYPES[prim]}){self._modular(exp, prim)}"
             case imp.Apply(op, prim, args):
                 return self._apply(op, prim, [self.exp(a) for a in args])
+
+    def index(self, exp: Exp) -> str:
+        """An index: it is inside of a memory, so its arithmetic cannot overflow."""
+        match exp:
+            case imp.Apply("add" | "sub" | "mul" as op, Prim.I64, (left, right)):
+                return f"({self.index(left)} {_INFIX[op]} {self.index(right)})"
+        return self.exp(exp)
+
+    def _modular(self, exp: Exp, prim: Prim, *, cast: bool = True) -> str:
+        """Arithmetic in an unsigned type; the other operand of an unsigned one needs no cast."""
+        match exp:
+            case imp.Apply("add" | "sub" | "mul" as op, same, (left, right)) if same is prim:
+                return (f"({self._modular(left, prim)} {_INFIX[op]} "
+                        f"{self._modular(right, prim, cast=False)})")
+        return f"({_MODULAR[prim]}){self.exp(exp)}" if cast else self.exp(exp)
 
     def _apply(self, op: str, prim: Prim, args: list[str]) -> str:
         type_ = TYPES[prim]
@@ -164,13 +182,14 @@ class _Printer:
         if op == "not":
             return f"(!{args[0]})" if prim is Prim.BOOL else f"({type_})(~{args[0]})"
         if op == "neg":
-            return f"({type_})(-{args[0]})"
+            wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
+            return f"({type_})(-{wide}{args[0]})"
         joined = ", ".join(f"({type_})({a})" for a in args)
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"
-            if op == "mod":
-                return f"floor_mod_{prim.value}({joined})"
+            if op in ("mod", "sgn"):
+                return f"{op}_{prim.value}({joined})"
             if op == "fma":
                 return f"({args[0]} * {args[1]} + {args[2]})"
             return f"{_FUNCTIONS.get(op, op)}({joined})"

@@ -17,7 +17,7 @@
         return (r != 0 && ((r < 0) != (y < 0))) ? (T)(r + y) : r; } \
     inline T shr_##NAME(T x, T y) { return (U)y >= BITS ? (T)(x < 0 ? -1 : 0) : (T)(x >> y); } \
     inline T sgn_##NAME(T x) { return (T)((x > 0) - (x < 0)); } \
-    inline T abs_##NAME(T x) { return x < 0 ? (T)(0 - (U)x) : x; } \
+    inline T abs_##NAME(T x) { U sign = (U)(x < 0); return (T)(((U)x ^ (U)(0 - sign)) + sign); } \
     BOTH(NAME, T, U, BITS)
 
 #define UNSIGNED(NAME, T, BITS) \
@@ -49,14 +49,14 @@ UNSIGNED(u16, ushort, 16)
 UNSIGNED(u32, uint, 32)
 UNSIGNED(u64, ulong, 64)
 
-inline float floor_mod_f32(float x, float y) {
-    float r = fmod(x, y);
-    return (r != 0 && ((r < 0) != (y < 0))) ? r + y : r;
-}
-inline double floor_mod_f64(double x, double y) {
-    double r = fmod(x, y);
-    return (r != 0 && ((r < 0) != (y < 0))) ? r + y : r;
-}
+#define FLOAT(NAME, T) \
+    inline T mod_##NAME(T x, T y) { \
+        T r = fmod(x, y); \
+        return r == 0 ? copysign(r, y) : (r < 0) != (y < 0) ? r + y : r; } \
+    inline T sgn_##NAME(T x) { return isnan(x) ? x : (T)((x > 0) - (x < 0)); }
+
+FLOAT(f32, float)
+FLOAT(f64, double)
 
 inline char i8_of_f32(float x) { return isnan(x) ? (char)0 : convert_char_sat_rtz(x); }
 inline char i8_of_f64(double x) { return isnan(x) ? (char)0 : convert_char_sat_rtz(x); }

@@ -151,7 +151,8 @@ def _shift(by: Callable[..., Scalar], arithmetic: bool) -> Callable[[Scalar, Sca
         bits = x.dtype.itemsize * 8
         far = y.astype(np.uint64) >= bits
         near = by(x, np.where(far, 0, y).astype(x.dtype))
-        beyond = by(x, np.asarray(bits - 1, x.dtype)) if arithmetic else np.zeros_like(x)
+        sign = arithmetic and x.dtype.kind == "i"
+        beyond = by(x, np.asarray(bits - 1, x.dtype)) if sign else np.zeros_like(x)
         return np.asarray(np.where(far, beyond, near)).astype(x.dtype)
 
     return meaning

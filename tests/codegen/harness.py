@@ -1,0 +1,291 @@
+"""Runs a lowered segmented operation on Oclgrind, and what the interpreter says about it.
+
+Plan steps are executed one by one, with tiny device constants so that small data reaches every
+way of sharing out work.  Oclgrind checks accesses, races and barriers; what it finds is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+import pytest
+
+from runelift.codegen import plan
+from runelift.codegen.kernels import lower_segop
+from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
+from runelift.codegen.views import View, row_major
+from runelift.ir import imp
+from runelift.ir.errors import ProgramFailure
+from runelift.ir.interpret import interpret_fun
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim, apply
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import (
+    Atom,
+    Body,
+    Const,
+    Fun,
+    Operator,
+    Param,
+    SegHist,
+    SegOp,
+    SegScatter,
+    Stm,
+    Type,
+    elem_of,
+    shape_of,
+)
+from runelift.ir.syntax import Lambda as Lam
+from runelift.ir.syntax import PrimOp as Op
+from runelift.runtime.device import find_devices
+
+DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3}
+
+
+# Writing IR
+
+
+@dataclass(slots=True)
+class Builder:
+    """Statements under construction, and the names of a test's program."""
+
+    names: Names = field(default_factory=lambda: Names(100))
+    stms: list[Stm] = field(default_factory=list)
+
+    def fresh(self, base: str) -> VName:
+        return self.names.fresh(base)
+
+    def let(self, type_: Type, exp: Any, base: str = "t") -> VName:
+        name = self.fresh(base)
+        self.stms.append(Stm((Param(name, type_),), exp))
+        return name
+
+    def op(self, name: str, prim: Prim, *args: Atom) -> VName:
+        result = Prim.BOOL if name in ("eq", "lt", "le", "isnan", "isinf") else prim
+        return self.let(result, Op(name, prim, args))
+
+    def inner(self) -> Builder:
+        """Statements of a nested body."""
+        return Builder(self.names)
+
+    def body(self, *result: Atom) -> Body:
+        return Body(tuple(self.stms), result)
+
+    def lam(self, params: Sequence[tuple[VName, Type]], ret: Sequence[Type],
+            *result: Atom) -> Lam:
+        return Lam(tuple(Param(n, t) for n, t in params), self.body(*result), tuple(ret))
+
+    def operator(self, name: str, prim: Prim, neutral: int | float | bool, *,
+                 comm: bool = True) -> Operator:
+        """A row of the table of primitive operations as an operator."""
+        inner, x, y = self.inner(), self.fresh("x"), self.fresh("y")
+        lam = inner.lam([(x, prim), (y, prim)], [prim], inner.op(name, prim, x, y))
+        return Operator(lam, (Const(neutral, prim),), comm)
+
+    def affine(self, prim: Prim = Prim.I64) -> Operator:
+        """Composition of x -> a x + b: associative, not commutative, on pairs."""
+        inner = self.inner()
+        a, b, c, d = (self.fresh(base) for base in "abcd")
+        scaled = inner.op("mul", prim, c, b)
+        lam = inner.lam([(a, prim), (b, prim), (c, prim), (d, prim)], [prim, prim],
+                        inner.op("mul", prim, c, a), inner.op("add", prim, scaled, d))
+        return Operator(lam, (Const(1, prim), Const(0, prim)))
+
+
+# Running
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the host knows: the types of the arguments."""
+
+    types: Mapping[VName, Type]
+
+    def type(self, name: VName) -> Type:
+        return Prim.I64 if name in plan.DEVICE_SIZES else self.types[name]
+
+    def view(self, name: VName) -> View:
+        type_ = self.types[name]
+        return row_major(name, elem_of(type_), tuple(
+            imp.Lit(s) if isinstance(s, Const) else imp.Var(s) for s in shape_of(type_)))
+
+
+@dataclass(slots=True)
+class Platform:
+    """A device to run on; Oclgrind logs what it objects to."""
+
+    context: Any
+    queue: Any
+    log: Path
+
+    def complaints(self) -> str:
+        """What was logged since the last call."""
+        text = self.log.read_text()
+        os.truncate(self.log, 0)
+        return text.replace("\0", "")
+
+
+@cache
+def platform(name: str = "Oclgrind") -> Platform | None:
+    """The first device of an OpenCL platform, if it is installed; Oclgrind with its checks."""
+    log = Path(tempfile.mkdtemp(prefix="runelift-oclgrind-")) / "log"
+    log.touch()
+    os.environ |= {"OCLGRIND_LOG": str(log), "OCLGRIND_DATA_RACES": "1",
+                   "OCLGRIND_ARRAY_BOUNDS": "1", "OCLGRIND_STOP_ERRORS": "20"}
+    for info in find_devices():
+        if name in info.platform and info.problem is None:
+            context = cl.Context([info.handle])
+            return Platform(context, cl.CommandQueue(context), log)
+    return None
+
+
+class Machine:
+    """Executes plan steps."""
+
+    def __init__(self, sim: Platform, scalars: dict[VName, int], device: Mapping[VName, int],
+                 prims: Mapping[VName, Prim]) -> None:
+        self.sim = sim
+        self.scalars: dict[VName, Any] = {**scalars, **device}
+        self.prims = dict(prims)
+        self.buffers: dict[VName, Any] = {}
+        self.failure: tuple[str, tuple[int, ...]] | None = None
+
+    def put(self, name: VName, data: np.ndarray[Any, Any]) -> None:
+        held = data.reshape(-1) if data.size else np.zeros(1, data.dtype)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        self.buffers[name] = cl.Buffer(self.sim.context, flags, hostbuf=held.copy())
+
+    def get(self, name: VName, prim: Prim, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        count = int(np.prod(shape, dtype=np.int64))
+        out = np.zeros(max(count, 1), prim.dtype)
+        cl.enqueue_copy(self.sim.queue, out, self.buffers[name])
+        return out[:count].reshape(shape)
+
+    def size(self, size: Size) -> int:
+        return size.value(self.scalars)
+
+    def atom(self, atom: Atom) -> Any:
+        return atom.value if isinstance(atom, Const) else self.scalars[atom]
+
+    def run(self, steps: Sequence[plan.Step]) -> None:
+        for step in steps:
+            match step:
+                case plan.Alloc(name, prim, count):
+                    self.buffers[name] = cl.Buffer(
+                        self.sim.context, cl.mem_flags.READ_WRITE,
+                        max(self.size(count), 1) * prim.bytes)
+                case plan.Release(names):
+                    for name in names:
+                        del self.buffers[name]
+                case plan.ComputeSize(name, size):
+                    self.scalars[name] = self.size(size)
+                case plan.Compute(name, op, prim, args):
+                    self.scalars[name] = apply(op, prim, *map(self.atom, args))
+                case plan.Branch(cond, then_, else_):
+                    self.run(then_ if self.atom(cond) else else_)
+                case plan.Launch():
+                    self.launch(step)
+                case _:
+                    raise AssertionError(f"unexpected step {step}")
+
+    def launch(self, step: plan.Launch) -> None:
+        kernel, groups, group = step.kernel, self.size(step.groups), self.size(step.group)
+        if groups == 0:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            program = cl.Program(self.sim.context, opencl_program([kernel], {})).build(
+                ["-cl-std=CL1.2"])
+        code, message_args = np.array([-1], np.int32), np.zeros(FAILURE_ARGS, np.int64)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        failures = [cl.Buffer(self.sim.context, flags, hostbuf=b)
+                    for b in (code, message_args)]
+        args: list[Any] = list(failures)
+        for param, atom in zip(kernel.params, step.args, strict=True):
+            if isinstance(param, imp.BufferParam):
+                assert isinstance(atom, VName)
+                args.append(self.buffers[atom])
+            else:
+                dtype = np.dtype(np.uint8) if param.prim is Prim.BOOL else param.prim.dtype
+                args.append(dtype.type(self.atom(atom)))
+        args += [cl.LocalMemory(max(self.size(a.length), 1) * a.prim.bytes)
+                 for a in kernel.locals]
+        cl.Kernel(program, kernel.name)(self.sim.queue, (groups * group,), (group,), *args)
+        for host, held in zip((code, message_args), failures, strict=True):
+            cl.enqueue_copy(self.sim.queue, host, held)
+        if code[0] >= 0 and self.failure is None:
+            failure = kernel.failures[int(code[0])]
+            self.failure = (failure.message.format(*message_args), tuple(message_args))
+
+
+def shape_value(type_: Type, scalars: Mapping[VName, Any]) -> tuple[int, ...]:
+    """The sizes of a type as numbers."""
+    return tuple(int(s.value) if isinstance(s, Const) else int(scalars[s])
+                 for s in shape_of(type_))
+
+
+def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
+                    device: Mapping[VName, int],
+                    on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
+    """What the kernels of a segmented operation compute; ProgramFailure if they say so."""
+    sim = platform(on)
+    if sim is None:
+        pytest.skip(f"no usable {on} device")
+    types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
+    lowered = lower_segop(stm, Host(types), names)
+    scalars = {p.name: v for p, v in args.items() if isinstance(p.type, Prim)}
+    machine = Machine(sim, scalars, device, {})
+    for param, value in args.items():
+        if not isinstance(param.type, Prim):
+            machine.put(param.name, np.asarray(value, elem_of(param.type).dtype))
+    given = {p.name: v for p, v in args.items()}
+    for param, dest in zip(stm.pat, destinations(stm.exp, len(stm.pat)), strict=True):
+        prim, shape = elem_of(param.type), shape_value(param.type, scalars)
+        initial = np.zeros(shape, prim.dtype) if dest is None else given[dest]
+        machine.put(param.name, np.asarray(initial, prim.dtype))
+    machine.run(lowered.steps)
+    sim.queue.finish()
+    assert sim.complaints() == ""
+    if machine.failure is not None:
+        raise ProgramFailure(machine.failure[0])
+    return [machine.get(p.name, elem_of(p.type), shape_value(p.type, scalars)) for p in stm.pat]
+
+
+def destinations(exp: Any, count: int) -> list[VName | None]:
+    """The arrays whose contents the result buffers start with."""
+    match exp:
+        case SegScatter(_, _, dests):
+            return [d.array for d in dests]
+        case SegHist(_, _, ops):
+            return [d for o in ops for d in o.dests]
+    return [None] * count
+
+
+def interpreted(stm: Stm, args: Mapping[Param, Any]) -> list[Any]:
+    """What the interpreter computes."""
+    fun = Fun("main", tuple(args), stm.pat, Body((stm,), tuple(p.name for p in stm.pat)))
+    return interpret_fun(fun, list(args.values()))
+
+
+def agree(exp: SegOp, ret: Sequence[Type], args: Mapping[Param, Any], names: Names,
+          device: Mapping[VName, int] | None = None,
+          on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
+    """Check that kernels and interpreter agree about an operation; the results."""
+    stm = Stm(tuple(Param(names.fresh("out"), t) for t in ret), exp)
+    expected = interpreted(stm, args)
+    actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, on)
+    for want, got in zip(expected, actual, strict=True):
+        if np.asarray(want).dtype.kind == "f":
+            np.testing.assert_allclose(got, want, rtol=1e-5)
+        else:
+            np.testing.assert_array_equal(got, want)
+    return actual

@@ -1,0 +1,123 @@
+"""Scalar operations in kernels mean what the table of operations says, at every type."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from runelift.ir.prim import FLOATS, OPS, SCALARS, Prim, apply, convert
+from runelift.ir.syntax import (
+    ArrayType,
+    Const,
+    Convert,
+    If,
+    Index,
+    Level,
+    Param,
+    SegDim,
+    SegMap,
+    Stm,
+)
+
+from .harness import DEVICE, Builder, agree, lowered_results
+
+POLES = {"gamma", "lgamma"}
+
+
+def edge_values(prim: Prim) -> list[int | float | bool]:
+    """Where operations tend to differ: ends of ranges, widths, signs, infinities."""
+    if prim is Prim.BOOL:
+        return [False, True]
+    if prim.is_float:
+        special = [float("nan"), float("inf"), float("-inf"), -0.0]
+        return [*special, 0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 3.7, -3.7, 7.0, 1e10, -1e10,
+                3e38, 127.9, -128.9, 65535.5, 2147483648.0, 9.3e18, 1.9e19, 1e-3]
+    least, greatest = int(prim.least), int(prim.greatest)
+    inside = [0, 1, 2, 3, 7, 8, 31, 32, 63, 64, 100, *([-1, -2, -3, -8] if least else [])]
+    return sorted({least, least + 1, greatest - 1, greatest, *inside})
+
+
+def differences(want: np.ndarray, got: np.ndarray) -> np.ndarray:
+    """Where values differ by more than the rounding of OpenCL's functions."""
+    with np.errstate(all="ignore"):
+        same = (want == got) | ((want != want) & (got != got))
+        if want.dtype.kind == "f":
+            same |= np.isfinite(want) & np.isclose(got, want, rtol=1e-4, atol=1e-6)
+            same &= (want != 0) | (got != 0) | (np.signbit(want) == np.signbit(got))
+    return np.flatnonzero(~same)
+
+
+@pytest.mark.parametrize("prim", SCALARS, ids=str)
+def test_every_operation_and_conversion(prim: Prim) -> None:
+    edges = np.array(edge_values(prim), prim.dtype)
+    xs, ys = (a.reshape(-1) for a in np.meshgrid(edges, edges, indexing="ij"))
+    zs = np.roll(ys, 5)
+    b = Builder()
+    n, i, *arrays = (b.fresh(base) for base in ("n", "i", "xs", "ys", "zs"))
+    body = b.inner()
+    x, y, z = (body.let(prim, Index(a, (i,))) for a in arrays)
+    divisor = y
+    if prim.is_int:
+        zero = body.op("eq", prim, y, Const(0, prim))
+        divisor = body.let(prim, If(zero, b.inner().body(Const(1, prim)), b.inner().body(y),
+                                    (prim,)))
+    divisors = np.where(ys == 0, np.ones_like(ys), ys) if prim.is_int else ys
+    names, results, types, expected = [], [], [], []
+    for op in OPS.values():
+        if prim not in op.domain or op.name in POLES:
+            continue
+        args = (x, divisor) if op.traps else (x, y, z)[: op.arity]
+        values = (xs, divisors) if op.traps else (xs, ys, zs)[: op.arity]
+        names.append(op.name)
+        results.append(body.op(op.name, prim, *args))
+        types.append(op.result(prim))
+        expected.append(apply(op.name, prim, *values))
+    for to in SCALARS:
+        names.append(f"convert.{to}")
+        results.append(body.let(to, Convert(prim, to, x)))
+        types.append(to)
+        expected.append(convert(xs, to))
+    exp = SegMap(Level.GRID, (SegDim(i, n),), body.body(*results), tuple(types))
+    stm = Stm(tuple(Param(b.fresh("out"), ArrayType(t, (n,))) for t in types), exp)
+    given = {Param(n, Prim.I64): len(xs)} | {
+        Param(a, ArrayType(prim, (n,))): v for a, v in zip(arrays, (xs, ys, zs), strict=True)}
+    actual = lowered_results(stm, given, b.names, DEVICE)
+    wrong = {}
+    for name, want, got in zip(names, expected, actual, strict=True):
+        if len(where := differences(want, got)):
+            k = where[0]
+            wrong[name] = (xs[k], divisors[k], want[k], got[k])
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("prim", [Prim.I8, Prim.I16, Prim.I32, Prim.I64], ids=str)
+def test_overflow_wraps_where_compilers_may_assume_it_away(prim: Prim) -> None:
+    """An optimising compiler takes ``x < x + 1`` for true unless the addition is unsigned."""
+    b = Builder()
+    n, xs, i = b.fresh("n"), b.fresh("xs"), b.fresh("i")
+    body = b.inner()
+    x = body.let(prim, Index(xs, (i,)))
+    one, two, zero = Const(1, prim), Const(2, prim), Const(0, prim)
+    grows = body.op("lt", prim, x, body.op("add", prim, x, one))
+    halved = body.op("quot", prim, body.op("mul", prim, x, two), two)
+    negative = body.op("lt", prim, body.op("neg", prim, x), zero)
+    absolute = body.op("lt", prim, body.op("abs", prim, x), zero)
+    ret = (Prim.BOOL, prim, Prim.BOOL, Prim.BOOL)
+    exp = SegMap(Level.GRID, (SegDim(i, n),), body.body(grows, halved, negative, absolute), ret)
+    data = np.array([prim.greatest, prim.least, 5, int(prim.greatest) // 2 + 1], prim.dtype)
+    given = {Param(n, Prim.I64): 4, Param(xs, ArrayType(prim, (n,))): data}
+    agree(exp, [ArrayType(t, (n,)) for t in ret], given, b.names, on="Portable")
+
+
+@pytest.mark.parametrize("prim", FLOATS, ids=str)
+def test_floats_are_not_contracted(prim: Prim) -> None:
+    """``x * y - x * y`` rounded twice is 0; a fused multiply-add would leave the error."""
+    b = Builder()
+    n, xs, i = b.fresh("n"), b.fresh("xs"), b.fresh("i")
+    body = b.inner()
+    x = body.let(prim, Index(xs, (i,)))
+    square = body.op("mul", prim, x, x)
+    exp = SegMap(Level.GRID, (SegDim(i, n),), body.body(body.op(
+        "sub", prim, body.op("mul", prim, x, x), square)), (prim,))
+    given = {Param(n, Prim.I64): 3, Param(xs, ArrayType(prim, (n,))): np.array([0.1, 1.3, 7.7])}
+    agree(exp, [ArrayType(prim, (n,))], given, b.names)
