@@ -125,6 +125,7 @@ class GroupBuilder(KernelBuilder):
     def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
         """Write an element or row."""
         if self.cooperative and not isinstance(value, View):
+            self.barrier()
             self.alone(lambda: self.emit(target.write(indices, value)))
             self.barrier()
         else:

@@ -832,8 +832,8 @@ def native_operation(op_: Operator) -> str | None:
 
 
 def _seghist(lowering: Lowering, exp: SegHist) -> None:
-    lockable = all(len(o.op.lam.ret) == 1 and elem_of(o.op.lam.ret[0]).bits >= 32
-                   for o in exp.ops)
+    lockable = all(len(o.op.lam.ret) == 1 and isinstance(t := o.op.lam.ret[0], Prim)
+                   and t.bits >= 32 for o in exp.ops)
     k = lowering.builder()
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
 

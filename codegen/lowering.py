@@ -29,7 +29,7 @@ from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.sizes import Size, product
+from runelift.ir.sizes import Size, greatest, product
 from runelift.ir.source import Loc
 from runelift.ir.syntax import (
     ArrayLit,
@@ -109,6 +109,7 @@ class KernelBuilder:
     code: list[ImpStm] = field(default_factory=list)
     env: dict[VName, Value] = field(default_factory=dict)
     types: dict[VName, Type] = field(default_factory=dict)
+    sizes: dict[VName, Size] = field(default_factory=dict)
     scratch: list[Scratch] = field(default_factory=list)
     locals: list[imp.LocalArray] = field(default_factory=list)
     failures: list[imp.Failure] = field(default_factory=list)
@@ -205,10 +206,30 @@ class KernelBuilder:
         """The size as the host knows it; CompilerLimitation if only the kernel does."""
         if isinstance(atom, Const):
             return Size.of(int(atom.value))
+        if atom in self.sizes:
+            return greatest(Size.of(0), self.sizes[atom])
         if atom in self.env or atom in self.types:
             raise CompilerLimitation(f"the size '{atom.base}' of an array is known only inside "
                                      "of the kernel")
         return Size.var(atom)
+
+    def _note_size(self, name: VName, exp: PrimOp) -> None:
+        """Remember how the host can compute an i64 that depends on its own sizes alone."""
+        if exp.prim is not Prim.I64 or exp.op not in ("add", "sub", "mul"):
+            return
+        operands: list[Size] = []
+        for atom in exp.args:
+            if isinstance(atom, Const):
+                operands.append(Size.of(int(atom.value)))
+            elif atom in self.sizes:
+                operands.append(self.sizes[atom])
+            elif atom not in self.env and atom not in self.types:
+                operands.append(Size.var(atom))
+            else:
+                return
+        left, right = operands
+        self.sizes[name] = (left + right if exp.op == "add" else
+                            left - right if exp.op == "sub" else left * right)
 
     # Memory
 
@@ -303,6 +324,7 @@ class KernelBuilder:
         self.loc = stm.loc or self.loc
         match stm.exp:
             case PrimOp(name, prim, args):
+                self._note_size(stm.pat[0].name, stm.exp)
                 self.bind_scalar(stm.pat[0], self.prim_op(name, prim, args))
             case AtomExp(atom):
                 self.bind(stm.pat[0], self.any(atom))

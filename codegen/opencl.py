@@ -107,8 +107,9 @@ class _Printer:
                 return [f"{pad}barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"]
             case imp.Atomic(op, prim, mem, index, value, space):
                 fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}"
-                place = f"(volatile __{space.value} {TYPES[prim]} *)&{name(mem)}[{self.index(index)}]"
-                return [f"{pad}{fun}({place}, {self.exp(value)});"]
+                place = f"&{name(mem)}[{self.index(index)}]"
+                return [f"{pad}{fun}((volatile __{space.value} {TYPES[prim]} *){place}, "
+                        f"{self.exp(value)});"]
             case imp.AtomicUpdate():
                 return self._update(stm, depth)
             case imp.Fail(code, args):

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyopencl as cl
@@ -30,18 +31,26 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim, apply
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
+    ArrayType,
     Atom,
     Body,
     Const,
     Fun,
+    Index,
+    Level,
     Operator,
     Param,
+    SegDim,
     SegHist,
+    SegMap,
     SegOp,
     SegScatter,
+    SliceDim,
     Stm,
     Type,
+    array_of,
     elem_of,
+    i64,
     shape_of,
 )
 from runelift.ir.syntax import Lambda as Lam
@@ -68,6 +77,23 @@ class Builder:
         name = self.fresh(base)
         self.stms.append(Stm((Param(name, type_),), exp))
         return name
+
+    def lets(self, types: Sequence[Type], exp: Any, base: str = "t") -> list[VName]:
+        pat = tuple(Param(self.fresh(base), t) for t in types)
+        self.stms.append(Stm(pat, exp))
+        return [p.name for p in pat]
+
+    def add(self, x: Atom, y: Atom) -> VName:
+        return self.op("add", Prim.I64, x, y)
+
+    def mul(self, x: Atom, y: Atom) -> VName:
+        return self.op("mul", Prim.I64, x, y)
+
+    def function(self, f: Callable[..., Atom], count: int = 1) -> Lam:
+        """A function on i64s; ``f`` gets a builder and the parameters."""
+        inner, params = self.inner(), [self.fresh("p") for _ in range(count)]
+        result = f(inner, *params)
+        return inner.lam([(p, Prim.I64) for p in params], [Prim.I64], result)
 
     def op(self, name: str, prim: Prim, *args: Atom) -> VName:
         result = Prim.BOOL if name in ("eq", "lt", "le", "isnan", "isinf") else prim
@@ -99,6 +125,56 @@ class Builder:
         lam = inner.lam([(a, prim), (b, prim), (c, prim), (d, prim)], [prim, prim],
                         inner.op("mul", prim, c, a), inner.op("add", prim, scaled, d))
         return Operator(lam, (Const(1, prim), Const(0, prim)))
+
+
+def slice_all(size: Atom) -> SliceDim:
+    """The whole of a dimension."""
+    return SliceDim(i64(0), size, i64(1))
+
+
+@dataclass(slots=True)
+class Rows:
+    """A matrix ``xs : [n][m]i64``, and a body with one row of it per point ``i < n``."""
+
+    n: VName
+    m: VName
+    i: VName
+    row: VName
+    args: dict[Param, Any]
+    body: Builder
+
+    @property
+    def row_type(self) -> ArrayType:
+        return ArrayType(Prim.I64, (self.m,))
+
+    def space(self) -> tuple[SegDim, ...]:
+        return (SegDim(self.i, self.n),)
+
+    def check(self, results: Sequence[Atom], ret: Sequence[Type],
+              level: Level = Level.GRID) -> None:
+        """Kernels and interpreter agree about the results of the body at every point."""
+        exp = SegMap(level, self.space(), self.body.body(*results), tuple(ret))
+        agree(exp, [array_of((self.n,), t) for t in ret], self.args, self.body.names)
+
+    def failure(self, results: Sequence[Atom], ret: Sequence[Type],
+                level: Level = Level.GRID) -> str:
+        """The message with which the kernels fail."""
+        exp = SegMap(level, self.space(), self.body.body(*results), tuple(ret))
+        pat = tuple(Param(self.body.fresh("out"), array_of((self.n,), t)) for t in ret)
+        with pytest.raises(ProgramFailure) as failure:
+            lowered_results(Stm(pat, exp), self.args, self.body.names, DEVICE)
+        return str(failure.value)
+
+
+def rows(n: int = 5, m: int = 6) -> Rows:
+    """Small numbers, the same in every run."""
+    b = Builder()
+    nv, mv, xs, i = (b.fresh(base) for base in ("n", "m", "xs", "i"))
+    data = np.random.default_rng(n + 10 * m).integers(-9, 10, (n, m))
+    args = {Param(nv, Prim.I64): n, Param(mv, Prim.I64): m,
+            Param(xs, ArrayType(Prim.I64, (nv, mv))): data}
+    row = b.let(ArrayType(Prim.I64, (mv,)), Index(xs, (i, slice_all(mv))), "row")
+    return Rows(nv, mv, i, row, args, b)
 
 
 # Running
@@ -135,15 +211,19 @@ class Platform:
 
 
 @cache
-def platform(name: str = "Oclgrind") -> Platform | None:
-    """The first device of an OpenCL platform, if it is installed; Oclgrind with its checks."""
+def platform(name: str, races: bool) -> Platform | None:
+    """The first device of an OpenCL platform, if it is installed; Oclgrind with its checks.
+
+    ``races``: also report data races, those of the read that starts a compare-and-swap too.
+    """
     log = Path(tempfile.mkdtemp(prefix="runelift-oclgrind-")) / "log"
     log.touch()
-    os.environ |= {"OCLGRIND_LOG": str(log), "OCLGRIND_DATA_RACES": "1",
-                   "OCLGRIND_ARRAY_BOUNDS": "1", "OCLGRIND_STOP_ERRORS": "20"}
+    checks = {"OCLGRIND_LOG": str(log), "OCLGRIND_DATA_RACES": str(int(races)),
+              "OCLGRIND_ARRAY_BOUNDS": "1", "OCLGRIND_STOP_ERRORS": "20"}
     for info in find_devices():
         if name in info.platform and info.problem is None:
-            context = cl.Context([info.handle])
+            with mock.patch.dict(os.environ, checks):
+                context = cl.Context([info.handle])
             return Platform(context, cl.CommandQueue(context), log)
     return None
 
@@ -235,9 +315,9 @@ def shape_value(type_: Type, scalars: Mapping[VName, Any]) -> tuple[int, ...]:
 
 def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
                     device: Mapping[VName, int],
-                    on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
+                    on: str = "Oclgrind", races: bool = True) -> list[np.ndarray[Any, Any]]:
     """What the kernels of a segmented operation compute; ProgramFailure if they say so."""
-    sim = platform(on)
+    sim = platform(on, races)
     if sim is None:
         pytest.skip(f"no usable {on} device")
     types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
@@ -254,7 +334,8 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
         machine.put(param.name, np.asarray(initial, prim.dtype))
     machine.run(lowered.steps)
     sim.queue.finish()
-    assert sim.complaints() == ""
+    complaints = sim.complaints()
+    assert not complaints, complaints
     if machine.failure is not None:
         raise ProgramFailure(machine.failure[0])
     return [machine.get(p.name, elem_of(p.type), shape_value(p.type, scalars)) for p in stm.pat]
@@ -278,11 +359,11 @@ def interpreted(stm: Stm, args: Mapping[Param, Any]) -> list[Any]:
 
 def agree(exp: SegOp, ret: Sequence[Type], args: Mapping[Param, Any], names: Names,
           device: Mapping[VName, int] | None = None,
-          on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
+          on: str = "Oclgrind", races: bool = True) -> list[np.ndarray[Any, Any]]:
     """Check that kernels and interpreter agree about an operation; the results."""
     stm = Stm(tuple(Param(names.fresh("out"), t) for t in ret), exp)
     expected = interpreted(stm, args)
-    actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, on)
+    actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, on, races)
     for want, got in zip(expected, actual, strict=True):
         if np.asarray(want).dtype.kind == "f":
             np.testing.assert_allclose(got, want, rtol=1e-5)

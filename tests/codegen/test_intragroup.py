@@ -1,0 +1,234 @@
+"""Bodies that a work-group runs together: results, races and barriers under Oclgrind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    TRUE,
+    ArrayLit,
+    ArrayType,
+    Body,
+    Concat,
+    Copy,
+    Dest,
+    ForLoop,
+    Hist,
+    HistOp,
+    If,
+    Index,
+    Level,
+    Loop,
+    LoopParam,
+    Map,
+    Param,
+    Rearrange,
+    Scanomap,
+    Scatter,
+    SegDim,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Space,
+    Update,
+    WhileLoop,
+    i64,
+)
+
+from .harness import Builder, Rows, rows, slice_all
+
+I64, GROUP, LOCAL = Prim.I64, Level.GROUP, Level.LOCAL
+
+
+def shared(r: Rows, b: Builder, f: Callable[[Builder, VName], VName]) -> VName:
+    """A segmap over the row whose points ``f`` computes."""
+    inner, j = b.inner(), b.fresh("j")
+    result = f(inner, j)
+    return b.let(r.row_type, SegMap(LOCAL, (SegDim(j, r.m),), inner.body(result), (I64,)))
+
+
+def neighbours(r: Rows, b: Builder, left: VName, right: VName) -> VName:
+    """``left[j] + right[(j + 1) % m]``."""
+    def point(k: Builder, j: VName) -> VName:
+        beside = k.op("mod", I64, k.add(j, i64(1)), r.m)
+        return k.add(k.let(I64, Index(left, (j,))), k.let(I64, Index(right, (beside,))))
+    return shared(r, b, point)
+
+
+def local_sum(r: Rows, b: Builder, array: VName) -> VName:
+    inner, j = b.inner(), b.fresh("j")
+    body = inner.body(inner.let(I64, Index(array, (j,))))
+    return b.let(I64, SegRed(LOCAL, (SegDim(j, r.m),), (b.operator("add", I64, 0),), body, (I64,)))
+
+
+@pytest.mark.parametrize("m", [0, 1, 3, 4, 6, 30])
+def test_map_scan_reduce_on_rows_of_any_length(m: int) -> None:
+    r = rows(3, m)
+    b, j = r.body, r.body.fresh("j")
+    row_types = [r.row_type] * 4
+    squares = shared(r, b, lambda k, p: k.mul(k.let(I64, Index(r.row, (p,))), p))
+    ops = (b.affine(), b.operator("add", I64, 0))
+    k = b.inner()
+    x = k.let(I64, Index(squares, (j,)))
+    scans = b.lets(row_types, SegScan(LOCAL, (SegDim(j, r.m),), ops, k.body(x, j, x, x),
+                                      (I64,) * 4))
+    k, j = b.inner(), b.fresh("j")
+    x = k.let(I64, Index(scans[1], (j,)))
+    sums = b.lets([I64] * 3 + [r.row_type], SegRed(
+        LOCAL, (SegDim(j, r.m),), ops, k.body(x, j, x, x), (I64,) * 4))
+    turned = shared(r, b, lambda k, p: k.let(I64, Index(scans[0], (
+        k.op("sub", I64, k.op("sub", I64, r.m, i64(1)), p),))))
+    r.check([*scans, *sums, turned], [*row_types, *[I64] * 3, *[r.row_type] * 2], GROUP)
+
+
+def test_two_dimensions() -> None:
+    r = rows(3, 5)
+    b, table = r.body, ArrayType(I64, (r.m, r.m))
+
+    def over(point: Callable[[Builder, VName, VName], tuple[VName, ...]]) -> tuple[Space, Body]:
+        k, x, y = b.inner(), b.fresh("x"), b.fresh("y")
+        results = point(k, x, y)
+        return (SegDim(x, r.m), SegDim(y, r.m)), k.body(*results)
+
+    def operands(k: Builder, x: VName, y: VName) -> tuple[VName, ...]:
+        value = k.let(I64, Index(products, (y, x)))
+        return value, x, value
+
+    space, body = over(lambda k, x, y: (k.mul(k.let(I64, Index(r.row, (x,))),
+                                              k.let(I64, Index(r.row, (y,)))),))
+    products = b.let(table, SegMap(LOCAL, space, body, (I64,)))
+    space, body = over(operands)
+    sums = b.lets([r.row_type, r.row_type, table],
+                  SegRed(LOCAL, space, (b.affine(),), body, (I64,) * 3))
+    space, body = over(operands)
+    scans = b.lets([table] * 3, SegScan(LOCAL, space, (b.affine(),), body, (I64,) * 3))
+    r.check([products, *sums, *scans], [table, r.row_type, r.row_type, *[table] * 4], GROUP)
+
+
+@pytest.mark.parametrize("m", [1, 5, 13])
+def test_loop_over_rows(m: int) -> None:
+    r = rows(3, m)
+    b, body, p, t = r.body, r.body.inner(), r.body.fresh("p"), r.body.fresh("t")
+    loop = Loop((LoopParam(Param(p, r.row_type), r.row),), ForLoop(t, i64(4)),
+                body.body(neighbours(r, body, p, p)))
+    r.check([*b.lets([r.row_type], loop), r.row], [r.row_type] * 2, GROUP)
+
+
+def test_loop_that_swaps() -> None:
+    r = rows(3, 7)
+    b, body = r.body, r.body.inner()
+    p, q, t = (b.fresh(base) for base in "pqt")
+    params = tuple(LoopParam(Param(v, r.row_type), r.row) for v in (p, q))
+    after = neighbours(r, body, p, q)
+    loop = Loop(params, ForLoop(t, i64(3)), body.body(q, after))
+    r.check(b.lets([r.row_type] * 2, loop), [r.row_type] * 2, GROUP)
+
+
+def test_while_loop_on_a_reduction() -> None:
+    r = rows(3, 7)
+    b, body, go, p = r.body, r.body.inner(), r.body.fresh("go"), r.body.fresh("p")
+    more = shared(r, body, lambda k, j: k.add(k.let(I64, Index(p, (j,))), i64(3)))
+    again = body.op("lt", I64, local_sum(r, body, more), i64(60))
+    loop = Loop((LoopParam(Param(go, Prim.BOOL), TRUE), LoopParam(Param(p, r.row_type), r.row)),
+                WhileLoop(go), body.body(again, more))
+    r.check([b.lets([Prim.BOOL, r.row_type], loop)[1]], [r.row_type], GROUP)
+
+
+def test_elements_updated_in_a_loop() -> None:
+    r = rows(3, 6)
+    b, body = r.body, r.body.inner()
+    p, t, s = (b.fresh(base) for base in "pts")
+    beside = body.op("mod", I64, body.add(t, i64(1)), r.m)
+    value = body.add(body.let(I64, Index(p, (t,))), body.let(I64, Index(p, (beside,))))
+    changed = body.let(r.row_type, Update(p, (beside,), value))
+    total = body.add(s, body.let(I64, Index(changed, (beside,))))
+    ys = b.let(r.row_type, Copy(r.row))
+    loop = Loop((LoopParam(Param(p, r.row_type), ys), LoopParam(Param(s, I64), i64(0))),
+                ForLoop(t, r.m), body.body(changed, total))
+    r.check(b.lets([r.row_type, I64], loop), [r.row_type, I64], GROUP)
+
+
+def test_literal_written_again_while_others_read_it() -> None:
+    r = rows(3, 6)
+    b, body, t, s = r.body, r.body.inner(), r.body.fresh("t"), r.body.fresh("s")
+    literal = body.let(ArrayType(I64, (i64(3),)), ArrayLit((t, s, i64(4)), I64))
+    total = body.add(body.let(I64, Index(literal, (i64(1),))),
+                     body.add(body.let(I64, Index(literal, (i64(0),))), i64(1)))
+    loop = Loop((LoopParam(Param(s, I64), i64(0)),), ForLoop(t, r.m), body.body(total))
+    r.check(b.lets([I64], loop), [I64], GROUP)
+
+
+def test_uniform_branches() -> None:
+    r = rows(4, 6)
+    b, then_, else_ = r.body, r.body.inner(), r.body.inner()
+    moved = shared(r, then_, lambda k, j: k.add(k.let(I64, Index(r.row, (j,))), r.i))
+    total = local_sum(r, then_, moved)
+    array, number = b.lets([r.row_type, I64], If(
+        b.op("lt", I64, r.i, i64(2)), then_.body(moved, total), else_.body(r.row, r.i),
+        (r.row_type, I64)))
+    after = shared(r, b, lambda k, j: k.add(k.let(I64, Index(array, (j,))), number))
+    r.check([array, number, after], [r.row_type, I64, r.row_type], GROUP)
+
+
+def test_scatter_and_histogram() -> None:
+    r = rows(3, 9)
+    b, j = r.body, r.body.fresh("j")
+    ys = b.let(r.row_type, Copy(r.row))
+    k = b.inner()
+    place = k.op("sub", I64, k.mul(j, i64(2)), i64(1))
+    zs = b.let(r.row_type, SegScatter(LOCAL, (SegDim(j, r.m),), (Dest(ys, 1),),
+                                      k.body(place, r.i)))
+    k, j = b.inner(), b.fresh("j")
+    x = k.let(I64, Index(r.row, (j,)))
+    op = HistOp(r.m, (zs,), b.operator("add", I64, 0))
+    hist = b.let(r.row_type, SegHist(LOCAL, (SegDim(j, r.m),), (op,), k.body(x, j)))
+    r.check([hist, ys], [r.row_type] * 2, GROUP)
+
+
+def test_layouts_copies_and_slices() -> None:
+    r = rows(3, 6)
+    b, table = r.body, ArrayType(I64, (r.m, r.m))
+    two, four = ArrayType(I64, (i64(2),)), ArrayType(I64, (i64(4),))
+    k, j = b.inner(), b.fresh("j")
+    sums = k.let(r.row_type, Scanomap(r.m, (b.operator("add", I64, 0),),
+                                      b.function(lambda _, x: x), (r.row,)))
+    last = k.let(I64, Index(sums, (j,)))
+    lasts, all_ = b.lets([r.row_type, table], SegMap(
+        LOCAL, (SegDim(j, r.m),), k.body(last, sums), (I64, r.row_type)))
+    turned = b.let(table, Rearrange((1, 0), all_))
+    copied = b.let(table, Copy(turned))
+    changed = b.let(table, Update(copied, (i64(0), slice_all(r.m)), lasts))
+    part = b.let(two, Index(r.row, (SliceDim(i64(1), i64(2), i64(1)),)))
+    joined = b.let(four, Concat(0, (part, part), i64(4)))
+    r.check([lasts, all_, turned, copied, changed, joined],
+            [r.row_type, *[table] * 4, four], GROUP)
+
+
+def test_sequential_operations_between_shared_ones() -> None:
+    r = rows(3, 6)
+    b, x, y = r.body, r.body.fresh("x"), r.body.fresh("y")
+    moved = shared(r, b, lambda k, j: k.add(k.let(I64, Index(r.row, (j,))), r.i))
+    squares = b.let(r.row_type, Map(r.m, b.function(lambda k, p: k.mul(p, p)), (moved,)))
+    sums = b.let(r.row_type, Scanomap(r.m, (b.operator("add", I64, 0),),
+                                      b.function(lambda _, p: p), (squares,)))
+    ys = b.let(r.row_type, Copy(r.row))
+    write = b.inner().lam([(x, I64)], [I64, I64], x, i64(7))
+    zs = b.let(r.row_type, Scatter(r.m, write, (r.row,), (Dest(ys, 1),)))
+    count = b.inner().lam([(y, I64)], [I64, I64], y, y)
+    op = HistOp(r.m, (zs,), b.operator("add", I64, 0))
+    hist = b.let(r.row_type, Hist(r.m, (op,), count, (r.row,)))
+    r.check([squares, sums, hist], [r.row_type] * 3, GROUP)
+
+
+def test_index_out_of_bounds() -> None:
+    r = rows(3, 7)
+    array = shared(r, r.body, lambda k, j: k.let(I64, Index(r.row, (k.add(j, i64(2)),), True)))
+    message = r.failure([array], [r.row_type], GROUP)
+    assert message.endswith("out of bounds for array of shape [7].")
