@@ -211,14 +211,11 @@ class Platform:
 
 
 @cache
-def platform(name: str, races: bool) -> Platform | None:
-    """The first device of an OpenCL platform, if it is installed; Oclgrind with its checks.
-
-    ``races``: also report data races, those of the read that starts a compare-and-swap too.
-    """
+def platform(name: str) -> Platform | None:
+    """The first device of an OpenCL platform, if it is installed; Oclgrind with its checks."""
     log = Path(tempfile.mkdtemp(prefix="runelift-oclgrind-")) / "log"
     log.touch()
-    checks = {"OCLGRIND_LOG": str(log), "OCLGRIND_DATA_RACES": str(int(races)),
+    checks = {"OCLGRIND_LOG": str(log), "OCLGRIND_DATA_RACES": "1",
               "OCLGRIND_ARRAY_BOUNDS": "1", "OCLGRIND_STOP_ERRORS": "20"}
     for info in find_devices():
         if name in info.platform and info.problem is None:
@@ -315,9 +312,9 @@ def shape_value(type_: Type, scalars: Mapping[VName, Any]) -> tuple[int, ...]:
 
 def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
                     device: Mapping[VName, int],
-                    on: str = "Oclgrind", races: bool = True) -> list[np.ndarray[Any, Any]]:
+                    on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
     """What the kernels of a segmented operation compute; ProgramFailure if they say so."""
-    sim = platform(on, races)
+    sim = platform(on)
     if sim is None:
         pytest.skip(f"no usable {on} device")
     types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
@@ -359,11 +356,11 @@ def interpreted(stm: Stm, args: Mapping[Param, Any]) -> list[Any]:
 
 def agree(exp: SegOp, ret: Sequence[Type], args: Mapping[Param, Any], names: Names,
           device: Mapping[VName, int] | None = None,
-          on: str = "Oclgrind", races: bool = True) -> list[np.ndarray[Any, Any]]:
+          on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
     """Check that kernels and interpreter agree about an operation; the results."""
     stm = Stm(tuple(Param(names.fresh("out"), t) for t in ret), exp)
     expected = interpreted(stm, args)
-    actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, on, races)
+    actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, on)
     for want, got in zip(expected, actual, strict=True):
         if np.asarray(want).dtype.kind == "f":
             np.testing.assert_allclose(got, want, rtol=1e-5)

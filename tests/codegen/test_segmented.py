@@ -130,7 +130,7 @@ def test_histogram(shape: tuple[int, ...], name: str, prim: Prim, neutral: float
     value = p.body.let(prim, Convert(I64, prim, p.x))
     op = HistOp(bins, (dest,), p.builder.operator(name, prim, neutral))
     agree(SegHist(Level.GRID, p.space, (op,), p.body.body(p.x, value)), [type_], p.args,
-          p.builder.names, races=False)
+          p.builder.names)
 
 
 @pytest.mark.parametrize("shape", [(30,), (3, 10)], ids=str)
