@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runelift.codegen import plan
 from runelift.codegen.kernels import lower_segop
+from runelift.codegen.liveness import release_dead
 from runelift.codegen.lowering import memories
 from runelift.codegen.views import View, iota, lit, replicate, row_major
 from runelift.ir import imp
@@ -38,6 +39,7 @@ from runelift.ir.syntax import (
     If,
     Index,
     Iota,
+    Lambda,
     Level,
     Loop,
     Param,
@@ -61,7 +63,7 @@ from runelift.ir.syntax import (
     i64,
     shape_of,
 )
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 
 
 def plan_fun(fun: Fun, names: Names) -> plan.Plan:
@@ -86,9 +88,9 @@ def plan_fun(fun: Fun, names: Names) -> plan.Plan:
                           for s in param.type.shape)
             buffer = host.own_buffer(atom, shared=True)
             specs.append(plan.ValueSpec(buffer, param.type.elem, shape))
-    return plan.Plan(fun.name, tuple(p.name for p in fun.params[: fun.sizes]),
-                     tuple(_spec(p) for p in fun.params[fun.sizes:]), tuple(specs),
-                     tuple(host.steps))
+    return release_dead(plan.Plan(
+        fun.name, tuple(p.name for p in fun.params[: fun.sizes]),
+        tuple(_spec(p) for p in fun.params[fun.sizes:]), tuple(specs), tuple(host.steps)))
 
 
 def _spec(param: Param) -> plan.ValueSpec:
@@ -274,7 +276,7 @@ class HostBuilder:
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
             case Copy(array):
-                self.adopt(stm.pat[0], self.copy(array))
+                self.adopt(stm.pat[0], self.own_buffer(array))
             case Concat(dim, arrays, _):
                 self._concat(stm, dim, arrays)
             case ArrayLit(elems, row):
@@ -301,36 +303,45 @@ class HostBuilder:
         self.emit(*lowered.steps)
 
     def _segop(self, stm: Stm, exp: SegMap | SegRed | SegScan | SegScatter | SegHist) -> None:
+        # A scalar result arrives in a buffer of one element, under a name of its own.
+        scalars = [p.name for p in stm.pat]
+        pat = tuple(Param(self.names.fresh(p.name), p.type) if isinstance(p.type, Prim) else p
+                    for p in stm.pat)
+        stm = replace(stm, pat=pat)
         match exp:
             case SegScatter(_, _, dests):
                 self._destinations(stm, [d.array for d in dests])
             case SegHist(_, _, ops):
                 self._destinations(stm, [d for o in ops for d in o.dests])
             case _:
-                for param in stm.pat:
+                for param in pat:
                     self.allocate(param)
         self.segop(stm)
-        for param in stm.pat:
+        for name, param in zip(scalars, pat, strict=True):
             if isinstance(param.type, Prim):
-                self._read_scalar(param)
+                self.emit(plan.Read(name, param.type, param.name, lit(0)))
 
     def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:
-        """The operand's own buffer where it is dead, else a copy."""
+        """The operand's own buffer where nobody else looks at it, else a copy.
+
+        The kernel's work-items run in any order, so it must not read what it overwrites.
+        """
+        read = self._read_by(stm.exp)
+        taken: set[VName] = set()
         for param, array in zip(stm.pat, arrays, strict=True):
-            view = self.views[array]
-            if view.dense and self.dead(array):
-                assert view.mem is not None
-                self.adopt(param, view.mem)
+            mem = self.views[array].mem
+            if (mem is not None and mem not in taken and self.views[array].dense
+                    and self.dead(array)
+                    and not any(self._touches(self.views[name], mem) for name in read)):
+                taken.add(mem)
+                self.adopt(param, mem)
             else:
                 self.adopt(param, self.copy(array))
 
-    def _read_scalar(self, param: Param) -> None:
-        """A scalar result, from its buffer of one element."""
-        assert isinstance(param.type, Prim)
-        buffer = self.names.fresh(param.name)
-        self.emit(plan.Bind(buffer, param.name),
-                  plan.Read(param.name, param.type, buffer, lit(0)))
-        self.views.pop(param.name, None)
+    def _read_by(self, exp: Exp) -> set[VName]:
+        """The arrays around that the code of a segmented operation reads."""
+        inside: list[Body | Lambda] = [*bodies_of(exp), *lambdas_of(exp)]
+        return set().union(*map(free_vars, inside)) & self.views.keys()
 
     def _sequential(self, stm: Stm) -> None:
         """A statement that only one work-item can run."""

@@ -1,11 +1,14 @@
 """Host plans as Python source: one function per entry point, straight-line but for control.
 
 The function takes the runtime ``rt`` (:class:`runelift.runtime.executor.Run`), which owns the
-queue, the buffers and the records, and a dictionary of arguments.
+queue, the buffers and the records, and a dictionary of arguments, which it takes the arguments
+out of: memory is free when no variable holds it any more.  Common scalar operations are Python's
+own, followed by ``wrap_i32`` and the like; others are ``apply``, the meaning that OPS states.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
@@ -15,6 +18,9 @@ from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import CeilDiv, Factor, Greatest, Least, Size
 from runelift.ir.source import Loc
 from runelift.ir.syntax import Atom
+
+FUNCTION = "main"
+"""The name of every plan's function; an entry point's own may be a keyword or a built-in."""
 
 
 @dataclass(slots=True)
@@ -30,14 +36,14 @@ class Generated:
 def python_source(host: plan.Plan) -> Generated:
     """The Python function of a plan."""
     writer = _Writer()
-    writer.line(f"def {host.entry}(rt, args):")
+    writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
     writer.depth += 1
     for name in plan.DEVICE_SIZES:
         writer.line(f"{_var(name)} = rt.{name.base}")
     for size in host.sizes:
-        writer.line(f"{_var(size)} = args[{str(size)!r}]")
+        writer.line(f"{_var(size)} = args.pop({str(size)!r})")
     for param in host.params:
-        writer.line(f"{_var(param.name)} = args[{str(param.name)!r}]")
+        writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
     writer.steps(host.steps, host.entry)
     results = ", ".join(_result(spec) for spec in host.results)
     writer.line(f"return ({results}{',' if len(host.results) == 1 else ''})")
@@ -112,7 +118,39 @@ def _loc(loc: Loc | None) -> str:
 
 
 _COMPARISONS = {"eq": "==", "lt": "<", "le": "<="}
-_INFIX = {"add": "+", "sub": "-", "mul": "*"}
+_WRAPPING = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} // {}",
+             "neg": "-{}"}
+_CLOSED = {"mod": "{} % {}", "min": "min({}, {})", "max": "max({}, {})",
+           "and": "{} & {}", "or": "{} | {}", "xor": "{} ^ {}"}
+_DOUBLE = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "neg": "-{}"}
+_BOOLEAN = {"and": "{} and {}", "or": "{} or {}", "xor": "{} != {}", "not": "not {}"}
+
+
+def _operation(op: str, prim: Prim, args: list[str]) -> str:
+    """A scalar operation as a Python expression; divisors are not zero."""
+    if op in _COMPARISONS:
+        return f"{args[0]} {_COMPARISONS[op]} {args[1]}"
+    if prim.is_int and op in _WRAPPING:
+        return f"wrap_{prim}({_WRAPPING[op].format(*args)})"
+    exact = _CLOSED if prim.is_int else _BOOLEAN if prim is Prim.BOOL else (
+        _DOUBLE if prim is Prim.F64 else {})
+    if op in exact:
+        return exact[op].format(*args)
+    return f"apply({op!r}, {prim.value!r}, {', '.join(args)})"
+
+
+def _conversion(from_: Prim, to: Prim, arg: str) -> str:
+    """A conversion as a Python expression."""
+    if from_ is to:
+        return arg
+    if from_ is Prim.BOOL and to.is_int:
+        return f"int({arg})"
+    if from_.is_int and to.is_int:
+        fits = to.least <= from_.least and from_.greatest <= to.greatest
+        return arg if fits else f"wrap_{to}({arg})"
+    if from_.is_int and to is Prim.F64:
+        return f"float({arg})"
+    return f"convert({from_.value!r}, {to.value!r}, {arg})"
 
 
 class _Writer:
@@ -142,7 +180,7 @@ class _Writer:
             case plan.Alloc(name, prim, count):
                 self.line(f"{_var(name)} = rt.allocate(({_size(count)}) * {prim.bytes})")
             case plan.Release(names):
-                self.line(f"del {', '.join(map(_var, names))}")
+                self.line("".join(f"{_var(n)} = " for n in names) + "None")
             case plan.Fill(name, prim, count, value):
                 self.line(f"rt.fill({_var(name)}, {prim.value!r}, {_size(count)}, {_atom(value)})")
             case plan.CopyBuffer(target, source, prim, count):
@@ -154,11 +192,7 @@ class _Writer:
             case plan.Compute():
                 self._compute(step)
             case plan.ConvertScalar(name, from_, to, arg):
-                if from_.is_int and to is Prim.I64 and from_ is not Prim.U64:
-                    self.line(f"{_var(name)} = {_atom(arg)}")
-                else:
-                    self.line(f"{_var(name)} = convert({from_.value!r}, {to.value!r}, "
-                              f"{_atom(arg)})")
+                self.line(f"{_var(name)} = {_conversion(from_, to, _atom(arg))}")
             case plan.ComputeSize(name, size):
                 self.line(f"{_var(name)} = {_size(size)}")
             case plan.Bind(target, source):
@@ -185,19 +219,15 @@ class _Writer:
 
     def _compute(self, step: plan.Compute) -> None:
         args = [_atom(a) for a in step.args]
-        target = _var(step.name)
         if OPS[step.op].traps and step.prim.is_int:
-            self.line(f"if {args[1]} == 0: rt.fail({_loc(step.loc)}, 'Division by zero.')")
-        if step.op in _COMPARISONS:
-            self.line(f"{target} = {args[0]} {_COMPARISONS[step.op]} {args[1]}")
-        elif step.prim is Prim.I64 and step.op in _INFIX:
-            self.line(f"{target} = wrap({args[0]} {_INFIX[step.op]} {args[1]})")
-        elif step.prim is Prim.BOOL and step.op in ("and", "or"):
-            self.line(f"{target} = {args[0]} {step.op} {args[1]}")
-        elif step.prim is Prim.BOOL and step.op == "not":
-            self.line(f"{target} = not {args[0]}")
-        else:
-            self.line(f"{target} = apply({step.op!r}, {step.prim.value!r}, {', '.join(args)})")
+            fail = f"rt.fail({_loc(step.loc)}, 'Division by zero.')"
+            divisor = step.args[1]
+            if isinstance(divisor, VName):
+                self.line(f"if {args[1]} == 0: {fail}")
+            elif divisor.value == 0:
+                self.line(fail)
+                return
+        self.line(f"{_var(step.name)} = {_operation(step.op, step.prim, args)}")
 
     def _launch(self, step: plan.Launch, version: str) -> None:
         number = len(self.launches)
@@ -211,22 +241,41 @@ class _Writer:
     def _choose(self, step: plan.Choose) -> None:
         site = len(self.sites)
         self.sites.append(step)
+        chosen = f"version_{site}"
         pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
         local = "".join(f"{_size(v.local_bytes)}, " for v in step.versions)
         sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
-        self.line(f"for version in rt.encounter({site}, ({pars}), ({local}), {{{sizes}}}):")
+        self.line(f"for {chosen} in rt.encounter({site}, ({pars}), ({local}), {{{sizes}}}):")
         self.depth += 1
         self.line("try:")
         self.depth += 1
-        first = True
-        for number, version in enumerate(step.versions):
-            if version.infeasible is not None:
-                continue
-            self.line(f"{'if' if first else 'elif'} version == {number}:  # {version.kind.value}")
+        feasible = [(n, v) for n, v in enumerate(step.versions) if v.infeasible is None]
+        for number, version in feasible:
+            keyword = "if" if number == feasible[0][0] else "elif"
+            self.line(f"{keyword} {chosen} == {number}:  # {version.kind.value}")
             self.nested(version.steps, f"{step.site}/{number}")
-            first = False
-        self.line(f"rt.leave({site}, version)")
+        self.line(f"rt.leave({site})")
         self.line("break")
         self.depth -= 1
-        self.line(f"except rt.Infeasible as reason: rt.abandon({site}, version, reason)")
-        self.depth -= 1
+        self.line("except rt.CannotRun as reason:")
+        self.depth += 1
+        allocated = {n for _, v in feasible for n in _allocated(v.steps)}
+        if allocated:
+            self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
+        self.line(f"rt.abandon({site}, {chosen}, reason)")
+        self.depth -= 2
+
+
+def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
+    """The names that may hold memory which ``steps`` allocate."""
+    for step in steps:
+        match step:
+            case plan.Alloc(name) | plan.Bind(name):
+                yield name
+            case plan.Branch(_, then_, else_):
+                yield from _allocated(then_ + else_)
+            case plan.CountedLoop(_, _, body) | plan.WhileLoop(_, body):
+                yield from _allocated(body)
+            case plan.Choose(_, versions):
+                for version in versions:
+                    yield from _allocated(version.steps)

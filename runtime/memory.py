@@ -26,12 +26,7 @@ class Buffer:
 
 
 class OutOfMemory(Exception):
-    """The device has no room for a buffer."""
-
-    def __init__(self, wanted: int, device: DeviceInfo) -> None:
-        super().__init__(f"a buffer of {wanted:,} bytes does not fit: '{device.name}' allows "
-                         f"{device.max_alloc:,} bytes in one buffer and has "
-                         f"{device.global_bytes:,} in all")
+    """The device has no room: what was wanted, and what there is."""
 
 
 class Pool:
@@ -58,11 +53,11 @@ class Pool:
         import pyopencl as cl
 
         if size > self._device.max_alloc:
-            raise OutOfMemory(size, self._device)
+            raise self._too_large(size)
         if self.held + size > self._device.global_bytes:
             self.trim()
         if self.held + size > self._device.global_bytes:
-            raise OutOfMemory(size, self._device)
+            raise self._too_large(size)
         try:
             handle = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
         except cl.Error:
@@ -70,9 +65,16 @@ class Pool:
             try:
                 handle = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
             except cl.Error:
-                raise OutOfMemory(size, self._device) from None
+                raise self._too_large(size) from None
         self.held += size
         return handle
+
+    def _too_large(self, size: int) -> OutOfMemory:
+        device = self._device
+        return OutOfMemory(
+            f"a buffer of {size:,} bytes does not fit beside the {self.live:,} in use: "
+            f"'{device.name}' allows {device.max_alloc:,} bytes in one buffer and has "
+            f"{device.global_bytes:,} in all")
 
     def give_back(self, buffer: Buffer) -> None:
         """Keep the memory of a dropped buffer for the next one of its size."""

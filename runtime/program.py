@@ -143,11 +143,11 @@ class Program:
     @property
     def device(self) -> Any:
         """The device with its context and queues, opened when first used."""
-        from runelift.runtime.executor import Device
+        from runelift.runtime.executor import open_device
 
         if self._device is None:
             assert self.device_info is not None
-            self._device = Device(self.device_info)
+            self._device = open_device(self.device_info)
         return self._device
 
     def _bind(self, plan: Plan, args: list[Any]) -> dict[str, Any]:
@@ -166,7 +166,9 @@ class Program:
         from runelift.runtime.memory import OutOfMemory
 
         if isinstance(value, DeviceArray):
-            return value.buffer
+            if value.device is self.device:
+                return value.buffer
+            value = value.get()
         try:
             buffer = self.device.pool.allocate(value.nbytes)
         except OutOfMemory as error:
@@ -190,8 +192,8 @@ class Program:
         return array if device_arrays else array.get()
 
     def source(self, kind: str = "opencl", entry: str | None = None) -> str:
-        """The program at a stage: ``opencl`` or ``python`` code, or the IR ``core``,
-        ``optimised`` or ``versioned``.
+        """The program at a stage: the IR ``core``, ``optimised`` or ``versioned``, the
+        ``opencl`` code of an entry point, or its host ``plan``, which is printed as ``python``.
         """
         stages = {"core": self.compiled.core, "optimised": self.compiled.optimised,
                   "versioned": self.compiled.versioned}
@@ -200,7 +202,7 @@ class Program:
 
             return pretty(stages[kind])
         name = entry or self.entries[0]
-        if kind == "python":
+        if kind in ("python", "plan"):
             from runelift.codegen.python import python_source
 
             return python_source(self._plan(name)).source
@@ -285,7 +287,7 @@ def _check_argument(spec: ValueSpec, arg: Any) -> Any:
     python_scalar = rank == 0 and isinstance(arg, int | float | bool)
     if value.dtype != spec.prim.dtype and not (python_scalar and _fits(arg, spec.prim)):
         raise UserError(f"Argument '{spec.name.base}' should be {expected}, but has type {found}.")
-    return value.astype(spec.prim.dtype)
+    return value.astype(spec.prim.dtype, copy=False)
 
 
 def _fits(value: int | float | bool, prim: Prim) -> bool:

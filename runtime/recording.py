@@ -1,0 +1,127 @@
+"""Recording: from the device commands of a run to the times of its encounters.
+
+Nothing waits for the device while the program runs: the recorder keeps every command's event
+and notes which commands belong to which encounter; times are read when the run is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from runelift.runtime.records import Encounter, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """When a device command was queued, started and ended (nanoseconds)."""
+
+    queued: int
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """An encounter and the commands ``first`` up to ``last`` that belong to it."""
+
+    site: str
+    parent: int | None
+    sizes: dict[str, int]
+    par: dict[str, int]
+    feasible: tuple[int, ...]
+    chosen: int
+    first: int
+    last: int
+    launched: int
+    launches: int = 0
+
+
+class Recorder:
+    """What happens in one run, in order."""
+
+    def __init__(self) -> None:
+        self._events: list[Any] = []
+        self._launches = 0
+        self._encounters: list[_Open] = []
+        self._open: list[int] = []
+
+    def command(self, event: Any, *, launch: bool = False) -> None:
+        """A device command was issued."""
+        self._events.append(event)
+        self._launches += launch
+
+    def enter(self, site: str, sizes: Mapping[str, int], par: Mapping[str, int],
+              feasible: Sequence[int], chosen: int) -> None:
+        """A version is about to run."""
+        at = len(self._events)
+        parent = self._open[-1] if self._open else None
+        self._open.append(len(self._encounters))
+        self._encounters.append(_Open(site, parent, dict(sizes), dict(par), tuple(feasible),
+                                      chosen, at, at, self._launches))
+
+    def leave(self) -> None:
+        """All commands of the innermost encounter are issued."""
+        encounter = self._encounters[self._open.pop()]
+        encounter.last = len(self._events)
+        encounter.launches = self._launches - encounter.launched
+
+    def abandon(self) -> None:
+        """The version of the innermost encounter could not run: nothing was encountered."""
+        del self._encounters[self._open.pop():]
+
+    def commands(self) -> list[Command]:
+        """The times of all commands; the queue must have finished."""
+        if not self._events:
+            return []
+        import pyopencl as cl
+
+        info = cl.profiling_info
+        return [Command(e.get_profiling_info(info.QUEUED), e.get_profiling_info(info.START),
+                        e.get_profiling_info(info.END)) for e in self._events]
+
+    def record(self, entry: str, *, wall: float, peak_bytes: int, device: str,
+               infeasible: Mapping[str, str]) -> Record:
+        """The record of the run."""
+        commands = self.commands()
+        gaps = host_gaps(commands)
+        return Record(
+            entry, tuple(self._encounter(number, opened, commands, gaps)
+                         for number, opened in enumerate(self._encounters)),
+            span=telescoped(commands, 0, len(commands)), busy=busy(commands),
+            wall=wall, host=sum(gaps) * 1e-9, launches=self._launches, peak_bytes=peak_bytes,
+            device=device, infeasible=dict(infeasible))
+
+    @staticmethod
+    def _encounter(number: int, opened: _Open, commands: Sequence[Command],
+                   gaps: Sequence[int]) -> Encounter:
+        first, last = opened.first, opened.last
+        return Encounter(
+            opened.site, number, opened.parent, opened.sizes, opened.par, opened.feasible,
+            opened.chosen, time=telescoped(commands, first, last),
+            busy=busy(commands[first:last]), gap=sum(gaps[first:last]) * 1e-9,
+            launches=opened.launches)
+
+
+def telescoped(commands: Sequence[Command], first: int, last: int) -> float:
+    """The seconds from the end of the command before ``first`` to the end of the last one."""
+    if first >= last:
+        return 0.0
+    before = commands[first - 1].end if first else commands[0].start
+    return (commands[last - 1].end - before) * 1e-9
+
+
+def busy(commands: Sequence[Command]) -> float:
+    """The seconds in which the commands ran."""
+    return sum(c.end - c.start for c in commands) * 1e-9
+
+
+def host_gaps(commands: Sequence[Command]) -> list[int]:
+    """Before each command, how long the device had nothing to do because the host was late."""
+    gaps = [0] if commands else []
+    for before, command in pairwise(commands):
+        late = command.queued > before.end
+        gaps.append(max(0, command.start - before.end) if late else 0)
+    return gaps
