@@ -1,19 +1,21 @@
 """Tuning from start to end: measure, fit, verify.
 
 One forced run per version and dataset gives complete information; the thresholds are solved
-from it; the tuned program is then run beside the default one, and where it turns out slower
-after all, that dataset gets more weight or the default stays.
+from it; the tuned program is then run beside the default one, in turn, until it is certain
+which one is faster.  Where it turns out slower after all, that dataset gets more weight; where no
+dataset gains for certain, the default stays.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import RuneliftError, UserError
-from runelift.runtime.statistics import Summary, summarise
+from runelift.runtime.statistics import Summary, median_interval, summarise
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit
 from runelift.runtime.tuner.forest import Forest, Forests, plans
@@ -31,16 +33,31 @@ if TYPE_CHECKING:
 
 ATTEMPTS = 3
 """How many fits are verified before the default thresholds are kept."""
-TOLERANCE = 0.05
-"""How much slower a verified dataset may be, beyond the scatter of its times."""
+TOLERANCE = 0.01
+"""By how much the tuned program may seem slower on a dataset before we mind."""
+PAIRS = (6, 30)
+"""How often at least and at most both are run; six pairs are the fewest that can be certain."""
+PATIENCE = 3.0
+"""After how many seconds of running a dataset is decided on what there is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Times of a dataset without forced versions, by default and tuned, run in turn."""
+    """Times of a dataset without forced versions, by default and tuned, run in turn.
+
+    ``low`` to ``high`` holds the median of tuned over default time with 95 % confidence.
+    """
 
     default: Summary
     tuned: Summary
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, default: Sequence[float], tuned: Sequence[float]) -> Verified:
+        """The comparison of as many times by default as tuned, in the order of measurement."""
+        ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
+        return cls(summarise(default), summarise(tuned), *median_interval(ratios))
 
     @property
     def gain(self) -> float:
@@ -48,10 +65,19 @@ class Verified:
         return self.default.median / self.tuned.median if self.tuned.median else math.inf
 
     @property
+    def faster(self) -> bool:
+        """Whether the tuned program is faster for certain."""
+        return self.high < 1
+
+    @property
     def slower(self) -> bool:
-        """Whether tuning made the dataset slower, beyond the noise."""
-        noise = 3 * max(self.default.mad, self.tuned.mad)
-        return self.tuned.median > self.default.median * (1 + TOLERANCE) + noise
+        """Whether the tuned program is slower, for certain or as far as can be seen."""
+        return self.low > 1 or self.tuned.median > self.default.median * (1 + TOLERANCE)
+
+    @property
+    def decided(self) -> bool:
+        """Whether more runs would not change what is known."""
+        return self.faster or self.low > 1 or (self.high <= 1 + TOLERANCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,43 +162,57 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
         for _ in range(ATTEMPTS):
             if found.kept_default:
                 break
-            times = {}
-            for dataset in datasets:
-                verified = _compare(program, tuning, found, dataset, repeats)
-                if verified is not None:
-                    times[dataset.name] = verified
+            times = _compare_all(program, tuning, found, datasets, repeats)
             slower = [name for name, both in times.items() if both.slower]
             if not slower:
-                return EntryTuning(tuning.forest, tuning.defaults, tuning.measurements,
-                                   tuning.costs, found, times)
+                if any(both.faster for both in times.values()):
+                    return replace(tuning, fit=found, verified=times)
+                return replace(tuning, fit=_keep_default(
+                    tuning, found, "no dataset is faster for certain with the fitted ones"))
             for name in slower:
                 emphasis[name] = 4 * emphasis.get(name, 1.0)
             found = fit(tuning.costs, tuning.defaults, emphasis=emphasis)
     except KeyboardInterrupt:
-        return EntryTuning(tuning.forest, tuning.defaults, tuning.measurements, tuning.costs,
-                           found, times, interrupted=True)
+        return replace(tuning, fit=found, verified=times, interrupted=True)
     if not found.kept_default:
         slow = ", ".join(name for name, both in times.items() if both.slower)
-        why = f"the fitted thresholds made {slow} slower when run"
-        found = Fit(dict(tuning.defaults), found.intervals, found.default, found.default,
-                    found.least, why)
-    return EntryTuning(tuning.forest, tuning.defaults, tuning.measurements, tuning.costs, found)
+        found = _keep_default(tuning, found, f"the fitted thresholds made {slow} slower when run")
+    return replace(tuning, fit=found)
+
+
+def _keep_default(tuning: EntryTuning, found: Fit, why: str) -> Fit:
+    return replace(found, thresholds=dict(tuning.defaults), predicted=found.default,
+                   kept_default=why)
+
+
+def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit,
+                 datasets: Sequence[Dataset], repeats: int) -> dict[str, Verified]:
+    compared = {d.name: _compare(program, tuning, found, d, repeats) for d in datasets}
+    return {name: both for name, both in compared.items() if both is not None}
 
 
 def _compare(program: Measurable, tuning: EntryTuning, found: Fit, dataset: Dataset,
              repeats: int) -> Verified | None:
-    """Times by default and tuned; None where the program fails."""
+    """Times by default and tuned, until they are decided; None where the program fails."""
     args = dataset.arguments()
+    both = (tuning.defaults, found.thresholds)
     spans: tuple[list[float], list[float]] = ([], [])
+    least, most = max(repeats, PAIRS[0]), max(repeats, PAIRS[1])
+    started = time.perf_counter()
     try:
-        for repeat in range(repeats + 1):
-            for which, thresholds in enumerate((tuning.defaults, found.thresholds)):
-                _, record = program.run(dataset.entry, args, thresholds=thresholds, record=True)
-                if repeat and record is not None:
+        for pair in range(most + 1):
+            for which in (0, 1) if pair % 2 else (1, 0):
+                _, record = program.run(dataset.entry, args, thresholds=both[which], record=True)
+                if pair and record is not None:  # the first pair warms up
                     spans[which].append(record.span)
+            late = time.perf_counter() - started > PATIENCE
+            if pair >= least or (late and pair > 0):
+                verified = Verified.of(*spans)
+                if verified.decided or late:
+                    return verified
     except RuneliftError:
         return None
-    return Verified(summarise(spans[0]), summarise(spans[1]))
+    return Verified.of(*spans)
 
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,

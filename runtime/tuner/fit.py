@@ -7,13 +7,15 @@ time, so that a short dataset counts as much as a long one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+
+import numpy as np
 
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.forest import Site
-from runelift.runtime.tuner.solve import ENOUGH, Solver, never
+from runelift.runtime.tuner.pareto import Array, Front
+from runelift.runtime.tuner.solve import ENOUGH, Solver, TooMany, candidates, descend, never
 
 NOISE = 0.01
 """By how much a tuned dataset may seem slower than with the default before we mind."""
@@ -40,7 +42,8 @@ class Fit:
 
     ``predicted``, ``default`` and ``least`` are times per dataset: with the thresholds, with
     the default ones, and if every single choice were the best.  ``kept_default`` says why the
-    default thresholds are the result, if they are.
+    default thresholds are the result, if they are.  ``exact`` says that no thresholds do better
+    on the measured costs; where there were too many choices, they may.
     """
 
     thresholds: dict[str, int]
@@ -49,6 +52,7 @@ class Fit:
     default: dict[str, float]
     least: dict[str, float]
     kept_default: str | None = None
+    exact: bool = False
 
 
 def fit(costs: Costs, default: Mapping[str, int], *,
@@ -65,7 +69,7 @@ def fit(costs: Costs, default: Mapping[str, int], *,
     weights = {d.name: (emphasis or {}).get(d.name, 1.0) / max(d.least(), 1e-12)
                for d in datasets}
     kept: str | None = None
-    found = _never_slower(costs, datasets, weights, default, enough)
+    found, exact = _never_slower(costs, datasets, weights, default, enough)
     if found is None:
         kept, best = "no other thresholds are as fast on every dataset", dict(default)
     elif _objective(datasets, weights, found) < _objective(datasets, weights, default):
@@ -76,64 +80,65 @@ def fit(costs: Costs, default: Mapping[str, int], *,
     return Fit(thresholds, intervals,
                predicted={d.name: d.total(thresholds) for d in datasets},
                default={d.name: d.total(default) for d in datasets},
-               least={d.name: d.least() for d in datasets}, kept_default=kept)
+               least={d.name: d.least() for d in datasets}, kept_default=kept, exact=exact)
 
 
-def _never_slower(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
-                  default: Mapping[str, int], enough: int) -> dict[str, int] | None:
-    """The best thresholds with which no dataset is slower than by default.
-
-    If the best of all slow one down, all combinations are tried where there are few, and else
-    the weights of what is too slow are raised until nothing is, which may miss the best.
-    """
-    allowed = _allowed(datasets, default)
-    raised = dict(weights)
-    for _ in range(ROUNDS):
-        found = _solve(costs, datasets, raised, default, enough)
-        slower = [d.name for d in datasets if d.total(found) > allowed[d.name]]
-        if not slower:
-            return found
-        if combinations(costs) <= enough:
-            solution = _exhaustive(costs, datasets, weights, allowed)
-            return solution and solution[1]
-        for name in slower:
-            raised[name] *= 2
-    return None
-
-
-def combinations(costs: Costs) -> int:
-    """How many combinations of thresholds :func:`exhaustive` tries."""
-    datasets = list(costs.datasets)
-    return math.prod(len(_candidates(datasets, name)) for name in costs.forest.guards())
-
-
-def exhaustive(costs: Costs, default: Mapping[str, int]) -> tuple[float, dict[str, int]] | None:
-    """The best thresholds by trying all combinations, subject to the same demand as a fit.
-
-    None if all of them make some dataset slower than ``default`` does.
-    """
-    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
-    weights = {d.name: 1.0 / max(d.least(), 1e-12) for d in datasets}
-    return _exhaustive(costs, datasets, weights, _allowed(datasets, default))
-
-
-def _allowed(datasets: list[DatasetCosts], default: Mapping[str, int]) -> dict[str, float]:
+def allowed_times(datasets: Sequence[DatasetCosts], default: Mapping[str, int]) -> dict[str, float]:
     """The time that each dataset may take at most."""
     return {d.name: d.total(default) * (1 + NOISE) for d in datasets}
 
 
-def _exhaustive(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
-                allowed: Mapping[str, float]) -> tuple[float, dict[str, int]] | None:
-    names = list(costs.forest.guards())
-    best: tuple[float, dict[str, int]] | None = None
-    for values in product(*(_candidates(datasets, name) for name in names)):
-        trial = dict(zip(names, values, strict=True))
-        totals = {d.name: d.total(trial) for d in datasets}
-        cost = sum(weights[name] * total for name, total in totals.items())
-        if (best is None or cost < best[0]) and all(
-                total <= allowed[name] for name, total in totals.items()):
-            best = cost, trial
-    return best
+def _never_slower(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+                  default: Mapping[str, int], enough: int
+                  ) -> tuple[dict[str, int] | None, bool]:
+    """The best thresholds with which no dataset is slower than by default; whether exactly.
+
+    If the best of all slow one down, all trade-offs between the datasets are solved for.  Where
+    these are too many, the weights of what is too slow are raised until nothing is.
+    """
+    allowed = allowed_times(datasets, default)
+    raised = dict(weights)
+    for attempt in range(ROUNDS):
+        found, exact = _solve(costs, datasets, raised, default, enough)
+        slower = [d.name for d in datasets if d.total(found) > allowed[d.name]]
+        if not slower:
+            return found, exact and attempt == 0
+        if attempt == 0:
+            try:
+                return _best_allowed(costs, datasets, weights, default, enough), True
+            except TooMany:
+                pass
+        for name in slower:
+            raised[name] *= 2
+    return None, False
+
+
+def _best_allowed(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+                  default: Mapping[str, int], enough: int) -> dict[str, int] | None:
+    """The best of all trade-offs between the datasets; None if none is allowed."""
+    allowed = allowed_times(datasets, default)
+    limits = np.array([allowed[d.name] - d.rest for d in datasets])
+    units = dict(zip((d.name for d in datasets), np.eye(len(datasets)), strict=True))
+    solver = Solver(_costing(datasets, units), limits, default, enough)
+    front = Front.single(np.zeros(len(datasets)), dict(default))
+    for tree in costs.forest.trees:
+        front = front.plus(solver.solve(tree, _roots(datasets, tree)), limits)
+        solver.look(len(front.choices))
+    if not front.choices:
+        return None
+    totals = front.costs @ np.array([weights[d.name] for d in datasets])
+    return front.choices[int(np.argmin(totals))]
+
+
+def _costing(datasets: Sequence[DatasetCosts], of: Mapping[str, Array]
+             ) -> Callable[[Point, float], Array]:
+    """Seconds at a point as a cost vector: a multiple of its dataset's vector."""
+    vectors = {point: of[d.name] for d in datasets for root in d.points for point in _below(root)}
+    return lambda point, seconds: vectors[point] * seconds
+
+
+def _roots(datasets: Sequence[DatasetCosts], tree: Site) -> list[Point]:
+    return [p for d in datasets for p in d.points if p.site.name == tree.name]
 
 
 def objective(costs: Costs, thresholds: Mapping[str, int]) -> float:
@@ -149,16 +154,27 @@ def _objective(datasets: list[DatasetCosts], weights: Mapping[str, float],
 
 
 def _solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
-           default: Mapping[str, int], enough: int) -> dict[str, int]:
-    """Thresholds of all trees; they are independent of each other, as costs are sums."""
-    weight_of = {point: weights[d.name] for d in datasets
-                 for root in d.points for point in _below(root)}
-    solver = Solver(weight_of, default, enough)
-    thresholds = dict(default)
+           default: Mapping[str, int], enough: int) -> tuple[dict[str, int], bool]:
+    """Thresholds of all trees, which are independent as costs are sums; whether all are exact."""
+    vectors = {name: np.array([weight]) for name, weight in weights.items()}
+    thresholds, exact = dict(default), True
     for tree in costs.forest.trees:
-        points = [p for d in datasets for p in d.points if p.site.name == tree.name]
-        thresholds |= solver.solve(tree, points)[1]
-    return thresholds
+        solver = Solver(_costing(datasets, vectors), np.array([math.inf]), default, enough)
+        try:
+            thresholds |= solver.solve(tree, _roots(datasets, tree)).choices[0]
+        except TooMany:
+            exact = False
+            thresholds |= _descend(tree, datasets, weights, default)
+    return thresholds, exact
+
+
+def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, float],
+             default: Mapping[str, int]) -> dict[str, int]:
+    roots = [(weights[d.name], p) for d in datasets for p in d.points
+             if p.site.name == tree.name]
+    choices = {g.name: compared(datasets, g.name) for s in tree.walk() for g in s.guards}
+    starts = [default, dict.fromkeys(choices, 1), {n: c[-1] for n, c in choices.items()}]
+    return descend(tree, roots, starts, choices)
 
 
 def _below(point: Point) -> Iterator[Point]:
@@ -168,11 +184,10 @@ def _below(point: Point) -> Iterator[Point]:
             yield from _below(one)
 
 
-def _candidates(datasets: list[DatasetCosts], guard: str) -> list[int]:
+def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
     """The values compared with a guard, ascending, and one above all."""
-    values = sorted({p.par[guard] for d in datasets for root in d.points
-                     for p in _below(root) if guard in p.par})
-    return [*values, never(values)]
+    return candidates([p.par[guard] for d in datasets for root in d.points
+                       for p in _below(root) if guard in p.par])
 
 
 def _centre(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
@@ -189,7 +204,7 @@ def _centre(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, fl
                  if p.site.name == tree.name]
         for site in tree.walk():
             for guard in site.guards:
-                interval = _interval(roots, _candidates(datasets, guard.name), result, guard.name)
+                interval = _interval(roots, compared(datasets, guard.name), result, guard.name)
                 intervals[guard.name] = interval
                 everywhere = interval.low == 0 and interval.high >= never([])
                 if move:

@@ -9,12 +9,13 @@ from typing import Any
 
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning
 from runelift.runtime.tuner.costs import DatasetCosts, Point
-from runelift.runtime.tuner.fit import chosen_versions, combinations, exhaustive, objective
+from runelift.runtime.tuner.exhaustive import combinations, exhaustive
+from runelift.runtime.tuner.fit import chosen_versions, objective
 from runelift.runtime.tuner.forest import plans
 
 FORMAT = 1
 """The version of the JSON file."""
-TRIABLE = 1_000_000
+TRIABLE = 1_000_000_000
 """How many costs of encounters an exhaustive search may look at."""
 
 
@@ -96,7 +97,11 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
         yield "  (predicted from the runs with forced versions)"
     loss = loss_to_exhaustive(entry)
     if loss is not None:
-        yield f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs"
+        tried = combinations(entry.costs)
+        yield (f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs "
+               f"({tried:,} combinations)")
+    elif entry.fit.exact:
+        yield "  solved exactly: no thresholds do better on these runs"
     yield from _failures(entry)
 
 
@@ -185,7 +190,7 @@ def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
         } for d in entry.costs.datasets if d.name in entry.fit.predicted}
     return {"program_runs": entry.program_runs, "thresholds": thresholds, "datasets": datasets,
             "objective": objective(entry.costs, entry.fit.thresholds),
-            "loss_to_exhaustive": loss_to_exhaustive(entry),
+            "loss_to_exhaustive": loss_to_exhaustive(entry), "exact": entry.fit.exact,
             "kept_default": entry.fit.kept_default}
 
 

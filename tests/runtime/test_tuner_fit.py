@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from runelift.ir.syntax import Stm
 from runelift.runtime.tuner import fit as fit_module
 from runelift.runtime.tuner.costs import Costs, costs_of
-from runelift.runtime.tuner.fit import NOISE, Interval, exhaustive, fit, objective
+from runelift.runtime.tuner.exhaustive import combinations, exhaustive
+from runelift.runtime.tuner.fit import NOISE, Interval, fit, objective
 from runelift.runtime.tuner.measure import Dataset, measure
-from runelift.runtime.tuner.solve import NEVER, exact_1d, never
+from runelift.runtime.tuner.pareto import undominated
+from runelift.runtime.tuner.solve import NEVER
 from tests.runtime.simulated import DEVICE, Simulated, nested, site, table_cost, versions_of
 
 PARS = [2, 4, 8, 16]
@@ -26,24 +28,21 @@ def costs_for(sim: Simulated, datasets: dict[str, Sequence[int]]) -> Costs:
     return costs_of(sim.forest, measure(sim, sim.forest, inputs, repeats=1))
 
 
-@given(st.lists(st.tuples(st.integers(1, 9), st.floats(0, 10), st.floats(0, 10)), min_size=1,
-                max_size=8))
-def test_one_guard_is_solved_exactly(rows: list[tuple[int, float, float]]) -> None:
-    par, true, false = (np.array(column) for column in zip(*rows, strict=True))
-
-    def cost(threshold: int) -> float:
-        return float(np.where(par >= threshold, true, false).sum())
-
-    best, threshold = exact_1d(par, true, false)
-    assert math.isclose(best, min(map(cost, [*range(1, 10), never([9])])), abs_tol=1e-9)
-    assert math.isclose(best, cost(threshold), abs_tol=1e-9)
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
+def test_fronts_are_what_nothing_dominates(rows: list[tuple[int, ...]]) -> None:
+    costs = np.array(rows, float)
+    front = {tuple(costs[k]) for k in undominated(costs, np.full(3, 4.0))}
+    assert front == {a for a in map(tuple, costs) if max(a) <= 4 and not any(
+        b != a and all(x <= y for x, y in zip(b, a, strict=True)) for b in map(tuple, costs))}
 
 
 def test_conflicting_datasets_get_the_joint_optimum() -> None:
     """Futhark's tuner takes the lower value here and loses 10 to gain 0.1 (spec D.1)."""
-    best, threshold = exact_1d(np.array([100, 50]), np.array([11.0, 0.9]), np.array([1.0, 1.0]))
-    assert threshold > 100
-    assert best == 2.0
+    times = {100: [11.0, 1.0], 50: [0.9, 1.0]}
+    sim = Simulated.of([site("s", ("t0", []), (None, []))],
+                       lambda where, index, par: times[par][index])
+    costs = costs_for(sim, {"a": [100, 50]})
+    assert unconstrained(sim, costs, 10_000) == pytest.approx((2.0 + 0.5) / (1.9 + 0.5))
 
 
 def random_costs(draw: st.DrawFn, forest_stms: list[Stm], infeasible: bool) -> Simulated:
@@ -70,12 +69,15 @@ def simulations(draw: st.DrawFn, stms: Callable[[], list[Stm]]) -> tuple[Simulat
 
 def brute_force(sim: Simulated, costs: Costs) -> float:
     """The least objective of all thresholds, whatever they do to single datasets."""
-    slow = dict.fromkeys(sim.forest.guards(), 1)
-    found = fit_module._exhaustive(costs, list(costs.datasets),
-                                   {d.name: 1 / d.least() for d in costs.datasets},
-                                   {d.name: math.inf for d in costs.datasets})
+    names = list(sim.forest.guards())
+    values = [1, 2, 4, 8, 16, 20, 40, 80, 160, NEVER]
+    found = exhaustive(costs, sim.default, constrained=False)
     assert found is not None
-    assert found[0] <= objective(costs, slow) + 1e-9
+    if len(names) <= 2:
+        assert math.isclose(found[0], min(
+            objective(costs, dict(zip(names, chosen, strict=True)))
+            for chosen in itertools.product(values, repeat=len(names))))
+    assert math.isclose(found[0], objective(costs, found[1]))
     return found[0]
 
 
@@ -83,7 +85,7 @@ def unconstrained(sim: Simulated, costs: Costs, enough: int) -> float:
     """The objective of the fit without the demand that nothing gets slower."""
     datasets = list(costs.datasets)
     weights = {d.name: 1 / d.least() for d in datasets}
-    return objective(costs, fit_module._solve(costs, datasets, weights, sim.default, enough))
+    return objective(costs, fit_module._solve(costs, datasets, weights, sim.default, enough)[0])
 
 
 @given(simulations(lambda: CHAIN))
@@ -211,13 +213,23 @@ def test_intervals_have_geometric_middles() -> None:
     assert Interval(1000, NEVER).middle() == round(math.sqrt(1000 * NEVER))
 
 
-def test_brute_force_tries_everything() -> None:
-    sim = Simulated.of(CHAIN, crossover)
-    costs = costs_for(sim, {"a": PARS})
-    found = exhaustive(costs, sim.default)
-    assert found is not None
-    best, thresholds = found
-    values = [1, 2, 4, 8, 16, 20, 40, 80, 160, NEVER]
-    assert best == min(objective(costs, {"main.t0": a, "main.t1": b})
-                       for a, b in itertools.product(values, values))
-    assert objective(costs, thresholds) == best
+@given(simulations(nested))
+@settings(max_examples=15, deadline=None)
+def test_the_best_that_slows_nothing_down_in_nested_sites(found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    best = exhaustive(costs, sim.default)
+    result = fit(costs, sim.default)
+    expected = min(best[0] if best else math.inf, objective(costs, sim.default))
+    if result.exact:
+        assert math.isclose(objective(costs, result.thresholds), expected, rel_tol=1e-9)
+
+
+def test_long_chains_over_one_size_are_solved_exactly() -> None:
+    """Ten guards and thirty sizes: 31 ** 10 combinations, but few different sets are left."""
+    chain = [site("s", *((f"t{k}", []) for k in range(10)), (None, []))]
+    sim = Simulated.of(chain, lambda where, index, par: float(1 + (index * 7 + par * 3) % 11))
+    costs = costs_for(sim, {"a": range(1, 31), "b": range(5, 26)})
+    assert combinations(costs) == 31 ** 10
+    result = fit(costs, sim.default)
+    assert result.exact
+    assert objective(costs, result.thresholds) < objective(costs, sim.default)
