@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from runelift.ir.errors import UserError
+from runelift.ir.prim import Prim
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
@@ -55,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift run``."""
     program = open_program(args)
     entry = pick_entry(program, args.entry)
-    values = _arguments(args, len(program.compiled.plans[entry].params))
+    values = _arguments(args, [p.prim for p in program.compiled.plans[entry].params])
     force = _assignments(args.force)
     sites = program.tree.entry(entry).sites()
     for site, index in force.items():
@@ -76,17 +78,17 @@ def execute(args: argparse.Namespace) -> int:
     return 0
 
 
-def _arguments(args: argparse.Namespace, wanted: int) -> list[Any]:
+def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
     if args.input is not None:
-        return load_values(args.input)
+        return load_values(args.input, wanted)
     if not wanted:
         return []
     if sys.stdin is None or sys.stdin.closed:
         return []
     if sys.stdin.isatty():
-        print(f"runelift: reading {wanted} values from the terminal; end with Ctrl-D.",
+        print(f"runelift: reading {len(wanted)} values from the terminal; end with Ctrl-D.",
               file=sys.stderr)
-    return read_values(sys.stdin.buffer.read(), "<standard input>")
+    return read_values(sys.stdin.buffer.read(), "<standard input>", wanted)
 
 
 def _thresholds(program: Program, texts: list[str]) -> dict[str, int]:

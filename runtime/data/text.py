@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -110,18 +111,23 @@ class Reader:
         if not self.accept(text):
             self.fail(f"Expected '{text}'{self._found()}.")
 
-    def values(self, stop: str = "") -> Iterator[Value]:
-        """All values up to ``stop`` (which is not skipped) or the end."""
-        while not self.at_end() and not (stop and self.looking_at(stop)):
-            yield self.value()
+    def values(self, stop: str = "", wanted: Sequence[Prim] = ()) -> Iterator[Value]:
+        """All values up to ``stop`` (which is not skipped) or the end.
 
-    def value(self) -> Value:
-        """One value."""
+        ``wanted`` are the types of the first values where the text leaves them open.
+        """
+        for each in chain(wanted, repeat(None)):
+            if self.at_end() or (stop and self.looking_at(stop)):
+                return
+            yield self.value(each)
+
+    def value(self, wanted: Prim | None = None) -> Value:
+        """One value; numbers without a suffix are ``wanted`` if they can be."""
         token = self._peek()
         start = self.position
         match token and token["mark"], token and token.lastgroup:
             case "[", _:
-                return self._array()
+                return self._array(wanted)
             case _, "empty":
                 self.position += len("empty")
                 self.expect("(")
@@ -136,7 +142,7 @@ class Reader:
                 self.position = token.end()
                 return np.frombuffer(_unescape(token["string"][1:-1]), np.uint8).copy()
         number = self._number()
-        return self._convert(number, number.prim or _natural(number.value))[()]
+        return self._convert(number, number.prim or _natural([number.value], wanted))[()]
 
     def spec(self) -> Spec:
         """A type with known sizes, such as ``[2][3]f32``."""
@@ -196,12 +202,12 @@ class Reader:
         except ValueError:
             self.fail(f"'{token['number']}' is not a number.", at)
 
-    def _array(self) -> Value:
+    def _array(self, wanted: Prim | None) -> Value:
         """A nested array literal, read into one flat list of numbers and a shape."""
         start = self.position
         shape, numbers = self._elements()
         prim = next((n.prim for n in numbers if n.prim), None) or _natural(
-            *(n.value for n in numbers))
+            [n.value for n in numbers], wanted)
         if not numbers:
             self.fail("The type of an empty array is unknown.", start,
                       hint="Write it as 'empty([0]i32)'.")
@@ -251,11 +257,14 @@ class Reader:
         return np.array(number.value, prim.dtype)
 
 
-def _natural(*values: int | float | bool) -> Prim:
-    """The type of numbers without a suffix."""
+def _natural(values: Sequence[int | float | bool], wanted: Prim | None) -> Prim:
+    """The type of numbers without a suffix: ``wanted`` if they can have it."""
     if values and isinstance(values[0], bool):
         return Prim.BOOL
-    return Prim.F64 if any(isinstance(value, float) for value in values) else Prim.I32
+    whole = not any(isinstance(value, float) for value in values)
+    if wanted is not None and (wanted.is_float or (whole and wanted.is_int)):
+        return wanted
+    return Prim.I32 if whole else Prim.F64
 
 
 def _split_hex_float(digits: str) -> tuple[str, str | None]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
 
 from runelift.ir.errors import UserError
+from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.data.binary import is_binary, read_binary, write_binary
 from runelift.runtime.data.text import Reader, Value, format_value, prim_of
@@ -19,17 +20,20 @@ from runelift.runtime.data.text import Reader, Value, format_value, prim_of
 _GZIP, _NPY, _ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PK\x03\x04"
 
 
-def load_values(path: Path) -> list[Value]:
-    """The values in a file, whatever its format."""
+def load_values(path: Path, wanted: Sequence[Prim] = ()) -> list[Value]:
+    """The values in a file, whatever its format; ``wanted`` as in :func:`read_values`."""
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
-    return read_values(data, str(path))
+    return read_values(data, str(path), wanted)
 
 
-def read_values(data: bytes, name: str) -> list[Value]:
-    """The values in ``data``, whose format shows in its first bytes; ``name`` is for messages."""
+def read_values(data: bytes, name: str, wanted: Sequence[Prim] = ()) -> list[Value]:
+    """The values in ``data``, whose format shows in its first bytes; ``name`` is for messages.
+
+    ``wanted`` are the element types of the first values, for numbers in text without a suffix.
+    """
     if data.startswith(_GZIP):
         try:
             data = gzip.decompress(data)
@@ -45,7 +49,7 @@ def read_values(data: bytes, name: str) -> list[Value]:
     except UnicodeDecodeError as error:
         raise UserError(f"{name}: byte {error.start}: error[malformed-data]: neither text in "
                         f"UTF-8 nor binary values.") from None
-    return list(Reader(Source(name, text)).values())
+    return list(Reader(Source(name, text)).values(wanted=wanted))
 
 
 def _read_numpy(data: bytes, name: str) -> list[Value]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +19,7 @@ from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.runtime import cli
 from runelift.runtime.cli import COMMANDS, main
 from runelift.runtime.device import find_devices
+from runelift.runtime.tuner.measure import read_log
 
 SUM = """\
 -- Sums of rows.
@@ -342,3 +345,32 @@ def test_interrupted_autotune_writes_what_it_has(
     facts = json.loads((tmp_path / "sum.fut.tuning.json").read_text())
     assert facts["interrupted"]
     assert list(facts["entries"]["main"]["datasets"]) == ["wide"]
+
+
+@needs_oclgrind
+def test_ctrl_c_while_a_program_is_tuned(program: Path) -> None:
+    """The signal itself, sent when two runs are on disk; none of them is lost."""
+    log = program.with_name("sum.fut.tuning.log")
+    command = [sys.executable, "-m", "runelift", "autotune", "--device", "oclgrind", "-r", "1000",
+               str(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as tuner:
+        while tuner.poll() is None and not (log.exists() and log.read_text().count("\n") >= 2):
+            time.sleep(0.02)
+        tuner.send_signal(signal.SIGINT)
+        _, err = tuner.communicate(timeout=60)
+    assert tuner.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    assert len(read_log(log)["main"].runs) >= 2
+
+
+@needs_oclgrind
+def test_out_of_device_memory(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "large.fut"
+    path.write_text("entry main (n: i64): i64 = i64.sum (scan (+) 0 (iota n))\n")
+    (tmp_path / "n.in").write_text("9_000_000_000_000")
+    found = run("run", path, "--input", tmp_path / "n.in", "--device", "oclgrind")
+    assert found.status == 1
+    assert "Out of device memory" in found.err
+    assert "Traceback" not in found.err

@@ -214,3 +214,12 @@ def test_formatting() -> None:
     assert format_value(np.float32(0.1)) == "0.1f32"
     assert format_value(np.zeros((2, 0), np.int32)) == "empty([2][0]i32)"
     assert format_value(np.array([True])) == "[true]"
+
+
+def test_numbers_without_a_suffix_take_the_wanted_type() -> None:
+    wanted = [Prim.I64, Prim.F32, Prim.U8, Prim.I64]
+    values = read_values(b"3000000000 [1, 2] true 2.5 7", "input", wanted)
+    assert [v.dtype for v in values] == ["int64", "float32", "bool", "float64", "int32"]
+    assert read_values(b"1i16", "input", wanted)[0].dtype == "int16"
+    with pytest.raises(UserError, match="does not fit in u8"):
+        read_values(b"300", "input", [Prim.U8])
