@@ -233,7 +233,8 @@ class _Writer:
         number = len(self.launches)
         self.launches.append(step)
         self.versions.append(version)
-        args = "".join(f", {_atom(a)}" for a in step.args)
+        args = "".join(f", {_atom(a)}" + (".handle" if isinstance(p, imp.BufferParam) else "")
+                       for a, p in zip(step.args, step.kernel.params, strict=True))
         lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, " for a in step.kernel.locals)
         self.line(f"rt.launch({number}, {_size(step.groups)}, {_size(step.group)}, "
                   f"({lengths}){args})  # {step.kernel.name}")

@@ -10,7 +10,8 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
-from runelift.runtime import cache
+from runelift.runtime import cache as binaries
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.recording import Recorder
@@ -47,8 +48,8 @@ class Infeasible(Exception):
 class Site:
     """A kernel launch of the plan, prepared once.
 
-    ``last`` holds the arguments that the kernel has; ``scalars`` the NumPy type of each
-    parameter, None for a buffer.
+    ``scalars`` holds the NumPy type of each parameter, None for a buffer.  PyOpenCL sets all
+    arguments of a kernel that knows these types in less time than one NumPy scalar.
     """
 
     launch: Launch
@@ -56,33 +57,24 @@ class Site:
     fallible: bool
     scalars: tuple[type[np.generic] | None, ...]
     kernel: Any = None
-    last: list[Any] = field(default_factory=list)
+    failure: tuple[Any, ...] = ()
 
     def prepare(self, kernel: Any, device: Device) -> None:
         """Take the built kernel."""
-        kernel.set_arg(0, device.failure_code)
-        kernel.set_arg(1, device.failure_args)
-        self.last = [None] * (len(self.scalars) + len(self.launch.kernel.locals))
+        self.failure = device.failure_code, device.failure_args
+        kernel.set_scalar_arg_dtypes([*(None for _ in self.failure), *self.scalars,
+                                      *(None for _ in self.launch.kernel.locals)])
         self.kernel = kernel
 
     def set_args(self, args: tuple[Any, ...], lengths: tuple[int, ...]) -> None:
-        """Give the kernel those arguments that it does not have already."""
-        kernel, last, k = self.kernel, self.last, 0
-        for value, scalar in zip(args, self.scalars, strict=True):
-            if scalar is None:
-                handle = value.handle
-                if handle is not last[k]:
-                    kernel.set_arg(k + 2, handle)
-                    last[k] = handle
-            elif type(value) is float or value != last[k]:  # 0.0 == -0.0, so floats are always set
-                kernel.set_arg(k + 2, scalar(value))
-                last[k] = value
-            k += 1
-        for size in lengths:
-            if size != last[k]:
-                kernel.set_arg(k + 2, cl.LocalMemory(max(size, 16)))
-                last[k] = size
-            k += 1
+        """Give the kernel its arguments: buffers of OpenCL, numbers, sizes of local memory."""
+        self.kernel.set_args(*self.failure, *args, *map(_local_memory, lengths))
+
+
+@cache
+def _local_memory(size: int) -> Any:
+    """Local memory as an argument; it may not be empty."""
+    return cl.LocalMemory(max(size, 16))
 
 
 def _site(launch: Launch, version: str) -> Site:
@@ -171,10 +163,10 @@ class Executable:
 
     def _program(self, source: str) -> Any:
         info, context = self.device.info, self.device.context
-        name = cache.key(source, " ".join(BUILD_OPTIONS), info.label)
+        name = binaries.key(source, " ".join(BUILD_OPTIONS), info.label)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if info.kind != "simulator" and (binary := cache.load(name)) is not None:
+            if info.kind != "simulator" and (binary := binaries.load(name)) is not None:
                 try:
                     return cl.Program(context, [info.handle], [binary]).build()
                 except cl.Error:
@@ -185,7 +177,7 @@ class Executable:
                 raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
                                  f"{error}", lasting=True) from None
             if info.kind != "simulator":
-                cache.store(name, program.get_info(cl.program_info.BINARIES)[0])
+                binaries.store(name, program.get_info(cl.program_info.BINARIES)[0])
         return program
 
 
