@@ -9,6 +9,7 @@ from runelift.ir.check import check
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
+from runelift.rewrite.bounds import remove_checks
 from runelift.rewrite.fuse import fuse
 from runelift.rewrite.simplify import simplify
 
@@ -24,13 +25,18 @@ class Pass:
 
 SIMPLIFY = Pass("simplify", "copy propagation, rules, common subexpressions, dead code", simplify)
 FUSE = Pass("fuse", "fuse maps into the operations that read their results", fuse)
+BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks)
 
 STANDARD: tuple[Pass, ...] = (
     SIMPLIFY,  # first, so that fusion sees producers and consumers without copies in between
     FUSE,
     SIMPLIFY,
 )
-AFTER_FLATTENING: tuple[Pass, ...] = (SIMPLIFY,)
+AFTER_FLATTENING: tuple[Pass, ...] = (
+    SIMPLIFY,
+    BOUNDS,
+    SIMPLIFY,
+)
 
 Watch = Callable[[Pass, Program], None]
 

@@ -1,0 +1,149 @@
+"""Proving that sizes and indices are not negative, from what is known about others.
+
+A fact is a :class:`~runelift.ir.sizes.Size` that is at least 0.  A goal is proved by refutation:
+its negation and the facts that are connected with it are combined until no variable is left
+(Fourier-Motzkin elimination, with the constants rounded to whole numbers), and if the outcome is
+a negative number that should be at least 0, the goal holds.  Products of variables are treated
+as variables of their own, minima and maxima by cases.
+
+>>> n, i = Size.var(VName("n", 1)), Size.var(VName("i", 2))
+>>> facts = Facts((i, n - i - 1))
+>>> facts.prove(n - 1), facts.prove(n - i), facts.prove(n - 2)
+(True, True, False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from math import gcd
+from typing import TypeAlias
+
+from runelift.ir.names import VName
+from runelift.ir.sizes import Monomial, Size
+
+MOST_FACTS = 40
+"""How many facts are used in a proof."""
+MOST_STEPS = 400
+"""How many inequalities elimination may make before it gives up."""
+MOST_CASES = 8
+"""How many cases of minima and maxima are distinguished in a proof."""
+
+Linear: TypeAlias = tuple[tuple[tuple[Monomial, int], ...], int]
+"""``coefficient * monomial + ... + constant >= 0``, divided by what the coefficients share."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known: sizes that are not negative, and names that equal one of several sizes."""
+
+    known: tuple[Size, ...] = ()
+    choices: Mapping[VName, tuple[Size, ...]] = field(default_factory=dict)
+
+    def given(self, *more: Size) -> Facts:
+        """These facts and more."""
+        return Facts(self.known + more, self.choices)
+
+    def choice(self, name: VName, *sizes: Size) -> Facts:
+        """These facts, and that ``name`` equals one of ``sizes``."""
+        return Facts(self.known, {**self.choices, name: sizes})
+
+    def prove(self, goal: Size) -> bool:
+        """Whether ``goal >= 0`` follows; False may also mean that no proof was found."""
+        if goal.constant is not None:
+            return goal.constant >= 0
+        return self._refute(goal * -1 - 1, MOST_CASES)
+
+    def _refute(self, claim: Size, cases: int) -> bool:
+        """Whether ``claim >= 0`` contradicts the facts."""
+        if any(_contradictory([claim, *facts]) for facts in self._connected(claim)):
+            return True
+        split = next((name for name in claim.variables() if name in self.choices), None)
+        if split is None or len(self.choices[split]) > cases:
+            return False
+        options = self.choices[split]
+        return all(self._refute(claim.substitute(
+            lambda name, option=option: option if name == split else Size.var(name)),  # type: ignore[misc]
+            cases // len(options)) for option in options)
+
+    def _connected(self, claim: Size) -> Iterator[list[Size]]:
+        """The facts that share a variable with the claim; with those, the ones that share one
+        with them; and so on.  Later facts come first, as they are about what is nearest.
+        """
+        reached, left, found = claim.variables(), list(reversed(self.known)), list[Size]()
+        while len(found) < MOST_FACTS:
+            near = [fact for fact in left if fact.variables() & reached]
+            if not near:
+                break
+            found = [*found, *near][:MOST_FACTS]
+            yield found
+            left = [fact for fact in left if not fact.variables() & reached]
+            reached = reached.union(*(fact.variables() for fact in near))
+
+
+def _contradictory(sizes: Iterable[Size]) -> bool:
+    """Whether the sizes cannot all be at least 0."""
+    system = {_linear(dict(size.terms)) for size in sizes}
+    system |= set(_products(system))
+    steps = 0
+    while True:
+        if any(not terms and constant < 0 for terms, constant in system):
+            return True
+        variables = {m for terms, _ in system for m, _ in terms}
+        if not variables:
+            return False
+        best = min(variables, key=lambda m: (_work(m, system), [str(f) for f in m]))
+        steps += _work(best, system)
+        if steps > MOST_STEPS:
+            return False
+        system = _without(best, system)
+
+
+def _products(system: Iterable[Linear]) -> Iterable[Linear]:
+    """That a product is not negative, for products of names that are known not to be."""
+    system = list(system)
+    positive = {m[0] for terms, constant in system
+                for m, c in terms if len(terms) == 1 and len(m) == 1 and c > 0 and constant <= 0}
+    for monomial in {m for terms, _ in system for m, _ in terms if len(m) > 1}:
+        if all(factor in positive for factor in monomial):
+            yield ((monomial, 1),), 0
+
+
+def _work(variable: Monomial, system: Iterable[Linear]) -> int:
+    signs = [c > 0 for terms, _ in system for m, c in terms if m == variable]
+    return sum(signs) * (len(signs) - sum(signs))
+
+
+def _without(variable: Monomial, system: Iterable[Linear]) -> set[Linear]:
+    """What follows about the other variables."""
+    result, lower, upper = set[Linear](), list[Linear](), list[Linear]()
+    for one in system:
+        coefficient = dict(one[0]).get(variable, 0)
+        if not coefficient:
+            result.add(one)
+        else:
+            (lower if coefficient > 0 else upper).append(one)
+    for low in lower:
+        for high in upper:
+            result.add(_combine(low, -dict(high[0])[variable], high, dict(low[0])[variable]))
+    return result
+
+
+def _combine(one: Linear, x: int, other: Linear, y: int) -> Linear:
+    total = {m: c * x for m, c in one[0]}
+    for m, c in other[0]:
+        total[m] = total.get(m, 0) + c * y
+    total[()] = one[1] * x + other[1] * y
+    return _linear(total)
+
+
+def _linear(terms: Mapping[Monomial, int]) -> Linear:
+    constant = terms.get((), 0)
+    rest = {m: c for m, c in terms.items() if m and c}
+    if not rest:
+        return (), constant
+    shared = reduce(gcd, rest.values(), 0)
+    ordered = sorted(((m, c // shared) for m, c in rest.items()),
+                     key=lambda term: [str(f) for f in term[0]])
+    return tuple(ordered), constant // shared
