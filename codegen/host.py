@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from runelift.codegen import plan
+from runelift.codegen.builder import memories
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
-from runelift.codegen.lowering import memories
 from runelift.codegen.views import View, iota, lit, replicate, row_major
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation

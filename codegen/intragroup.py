@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from runelift.codegen.builder import Value
 from runelift.codegen.kernels import (
     GROUP,
     GROUP_ID,
@@ -31,7 +32,7 @@ from runelift.codegen.kernels import (
     tree_reduce,
     widths,
 )
-from runelift.codegen.lowering import KernelBuilder, Value
+from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import View, lit, op, row_major, unflat_index
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -182,7 +183,7 @@ class GroupBuilder(KernelBuilder):
 
         self.shared(widths(self, exp.space), point)
         self.barrier()
-        self._bind_all(stm.pat, outs)
+        self.bind_all(stm.pat, outs)
 
     def _output(self, param: Param) -> View:
         """Local memory for a result, also for a single scalar."""
@@ -260,7 +261,7 @@ class GroupBuilder(KernelBuilder):
         self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(code)))
         self.cooperative = was
         self.barrier()
-        self._bind_all(stm.pat, outs)
+        self.bind_all(stm.pat, outs)
 
     def _scatter_points(self, stm: Stm, exp: SegScatter) -> None:
         outs = [self.writable(p, d.array) for p, d in zip(stm.pat, exp.dests, strict=True)]
@@ -272,7 +273,7 @@ class GroupBuilder(KernelBuilder):
 
         self.shared(widths(self, exp.space), point)
         self.barrier()
-        self._bind_all(stm.pat, outs)
+        self.bind_all(stm.pat, outs)
 
     def _histogram(self, stm: Stm, exp: SegHist) -> None:
         """One work-item per segment combines its values in order."""
@@ -296,6 +297,6 @@ class GroupBuilder(KernelBuilder):
 
         self.shared(shape[:-1], segment)
         self.barrier()
-        self._bind_all(stm.pat, outs)
+        self.bind_all(stm.pat, outs)
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
-from runelift.codegen.lowering import HostEnv, KernelBuilder, Value
+from runelift.codegen.builder import HostEnv, Value
+from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import View, flat_index, lit, op, row_major, unflat_index
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug, CompilerLimitation

@@ -1,0 +1,321 @@
+"""Kernels under construction: their code, names and memory.
+
+Arrays live in memory that belongs to the work-item: registers when small and of constant
+size, else a part of a global scratch buffer in which the work-items are interleaved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+from runelift.codegen.views import (
+    Indices,
+    View,
+    flat_index,
+    lit,
+    op,
+    row_major,
+)
+from runelift.ir import imp
+from runelift.ir.errors import CompilerBug, CompilerLimitation
+from runelift.ir.imp import Exp
+from runelift.ir.imp import Stm as ImpStm
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, greatest, product
+from runelift.ir.source import Loc
+from runelift.ir.syntax import (
+    ArrayType,
+    Atom,
+    Body,
+    Const,
+    Param,
+    PrimOp,
+    Stm,
+    Type,
+    shape_of,
+)
+from runelift.ir.traverse import free_vars
+
+Value: TypeAlias = Exp | View
+PRIVATE_BYTES = 128
+"""Arrays of constant size up to this many bytes are kept in private memory."""
+
+
+class HostEnv(Protocol):
+    """What lowering asks about names that are bound outside of the kernel."""
+
+    def type(self, name: VName) -> Type:
+        """The type of a host name."""
+
+    def view(self, name: VName) -> View:
+        """The view of a host array."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Global memory for the work-items of a kernel: ``count`` elements for each."""
+
+    name: VName
+    prim: Prim
+    count: Size
+
+
+@dataclass(slots=True)
+class CodeBuilder:
+    """A kernel under construction: its code, scratch memory, local memory and messages."""
+
+    names: Names
+    host: HostEnv
+    code: list[ImpStm] = field(default_factory=list)
+    env: dict[VName, Value] = field(default_factory=dict)
+    types: dict[VName, Type] = field(default_factory=dict)
+    sizes: dict[VName, Size] = field(default_factory=dict)
+    scratch: list[Scratch] = field(default_factory=list)
+    locals: list[imp.LocalArray] = field(default_factory=list)
+    failures: list[imp.Failure] = field(default_factory=list)
+    owned: list[set[VName]] = field(default_factory=lambda: [set()])
+    later: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
+    dest: dict[VName, View] = field(default_factory=dict)
+    loc: Loc | None = None
+
+    # Code
+
+    def emit(self, *stms: ImpStm) -> None:
+        """Append statements."""
+        self.code.extend(stms)
+
+    @contextmanager
+    def block(self) -> Iterator[list[ImpStm]]:
+        """Collect the statements of a nested block."""
+        outer, self.code = self.code, []
+        inner = self.code
+        try:
+            yield inner
+        finally:
+            self.code = outer
+
+    def declare(self, base: str | VName, prim: Prim, init: Exp | None = None) -> imp.Var:
+        """A fresh scalar variable."""
+        name = self.names.fresh(base)
+        self.emit(imp.Declare(name, prim, init))
+        return imp.Var(name)
+
+    def loop(self, bound: Exp, body: Callable[[Exp], None], *, start: Exp | None = None,
+             step: Exp | None = None, base: str = "i") -> None:
+        """``for i from start below bound by step``."""
+        index = self.names.fresh(base)
+        with self.block() as inner:
+            body(imp.Var(index))
+        self.emit(imp.For(index, start or lit(0), bound, step or lit(1), tuple(inner)))
+
+    def nest(self, shape: Sequence[Exp], body: Callable[[list[Exp]], None],
+             outer: Indices = ()) -> None:
+        """Nested loops over all indices of ``shape``."""
+        if not shape:
+            body(list(outer))
+        else:
+            self.loop(shape[0], lambda i: self.nest(shape[1:], body, [*outer, i]))
+
+    def fail_unless(self, cond: Exp, message: str, args: Sequence[Exp]) -> None:
+        """Record a failure of the program unless ``cond``; execution goes on."""
+        self.failures.append(imp.Failure(message, self.loc))
+        failure = imp.Fail(len(self.failures) - 1, tuple(args))
+        self.emit(imp.If(imp.Apply("not", Prim.BOOL, (cond,)), (failure,)))
+
+    # Names
+
+    def value(self, name: VName) -> Value:
+        """What a name stands for; names of the host become parameters of the kernel."""
+        if (known := self.env.get(name)) is not None:
+            return known
+        if isinstance(self.host.type(name), Prim):
+            return imp.Var(name)
+        return self.host.view(name)
+
+    def scalar(self, atom: Atom) -> Exp:
+        """A scalar atom as an expression."""
+        if isinstance(atom, Const):
+            return imp.Lit(atom)
+        value = self.value(atom)
+        if isinstance(value, View):
+            raise CompilerBug(f"array {atom} used as a scalar")
+        return value
+
+    def array(self, name: VName) -> View:
+        """An array."""
+        value = self.value(name)
+        if not isinstance(value, View):
+            raise CompilerBug(f"scalar {name} used as an array")
+        return value
+
+    def any(self, atom: Atom) -> Value:
+        """An atom as an expression or view."""
+        return imp.Lit(atom) if isinstance(atom, Const) else self.value(atom)
+
+    def type_of(self, atom: Atom) -> Type:
+        """The type of an atom."""
+        if isinstance(atom, Const):
+            return atom.prim
+        return self.types[atom] if atom in self.types else self.host.type(atom)
+
+    def shape(self, type_: Type) -> tuple[Exp, ...]:
+        """The sizes of a type as expressions."""
+        return tuple(self.scalar(size) for size in shape_of(type_))
+
+    def host_size(self, atom: Atom) -> Size:
+        """The size as the host knows it; CompilerLimitation if only the kernel does."""
+        if isinstance(atom, Const):
+            return Size.of(int(atom.value))
+        if atom in self.sizes:
+            return greatest(Size.of(0), self.sizes[atom])
+        if atom in self.env or atom in self.types:
+            raise CompilerLimitation(f"the size '{atom.base}' of an array is known only inside "
+                                     "of the kernel")
+        return Size.var(atom)
+
+    def _note_size(self, name: VName, exp: PrimOp) -> None:
+        """Remember how the host can compute an i64 that depends on its own sizes alone."""
+        if exp.prim is not Prim.I64 or exp.op not in ("add", "sub", "mul"):
+            return
+        operands: list[Size] = []
+        for atom in exp.args:
+            if isinstance(atom, Const):
+                operands.append(Size.of(int(atom.value)))
+            elif atom in self.sizes:
+                operands.append(self.sizes[atom])
+            elif atom not in self.env and atom not in self.types:
+                operands.append(Size.var(atom))
+            else:
+                return
+        left, right = operands
+        self.sizes[name] = (left + right if exp.op == "add" else
+                            left - right if exp.op == "sub" else left * right)
+
+    # Memory
+
+    def allocate(self, name: VName, type_: Type) -> View:
+        """Memory for an array that is bound in the present body."""
+        if (given := self.dest.pop(name, None)) is not None:
+            assert given.mem is not None
+            self.owned[-1].add(given.mem)
+            return given
+        assert isinstance(type_, ArrayType)
+        count = product([self.host_size(size) for size in type_.shape])
+        view = self._memory(name, type_, count)
+        assert view.mem is not None
+        self.owned[-1].add(view.mem)
+        return view
+
+    def _memory(self, name: VName, type_: ArrayType, count: Size) -> View:
+        mem = self.names.fresh(name)
+        shape = self.shape(type_)
+        if count.constant is not None and count.constant * type_.elem.bytes <= PRIVATE_BYTES:
+            self.emit(imp.DeclareArray(mem, type_.elem, max(count.constant, 1)))
+            return row_major(mem, type_.elem, shape)
+        self.scratch.append(Scratch(mem, type_.elem, count))
+        item, items = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
+        return View(type_.elem, shape, mem,
+                    lambda ix: op("add", op("mul", flat_index(ix, shape), items), item))
+
+    def copy(self, target: View, source: View) -> None:
+        """Copy all elements."""
+        self.nest(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
+
+    def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
+        """Write a scalar element, or a row."""
+        if isinstance(value, View):
+            self.copy(target.row(*indices), value)
+        else:
+            self.emit(target.write(indices, value))
+
+    def dead(self, name: VName) -> bool:
+        """Whether the memory of ``name`` is this body's and no other name for it is used later."""
+        view = self.env.get(name)
+        if not isinstance(view, View) or view.mem is None or view.mem not in self.owned[-1]:
+            return False
+        later = self.later[-1]
+        return not any(isinstance(other, View) and self._touches(other, view.mem) and alias in later
+                       for alias, other in self.env.items())
+
+    def _touches(self, view: View, mem: VName) -> bool:
+        if view.mem is not None:
+            return view.mem == mem
+        probe = view.at([lit(0)] * len(view.shape))
+        return mem in memories(probe)
+
+    # Bodies
+
+    def body(self, body: Body, used_after: frozenset[VName] = frozenset()) -> list[Value]:
+        """Run the statements of ``body``; its results."""
+        needed = frozenset(a for a in body.result if isinstance(a, VName)) | used_after
+        later: list[frozenset[VName]] = []
+        for stm in reversed(body.stms):
+            later.insert(0, needed)
+            needed |= frozenset(free_vars(stm))
+        for stm, after in zip(body.stms, later, strict=True):
+            self.later.append(after)
+            self.statement(stm)
+            self.later.pop()
+        return [self.any(a) for a in body.result]
+
+    @contextmanager
+    def inner(self) -> Iterator[list[ImpStm]]:
+        """A nested body with memory of its own."""
+        self.owned.append(set())
+        with self.block() as code:
+            yield code
+        self.owned.pop()
+
+    def bind(self, param: Param, value: Value) -> None:
+        """Bind a name."""
+        self.types[param.name] = param.type
+        self.env[param.name] = value
+
+    def bind_scalar(self, param: Param, value: Exp) -> None:
+        """Bind a scalar name to a variable of its own."""
+        assert isinstance(param.type, Prim)
+        if isinstance(value, imp.Lit):
+            self.bind(param, value)
+        else:
+            self.bind(param, self.declare(param.name, param.type, value))
+
+    def statement(self, stm: Stm) -> None:
+        """One statement."""
+        raise NotImplementedError
+
+    def bind_all(self, pat: Sequence[Param], values: Sequence[Value]) -> None:
+        """Bind names."""
+        for param, value in zip(pat, values, strict=True):
+            self.bind(param, value)
+
+    def bind_copy(self, param: Param, source: View) -> None:
+        """Bind a name to fresh memory with the elements of ``source``."""
+        out = self.allocate(param.name, param.type)
+        self.copy(out, source)
+        self.bind(param, out)
+
+    def writable(self, param: Param, name: VName) -> View:
+        """Memory with the value of ``name`` that may be changed: its own if it is dead."""
+        if self.dead(name) and param.name not in self.dest:
+            return self.array(name)
+        out = self.allocate(param.name, param.type)
+        self.copy(out, self.array(name))
+        return out
+
+
+def memories(exp: Exp) -> set[VName]:
+    """The memories that an expression loads from."""
+    match exp:
+        case imp.Load(mem, index):
+            return {mem} | memories(index)
+        case imp.Apply(_, _, args):
+            return {m for arg in args for m in memories(arg)}
+        case imp.Convert(_, _, arg):
+            return memories(arg)
+        case imp.Select(cond, then_, else_):
+            return memories(cond) | memories(then_) | memories(else_)
+    return set()
