@@ -6,7 +6,7 @@ size, else a part of a global scratch buffer in which the work-items are interle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -53,6 +53,13 @@ class HostEnv(Protocol):
 
     def view(self, name: VName) -> View:
         """The view of a host array."""
+
+
+class PlanEnv(HostEnv, Protocol):
+    """What finishing a kernel asks, besides, of the host plan around it."""
+
+    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
+        """The code for those of the ``used`` scalars that are not on the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,4 +325,20 @@ def memories(exp: Exp) -> set[VName]:
             return memories(arg)
         case imp.Select(cond, then_, else_):
             return memories(cond) | memories(then_) | memories(else_)
+    return set()
+
+
+def variables(exp: Exp) -> set[VName]:
+    """The scalar variables of an expression."""
+    match exp:
+        case imp.Var(name):
+            return {name}
+        case imp.Load(_, index):
+            return variables(index)
+        case imp.Apply(_, _, args):
+            return {v for arg in args for v in variables(arg)}
+        case imp.Convert(_, _, arg):
+            return variables(arg)
+        case imp.Select(cond, then_, else_):
+            return variables(cond) | variables(then_) | variables(else_)
     return set()

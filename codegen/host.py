@@ -1,21 +1,26 @@
 """The host plan of a versioned function.
 
-Scalars live on the host, arrays in buffers.  Layout operations make views and cost nothing;
-an array is copied only where a row-major buffer of its own is needed: at the edges of loops,
-branches and versions, and for results.  An update is done in place when the operand's buffer
-was made in the same body and nothing else looks at it later.
+Arrays live in buffers.  Scalars live on the host, except for those that a kernel made and the
+host need not know (:mod:`runelift.codegen.residence`): they are *deferred*, and each kernel that
+uses one computes it from the buffers where it comes from.
+
+Layout operations make views and cost nothing; an array is copied only where a row-major buffer
+of its own is needed: at the edges of loops, branches and versions, and for results.  An update
+is done in place when the operand's buffer was made in the same body and nothing else looks at it
+later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from runelift.codegen import plan
-from runelift.codegen.builder import memories
+from runelift.codegen.builder import memories, variables
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
+from runelift.codegen.residence import needed_on_host
 from runelift.codegen.views import View, iota, lit, replicate, row_major
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -68,7 +73,7 @@ from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 
 def plan_fun(fun: Fun, names: Names) -> plan.Plan:
     """The plan of an entry point; CompilerLimitation if no version of it can be compiled."""
-    host = HostBuilder(names)
+    host = HostBuilder(names, needed_on_host(fun))
     for param in fun.params:
         host.bind_input(param)
     results = host.body(fun.body, frozenset())
@@ -103,6 +108,7 @@ class HostBuilder:
     """The steps of a body, and what its names stand for."""
 
     names: Names
+    needed: frozenset[VName]
     steps: list[plan.Step] = field(default_factory=list)
     views: dict[VName, View] = field(default_factory=dict)
     types: dict[VName, Type] = field(default_factory=dict)
@@ -110,6 +116,7 @@ class HostBuilder:
     later: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
     inherited: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
     local_bytes: list[Size] = field(default_factory=list)
+    deferred: dict[VName, imp.Exp] = field(default_factory=dict)
 
     # The environment that kernels see
 
@@ -128,6 +135,20 @@ class HostBuilder:
     def scalar(self, atom: Atom) -> imp.Exp:
         """A scalar atom as an expression."""
         return imp.Var(atom) if isinstance(atom, VName) else imp.Lit(atom)
+
+    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
+        """The deferred scalars among ``used``, and what they need, as a kernel's first code."""
+        needed: dict[VName, None] = {}
+
+        def visit(name: VName) -> None:
+            if name in self.deferred and name not in needed:
+                for inner in sorted(variables(self.deferred[name]), key=lambda n: n.tag):
+                    visit(inner)
+                needed[name] = None
+
+        for name in used:
+            visit(name)
+        return [imp.Declare(n, elem_of(self.types[n]), self.deferred[n]) for n in needed]
 
     def shape(self, type_: Type) -> tuple[imp.Exp, ...]:
         """The sizes of a type as expressions."""
@@ -251,6 +272,12 @@ class HostBuilder:
         for param in stm.pat:
             self.types[param.name] = param.type
         match stm.exp:
+            case PrimOp(op, prim, args) if self._defers(stm, args):
+                self._defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
+            case Convert(from_, to, arg) if self._defers(stm, (arg,)):
+                self._defer(stm, imp.Convert(from_, to, self.scalar(arg)))
+            case AtomExp(atom) if self._defers(stm, (atom,)):
+                self._defer(stm, self.scalar(atom))
             case PrimOp(name, prim, args):
                 self.emit(plan.Compute(stm.pat[0].name, name, prim, args, stm.loc))
             case Convert(from_, to, arg):
@@ -294,6 +321,21 @@ class HostBuilder:
             case _:
                 self._sequential(stm)
 
+    # Deferred scalars
+
+    def _defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
+        return stm.pat[0].name not in self.needed and not self.deferred.keys().isdisjoint(args)
+
+    def _defer(self, stm: Stm, exp: imp.Exp) -> None:
+        self.deferred[stm.pat[0].name] = exp
+
+    def _scalar_result(self, name: VName, prim: Prim, buffer: VName) -> None:
+        """A scalar that is the only element of ``buffer``."""
+        if name in self.needed:
+            self.emit(plan.Read(name, prim, buffer, lit(0)))
+        else:
+            self.deferred[name] = imp.Load(buffer, lit(0), prim)
+
     # Kernels
 
     def segop(self, stm: Stm) -> None:
@@ -319,7 +361,7 @@ class HostBuilder:
         self.segop(stm)
         for name, param in zip(scalars, pat, strict=True):
             if isinstance(param.type, Prim):
-                self.emit(plan.Read(name, param.type, param.name, lit(0)))
+                self._scalar_result(name, param.type, param.name)
 
     def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:
         """The operand's own buffer where nobody else looks at it, else a copy.
@@ -355,7 +397,7 @@ class HostBuilder:
         for param, array in zip(stm.pat, pat, strict=True):
             self.types[param.name] = param.type
             if isinstance(param.type, Prim):
-                self.emit(plan.Read(param.name, param.type, array.name, lit(0)))
+                self._scalar_result(param.name, param.type, array.name)
             else:
                 self.bind_view(param, self.views[array.name].reshape(self.shape(param.type)))
 
@@ -383,7 +425,13 @@ class HostBuilder:
             buffer = self.copy(exp.array)
             view = self.views[buffer]
         assert view.mem is not None
-        self.emit(plan.Read(param.name, param.type, view.mem, view.at(indices)))
+        if param.name in self.needed:
+            self.emit(plan.Read(param.name, param.type, view.mem, view.at(indices)))
+        else:  # a copy, because the array may be updated in place
+            held = self.names.fresh(param.name)
+            self.emit(plan.Alloc(held, param.type, Size.of(1)),
+                      plan.CopyBuffer(held, view.mem, param.type, Size.of(1), view.at(indices)))
+            self._scalar_result(param.name, param.type, held)
 
     def _check_bounds(self, exp: Index | Update, stm: Stm) -> None:
         for dim, size in zip(exp.dims, shape_of(self.types[exp.array]), strict=True):

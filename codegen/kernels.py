@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
-from runelift.codegen.builder import HostEnv, Value
+from runelift.codegen.builder import PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import View, flat_index, lit, op, row_major, unflat_index
 from runelift.ir import imp
@@ -55,7 +55,7 @@ class Lowering:
     """What the lowering of one statement shares."""
 
     stm: Stm
-    env: HostEnv
+    env: PlanEnv
     names: Names
     steps: list[plan.Step] = field(default_factory=list)
     temporaries: list[VName] = field(default_factory=list)
@@ -117,7 +117,7 @@ def _larger(left: Size, right: Size) -> Size:
     return left if left == right else greatest(left, right)
 
 
-def lower_segop(stm: Stm, env: HostEnv, names: Names) -> Lowered:
+def lower_segop(stm: Stm, env: PlanEnv, names: Names) -> Lowered:
     """The kernels and launches of a segmented operation at host level.
 
     The results are row-major buffers under the names of the pattern; for scatters and
@@ -148,12 +148,15 @@ def lower_segop(stm: Stm, env: HostEnv, names: Names) -> Lowered:
 # Finishing a kernel
 
 
-def finish(k: KernelBuilder, kind: str, stm: Stm, env: HostEnv) -> tuple[imp.Kernel,
+def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Kernel,
                                                                        tuple[Atom, ...]]:
     """The kernel with a parameter for every name it does not bind, and the arguments."""
     local = {array.name for array in k.locals}
+    used = _Names()
+    used.stms(tuple(k.code))
+    code = (*env.prologue(sorted(used.used - used.bound, key=lambda n: n.tag)), *k.code)
     scan = _Names()
-    scan.stms(tuple(k.code))
+    scan.stms(code)
     buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
     scalars = sorted(scan.used - scan.bound - set(buffers) - local, key=lambda n: n.tag)
     params: list[imp.KernelParam] = [
@@ -165,7 +168,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: HostEnv) -> tuple[imp.Ker
     comment = f"{kind} for {', '.join(p.name.base for p in stm.pat) or 'its checks'}"
     if stm.loc is not None:
         comment += f" at {stm.loc}"
-    kernel = imp.Kernel(name, tuple(params), tuple(k.locals), tuple(k.code), tuple(k.failures),
+    kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
                         comment)
     return kernel, tuple(p.name for p in params)
 
@@ -557,7 +560,7 @@ def _combine_partials(lowering: Lowering, exp: SegRed, partials: list[list[VName
 class _WithScalar:
     """A host environment with one more i64."""
 
-    env: HostEnv
+    env: PlanEnv
     name: VName
 
     def type(self, name: VName) -> Type:
@@ -565,6 +568,9 @@ class _WithScalar:
 
     def view(self, name: VName) -> View:
         return self.env.view(name)
+
+    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
+        return self.env.prologue(used)
 
 
 # SegScan

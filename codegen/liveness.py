@@ -121,7 +121,7 @@ def _defined(step: plan.Step) -> NameSet:
 def _used(step: plan.Step) -> NameSet:
     """The names that a step without inner steps may use as buffers."""
     match step:
-        case plan.Fill(name) | plan.Read(_, _, name):
+        case plan.Read(_, _, name):
             return {name}
         case plan.CopyBuffer(target, source):
             return {target, source}

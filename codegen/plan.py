@@ -19,7 +19,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Loc
-from runelift.ir.syntax import Atom, Guard, Kind
+from runelift.ir.syntax import Atom, Guard, Kind, i64
 
 GROUP_SIZE = VName("group_size", 0)
 """The default number of work-items in a work-group on the device that runs."""
@@ -31,6 +31,7 @@ DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT)
 
 
 NOTHING = Size(())
+START: imp.Exp = imp.Lit(i64(0))
 
 # Buffers
 
@@ -52,23 +53,14 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
-    """Set all ``count`` elements of a buffer to ``value``."""
-
-    name: VName
-    prim: Prim
-    count: Size
-    value: Atom
-
-
-@dataclass(frozen=True, slots=True)
 class CopyBuffer:
-    """Copy the first ``count`` elements from ``source`` to ``target``."""
+    """Copy ``count`` elements, from ``start`` on in ``source``, to the start of ``target``."""
 
     target: VName
     source: VName
     prim: Prim
     count: Size
+    start: imp.Exp = START
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +198,7 @@ class Choose:
 
 
 Step: TypeAlias = (
-    Alloc | Release | Fill | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
+    Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
     | Check | Launch | Branch | CountedLoop | WhileLoop | Choose
 )
 

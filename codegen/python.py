@@ -181,11 +181,10 @@ class _Writer:
                 self.line(f"{_var(name)} = rt.allocate(({_size(count)}) * {prim.bytes})")
             case plan.Release(names):
                 self.line("".join(f"{_var(n)} = " for n in names) + "None")
-            case plan.Fill(name, prim, count, value):
-                self.line(f"rt.fill({_var(name)}, {prim.value!r}, {_size(count)}, {_atom(value)})")
-            case plan.CopyBuffer(target, source, prim, count):
+            case plan.CopyBuffer(target, source, prim, count, start):
+                offset = "" if start == plan.START else f", {_index(start)} * {prim.bytes}"
                 self.line(f"rt.copy({_var(target)}, {_var(source)}, "
-                          f"({_size(count)}) * {prim.bytes})")
+                          f"({_size(count)}) * {prim.bytes}{offset})")
             case plan.Read(name, prim, buffer, index):
                 self.line(f"{_var(name)} = rt.read({_var(buffer)}, {prim.value!r}, "
                           f"{_index(index)})")

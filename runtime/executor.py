@@ -251,18 +251,11 @@ class Run:
         """A result."""
         return buffer, prim, shape
 
-    def copy(self, target: Buffer, source: Buffer, size: int) -> None:
-        """Copy bytes between buffers."""
+    def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
+        """Copy ``size`` bytes, from ``offset`` on in ``source``, to the start of ``target``."""
         if size > 0:
             self._command(cl.enqueue_copy(self.queue, target.handle, source.handle,
-                                          byte_count=size))
-
-    def fill(self, buffer: Buffer, prim: str, count: int, value: Any) -> None:
-        """Set elements to a value."""
-        if count > 0:
-            pattern = np.array(value, Prim(prim).dtype)
-            self._command(cl.enqueue_fill_buffer(self.queue, buffer.handle, pattern, 0,
-                                                 count * pattern.itemsize))
+                                          byte_count=size, src_offset=offset))
 
     def read(self, buffer: Buffer, prim: str, index: int) -> Any:
         """An element; waits for the device."""

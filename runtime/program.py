@@ -191,28 +191,28 @@ class Program:
         array = DeviceArray(buffer, spec.prim, tuple(map(int, shape)), self.device)
         return array if device_arrays else array.get()
 
-    def source(self, kind: str = "opencl", entry: str | None = None) -> str:
-        """The program at a stage: the IR ``core``, ``optimised`` or ``versioned``, the
-        ``opencl`` code of an entry point, or its host ``plan``, which is printed as ``python``.
+    def source(self, stage: str = "kernels", entry: str | None = None) -> str:
+        """The program at a stage, as ``runelift dump`` prints it.
+
+        The IR is ``core``, ``opt`` after optimisation and ``flat`` after flattening; an entry
+        point has OpenCL ``kernels`` and a ``host`` plan in Python.
         """
-        stages = {"core": self.compiled.core, "optimised": self.compiled.optimised,
-                  "versioned": self.compiled.versioned}
-        if kind in stages:
+        stages = {"core": self.compiled.core, "opt": self.compiled.optimised,
+                  "flat": self.compiled.versioned}
+        if stage in stages:
             from runelift.ir.pretty import pretty
 
-            return pretty(stages[kind])
-        name = entry or self.entries[0]
-        if kind in ("python", "plan"):
-            from runelift.codegen.python import python_source
+            return pretty(stages[stage])
+        from runelift.codegen.python import python_source
 
-            return python_source(self._plan(name)).source
-        if kind == "opencl":
+        generated = python_source(self._plan(entry or self.entries[0]))
+        if stage == "host":
+            return generated.source
+        if stage == "kernels":
             from runelift.codegen.opencl import opencl_program
-            from runelift.codegen.python import python_source
 
-            launches = python_source(self._plan(name)).launches
-            return opencl_program([launch.kernel for launch in launches], {})
-        raise UserError(f"Unknown stage '{kind}'.")
+            return opencl_program([launch.kernel for launch in generated.launches], {})
+        raise UserError(f"Unknown stage '{stage}'.")
 
     @property
     def tree(self) -> Any:

@@ -18,14 +18,13 @@ import argparse
 
 from runelift.runtime.commands.options import add_entry, add_policy, add_program, existing
 
-STAGES = {"core": "core", "opt": "optimised", "flat": "versioned", "kernels": "opencl",
-          "host": "python", "tree": "tree"}
+STAGES = ("core", "opt", "flat", "kernels", "host", "tree")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift dump``."""
     add_program(parser)
-    parser.add_argument("--stage", choices=list(STAGES), default="flat",
+    parser.add_argument("--stage", choices=STAGES, default="flat",
                         help="the stage (default: %(default)s)")
     parser.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
     add_entry(parser)
@@ -47,5 +46,5 @@ def execute(args: argparse.Namespace) -> int:
         print(tree.dot() if args.dot else tree.render())
     else:
         entry = pick_entry(program, args.entry) if args.entry else None
-        print(program.source(STAGES[args.stage], entry))
+        print(program.source(args.stage, entry))
     return 0

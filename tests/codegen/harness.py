@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -193,6 +193,9 @@ class Host:
         type_ = self.types[name]
         return row_major(name, elem_of(type_), tuple(
             imp.Lit(s) if isinstance(s, Const) else imp.Var(s) for s in shape_of(type_)))
+
+    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
+        return []
 
 
 @dataclass(slots=True)

@@ -1,0 +1,50 @@
+"""Host plans: what they read back from the device, and where they copy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runelift
+
+REDUCED = "entry main [n] (xs: [n]f32): [n]f32 = {}"
+DEFERRED = {
+    "a result of a reduction": "let s = f32.sum xs in map (/ s) xs",
+    "arithmetic on results": (
+        "let mean = f32.sum xs / f32.i64 n let var = f32.sum (map (\\x -> (x - mean) ** 2) xs)"
+        " in map (\\x -> (x - mean) / f32.sqrt (1 + var)) xs"),
+    "an element": "let x = xs[n - 1] in map (+ x) xs",
+    "an element that is overwritten": (
+        "loop ys = copy xs for i < 3 do let y = ys[0] let ys[0] = 7 in map (+ y) ys"),
+    "a value that is written": "let s = f32.sum xs in copy xs with [0] = s",
+}
+NEEDED = {
+    "a branch": "let s = f32.sum xs in if s > 3 then map (+ 1) xs else map (* s) xs",
+    "a bound": "let s = i32.f32 (f32.sum xs) in loop ys = copy xs for _i < s % 4 do map (+ 1) ys",
+    "a loop's value": (
+        "(loop (s, ys) = (0, copy xs) for _i < 3 do (s + f32.sum ys, map (+ s) ys)).1"),
+}
+
+
+def reads(program: runelift.Program) -> int:
+    return program.source("host").count("rt.read(")
+
+
+@pytest.mark.parametrize("body", DEFERRED.values(), ids=DEFERRED)
+def test_scalars_stay_on_the_device(body: str) -> None:
+    program = runelift.compile(REDUCED.format(body), tuning={})
+    assert not reads(program)
+    _agree(program, body)
+
+
+@pytest.mark.parametrize("body", NEEDED.values(), ids=NEEDED)
+def test_scalars_that_the_host_needs_are_read(body: str) -> None:
+    program = runelift.compile(REDUCED.format(body), tuning={})
+    assert reads(program)
+    _agree(program, body)
+
+
+def _agree(program: runelift.Program, body: str) -> None:
+    xs = np.array([1.5, 0.25, 3.0, 0.5], np.float32)
+    expected = runelift.compile(REDUCED.format(body), device="interpreter").main(xs)
+    assert np.allclose(program.main(xs), expected, rtol=1e-5)
