@@ -84,6 +84,7 @@ class CodeBuilder:
     scratch: list[Scratch] = field(default_factory=list)
     locals: list[imp.LocalArray] = field(default_factory=list)
     failures: list[imp.Failure] = field(default_factory=list)
+    constants: list[VName] = field(default_factory=list)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])
     later: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
     dest: dict[VName, View] = field(default_factory=dict)

@@ -12,7 +12,7 @@ later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -101,6 +101,15 @@ def plan_fun(fun: Fun, names: Names) -> plan.Plan:
 def _spec(param: Param) -> plan.ValueSpec:
     shape = param.type.shape if isinstance(param.type, ArrayType) else None
     return plan.ValueSpec(param.name, elem_of(param.type), shape)
+
+
+def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
+        list[plan.ShareOut], tuple[plan.Step, ...]]:
+    """The choices of group sizes that can be made before a version is chosen, and the rest."""
+    early = [s for s in steps if isinstance(s, plan.ShareOut)
+             and all(set(size.variables()) <= known
+                     for size in (*s.loops, *(c.points for c in s.chunks)))]
+    return early, tuple(s for s in steps if s not in early)
 
 
 @dataclass(slots=True)
@@ -647,8 +656,15 @@ class HostBuilder:
             views, types = dict(self.views), dict(self.types)
             try:
                 steps = self._side(version.body, stm.pat)
-                need = greatest(Size.of(0), *self.local_bytes)
-                versions.append(plan.PlanVersion(version.guard, version.kind, steps, need))
+                shares, steps = _early(steps, types.keys() | set(plan.DEVICE_SIZES))
+                self.emit(*shares)
+                known = types.keys() | set(plan.DEVICE_SIZES) | {
+                    n for share in shares for n in share.names()}
+                need = greatest(Size.of(0), *(
+                    size for size in self.local_bytes if set(size.variables()) <= known))
+                chunks = tuple(c.size for share in shares for c in share.chunks)
+                versions.append(plan.PlanVersion(version.guard, version.kind, steps, need,
+                                                 chunks=chunks))
             except CompilerLimitation as limitation:
                 reasons.append(str(limitation))
                 self.views, self.types = views, types

@@ -1,31 +1,33 @@
 """Intra-group versions: one work-group runs a body together.
 
-Scalars are computed by every work-item alike, so control flow is uniform; arrays live in local
-memory, and their elements are shared out.  Work-items are virtual: each strides over as many
-elements as the row has, so rows may be longer than the group.  A barrier stands wherever the
-group goes from writing a memory to using it, or back.
+Scalars are computed by every work-item alike, so control flow is uniform; the elements of arrays
+are shared out.  An array that operations make element by element stays in private memory, a
+chunk for each work-item (:mod:`runelift.codegen.shares`), also around loops; it is copied to local
+memory where work-items need each other's elements.  Other arrays live in local memory.  Barriers
+are not written here: :mod:`runelift.codegen.barriers` finds where they are needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
+from runelift.codegen.access import exchanged_arrays, own_elements, scanned_spaces
+from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
+from runelift.codegen.collectives import group_scan, truth
 from runelift.codegen.kernels import (
-    GROUP,
     GROUP_ID,
     LID,
     LSIZE,
     Lowering,
-    add_carry,
     bind_point,
     local_arrays,
     require_scalar,
+    reset,
     run_point,
     scalars,
-    scan_chunk,
-    scan_group,
     share,
     store_results,
     total,
@@ -33,54 +35,72 @@ from runelift.codegen.kernels import (
     widths,
 )
 from runelift.codegen.lowering import KernelBuilder
-from runelift.codegen.views import View, lit, op, row_major, unflat_index
+from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
+from runelift.codegen.views import View, lit, op, unflat_index
 from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import product
+from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     ArrayType,
+    Atom,
+    AtomExp,
+    Body,
+    Copy,
+    Hist,
+    If,
     Index,
+    Loop,
+    LoopParam,
+    Map,
+    Operator,
     Param,
+    Redomap,
+    Scanomap,
+    Scatter,
     SegHist,
     SegMap,
     SegRed,
     SegScan,
     SegScatter,
+    SliceDim,
+    Space,
     Stm,
+    Type,
     Update,
 )
+from runelift.ir.traverse import free_vars
 
 
 def lower_group(lowering: Lowering, exp: SegMap) -> None:
     """A kernel with one work-group per point of ``exp.space``."""
     k = GroupBuilder(lowering.names, lowering, loc=lowering.stm.loc)
+    k.contiguous = {k.count(space) for space in scanned_spaces(exp.body)}
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
     held = k.declare("point", Prim.I64, GROUP_ID)
     indices: list[Exp] = [k.declare("g", Prim.I64, i)
                           for i in unflat_index(held, widths(k, exp.space))]
     bind_point(k, exp.space, indices)
-    values = k.body(exp.body)
-    k.barrier()
-    for out, value in zip(outs, values, strict=True):
+    for out, value in zip(outs, k.body(exp.body), strict=True):
         if isinstance(value, View):
             k.copy(out.row(*indices), value)
         else:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
-    lowering.launch(k, "intragroup", total(lowering, exp.space))
+    k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent))
+    shares = k.share_out(k.loops)
+    k.constants = list(shares.names())
+    lowering.steps.append(shares)
+    lowering.launch(k, "intragroup", total(lowering, exp.space), Size.var(k.group))
 
 
 @dataclass(slots=True)
-class GroupBuilder(KernelBuilder):
+class GroupBuilder(SharingBuilder):
     """Lowers statements that a work-group runs together."""
 
-    cooperative: bool = True
-
-    def barrier(self) -> None:
-        """Wait for the group, unless it has just waited."""
-        if not (self.code and isinstance(self.code[-1], imp.Barrier)):
-            self.emit(imp.Barrier(imp.Space.LOCAL))
+    loops: list[Size] = field(default_factory=list)
+    loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]], Spread] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
         """What one work-item does for the group."""
@@ -88,72 +108,37 @@ class GroupBuilder(KernelBuilder):
             work()
         self.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(code)))
 
-    def shared(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
-        """All points of ``shape``, shared out over the work-items."""
-        points: Exp = lit(1)
-        for size in shape:
-            points = op("mul", points, size)
-
-        def point(position: Exp) -> None:
-            indices: list[Exp] = [self.declare("i", Prim.I64, i)
-                                  for i in unflat_index(position, shape)]
-            was, self.cooperative = self.cooperative, False
-            self.owned.append(set())
-            work(indices)
-            self.owned.pop()
-            self.cooperative = was
-
-        self.loop(points, point, start=LID, step=LSIZE, base="v")
+    def count(self, space: Space) -> Size:
+        """The number of points of a space."""
+        return product([self.host_size(dim.width) for dim in space])
 
     # What differs from sequential code
-
-    def _memory(self, name: VName, type_: ArrayType, count) -> View:  # type: ignore[no-untyped-def]
-        if not self.cooperative:
-            return KernelBuilder._memory(self, name, type_, count)
-        mem = self.names.fresh(name)
-        self.locals.append(imp.LocalArray(mem, type_.elem, count))
-        return row_major(mem, type_.elem, self.shape(type_))
-
-    def copy(self, target: View, source: View) -> None:
-        """Copy all elements, together."""
-        if not self.cooperative:
-            KernelBuilder.copy(self, target, source)
-            return
-        self.barrier()
-        self.shared(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
-        self.barrier()
 
     def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
         """Write an element or row."""
         if self.cooperative and not isinstance(value, View):
-            self.barrier()
             self.alone(lambda: self.emit(target.write(indices, value)))
-            self.barrier()
         else:
-            KernelBuilder.store(self, target, indices, value)
+            SharingBuilder.store(self, target, indices, value)
 
     def update(self, param: Param, exp: Update) -> None:
         """``array with [dims] <- value``; one work-item writes a single element."""
-        if not self.cooperative:
-            KernelBuilder.update(self, param, exp)
-            return
-        self.barrier()
         value = self.any(exp.value)
-        if isinstance(value, View):
-            KernelBuilder.update(self, param, exp)
-        else:
-            out = self.writable(param, exp.array)
-            dims = [d for d in self.selection(exp, out) if not isinstance(d, tuple)]
-            self.barrier()
-            self.alone(lambda: self.emit(out.write(dims, value)))
-            self.bind(param, out)
-        self.barrier()
+        if not self.cooperative or isinstance(value, View):
+            SharingBuilder.update(self, param, exp)
+            return
+        out = self.writable(param, exp.array)
+        dims = [d for d in self.selection(exp, out) if not isinstance(d, tuple)]
+        self.alone(lambda: self.emit(out.write(dims, value)))
+        self.bind(param, out)
 
     def index(self, param: Param, exp: Index) -> None:
-        """``array[dims]``: all work-items read the same element."""
-        if self.cooperative:
-            self.barrier()
-        KernelBuilder.index(self, param, exp)
+        """``array[dims]``; an element that is loaded already comes from private memory."""
+        if not self.cooperative and (loaded := self.loaded.get((exp.array, exp.dims))) is not None:
+            assert self.point is not None
+            self.bind_scalar(param, loaded.read(self.point.indices))
+        else:
+            SharingBuilder.index(self, param, exp)
 
     def statement(self, stm: Stm) -> None:
         """One statement; segmented operations share their points out."""
@@ -169,110 +154,303 @@ class GroupBuilder(KernelBuilder):
             case SegHist():
                 self._histogram(stm, stm.exp)
             case _:
-                KernelBuilder.statement(self, stm)
+                if self.cooperative and isinstance(
+                        stm.exp, Map | Redomap | Scanomap | Scatter | Hist):
+                    self._exchange(free_vars(stm))
+                SharingBuilder.statement(self, stm)
 
-    # Segmented operations of the group
+    # Branches and loops
+
+    def branch(self, pat: tuple[Param, ...], exp: If) -> None:
+        """``if``, for the whole group."""
+        if self.cooperative:
+            for k, param in enumerate(pat):
+                self._spread_if(param, all(self._made_by_elements(body, body.result[k])
+                                           for body in (exp.then_, exp.else_)))
+        SharingBuilder.branch(self, pat, exp)
+
+    def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
+        """A loop of the whole group; carried arrays stay shared out where the body allows it."""
+        if self.cooperative:
+            self._exchange(exchanged_arrays(exp.body) & free_vars(exp.body)
+                           - {p.param.name for p in exp.params})
+            for param, result in zip(pat, exp.body.result, strict=True):
+                self._spread_if(param, self._made_by_elements(exp.body, result))
+        SharingBuilder.iterate(self, pat, exp)
+
+    def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
+        """Whether a loop may keep its values in the memory of ``init``."""
+        if not SharingBuilder.reusable(self, out, param, init):
+            return False
+        wanted = self.spreading.get(out.name) if self.cooperative else None
+        if wanted != (init.share if isinstance(init, Spread) else None):
+            return False
+        assert init.mem is not None
+        self.exchanged.pop(init.mem, None)
+        return True
+
+    def _spread_if(self, param: Param, possible: bool) -> None:
+        if possible and isinstance(param.type, ArrayType):
+            self.spreading[param.name] = self.share(self.points(param.type))
+
+    def _made_by_elements(self, body: Body, atom: Atom) -> bool:
+        """Whether the array ``atom`` is made so that each work-item computes its own elements."""
+        made = next((s for s in body.stms if any(p.name == atom for p in s.pat)), None)
+        if made is None:
+            return True
+        position = [p.name for p in made.pat].index(atom)  # type: ignore[arg-type]
+        match made.exp:
+            case SegMap(_, _, _, ret):
+                return isinstance(ret[position], Prim)
+            case SegScan():
+                return True
+            case SegRed(_, space, ops, _, _):
+                return (len(space) > 1 and position < sum(len(o.neutral) for o in ops)) or (
+                    position >= sum(len(o.neutral) for o in ops)
+                    and isinstance(made.exp.ret[position], Prim))
+            case If(_, then_, else_):
+                return all(self._made_by_elements(b, b.result[position]) for b in (then_, else_))
+            case Loop(_, _, inner):
+                return self._made_by_elements(inner, inner.result[position])
+            case AtomExp(inner):
+                return self._made_by_elements(body, inner)
+            case Copy(array):
+                return self._made_by_elements(body, array)
+        return False
+
+    def _exchange(self, names: frozenset[VName] | set[VName]) -> None:
+        """Bring shared-out arrays to local memory."""
+        for name in sorted(names, key=lambda n: n.tag):
+            if isinstance(value := self.env.get(name), Spread):
+                self.exchange(value)
+
+    # Points
+
+    @contextmanager
+    def reading(self, body: Body, space: Space, share_: Share | None) -> Iterator[None]:
+        """Make what a body reads reachable from its points.
+
+        Elements that belong to the work-item are read from private memory: those of shared-out
+        arrays, and those of global arrays whose chunks are better loaded together.
+        """
+        own = own_elements(body, space)
+        kept: dict[VName, Value] = {}
+        for name in sorted(free_vars(body), key=lambda n: n.tag):
+            value = self.env.get(name)
+            if isinstance(value, Spread) and (value.share != share_ or name not in own):
+                kept[name] = value
+                self.env[name] = self.exchange(value)
+        if share_ is not None and share_.contiguous:
+            self._load_chunks(body, space, share_)
+        yield
+        self.env.update(kept)
+        self.loaded.clear()
+
+    def _load_chunks(self, body: Body, space: Space, share_: Share) -> None:
+        own, free = tuple(dim.index for dim in space), free_vars(body)
+        for stm in body.stms:
+            match stm.exp:
+                case Index(array, dims, False) if (
+                        array in free and dims[-len(own):] == own
+                        and not any(isinstance(d, SliceDim) for d in dims)
+                        and all(d in free or not isinstance(d, VName)
+                                for d in dims[:-len(own)])):
+                    view = KernelBuilder.array(self, array)
+                    if self._is_global(view) and (array, dims) not in self.loaded:
+                        outer = [self.scalar(d) for d in dims[:-len(own)]
+                                 if not isinstance(d, SliceDim)]
+                        row = self.spread("own", view.prim, widths(self, space), share_)
+                        self.copy(row, view.row(*outer))
+                        self.loaded[array, dims] = row
+
+    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter, share_: Share,
+                   work: Callable[[Point], None]) -> None:
+        """``work`` at all points of a space, with their indices bound."""
+        def point(here: Point) -> None:
+            self._bind_indices(exp.space, here.indices)
+            work(here)
+
+        with self.reading(exp.body, exp.space, share_):
+            self.each(share_, widths(self, exp.space), point)
+
+    def _bind_indices(self, space: Space, indices: Sequence[Exp]) -> None:
+        """Bind the indices of a space to variables that exist."""
+        for dim, index in zip(space, indices, strict=True):
+            self.bind(Param(dim.index, Prim.I64), index)
 
     def _points(self, stm: Stm, exp: SegMap) -> None:
-        outs = [self.allocate(p.name, p.type) for p in stm.pat]
-        self.barrier()
-
-        def point(indices: list[Exp]) -> None:
-            bind_point(self, exp.space, indices)
-            run_point(self, exp.body, outs, indices)
-
-        self.shared(widths(self, exp.space), point)
-        self.barrier()
+        share_ = self.share(self.count(exp.space))
+        outs: list[View] = [
+            self.spread(p.name, t, widths(self, exp.space), share_) if isinstance(t, Prim)
+            else self.allocate(p.name, p.type) for p, t in zip(stm.pat, exp.ret, strict=True)]
+        self.each_point(exp, share_, lambda here: run_point(self, exp.body, outs, here.indices))
         self.bind_all(stm.pat, outs)
 
-    def _output(self, param: Param) -> View:
-        """Local memory for a result, also for a single scalar."""
-        if isinstance(param.type, ArrayType):
-            return self.allocate(param.name, param.type)
-        mem = self.names.fresh(param.name)
-        self.locals.append(imp.LocalArray(mem, require_scalar(param.type), product([])))
-        return row_major(mem, require_scalar(param.type), ())
-
-    def _bind_results(self, pat: Sequence[Param], outs: Sequence[View]) -> None:
-        for param, out in zip(pat, outs, strict=True):
-            self.bind(param, out if out.shape else self.declare(
-                param.name, require_scalar(param.type), out.read([])))
+    # Reductions
 
     def _reduction(self, stm: Stm, exp: SegRed) -> None:
-        outs = [self._output(p) for p in stm.pat]
         count = sum(len(o.neutral) for o in exp.ops)
-        shape = widths(self, exp.space)
-        self.barrier()
+        more = self._more_results(stm.pat[count:], exp.ret[count:], exp.space)
         if len(exp.space) > 1:
-            self.shared(shape[:-1], lambda outer: self._segment(exp, outs, outer, shape[-1]))
-            self.barrier()
-            self._bind_results(stm.pat, outs)
+            self._segments(stm, exp, more)
             return
-        arrays = local_arrays(self, exp.ops, GROUP)
-        was, self.cooperative = self.cooperative, False
-        part = share(self, shape, LID, LSIZE)
+        arrays = local_arrays(self, exp.ops, Size.var(self.group))
         totals = [scalars(self.neutral(o)) for o in exp.ops]
-        self._fold(exp, totals, outs[count:], [], part.start, part.end)
-        place = iter(outs)
+        self._fold(exp, totals, more)
         for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
-            tree_reduce(self, op_, mems, total_)
-            for mem, type_ in zip(mems, op_.lam.ret, strict=True):
-                out, prim = next(place), require_scalar(type_)
-                self.alone(lambda out=out, mem=mem, prim=prim: self.emit(  # type: ignore[misc]
-                    out.write([], imp.Load(mem, lit(0), prim))))
-        self.cooperative = was
-        self.barrier()
-        self._bind_results(stm.pat, outs)
+            with self.alone_in(None) as code:
+                tree_reduce(self, op_, mems, total_)
+            self.emit(*code)
+        found: list[Value] = [
+            self.declare("r", require_scalar(t), imp.Load(m, lit(0), require_scalar(t)))
+            for o, mems in zip(exp.ops, arrays, strict=True)
+            for m, t in zip(mems, o.lam.ret, strict=True)]
+        self.bind_all(stm.pat, [*found, *more])
 
-    def _segment(self, exp: SegRed, outs: Sequence[View], outer: list[Exp], width: Exp) -> None:
+    def _more_results(self, pat: Sequence[Param], ret: Sequence[Type],
+                      space: Space) -> list[View]:
+        """Memory for what a reduction's map also makes."""
+        return [self.spread(p.name, t, widths(self, space), self.share(self.count(space)))
+                if len(space) == 1 and isinstance(t, Prim) else self.allocate(p.name, p.type)
+                for p, t in zip(pat, ret, strict=True)]
+
+    def _fold(self, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
+              more: Sequence[View]) -> None:
+        """Each work-item reduces its elements, which may be any number if nothing keeps them."""
+        def element(indices: Sequence[Exp]) -> None:
+            self._take(exp, totals, more, indices)
+
+        points = self.count(exp.space)
+        kept = any(isinstance(self.env.get(name), Spread)
+                   for name in own_elements(exp.body, exp.space))
+        if kept or any(isinstance(out, Spread) for out in more):
+            self.each_point(exp, self.share(points), lambda here: element(here.indices))
+            return
+        self.loops.append(points)
+        shape = widths(self, exp.space)
+        with self.reading(exp.body, exp.space, None), self.alone_in(None) as code:
+            def point(position: Exp) -> None:
+                bind_point(self, exp.space, [position])
+                element([position])
+
+            if all(o.comm for o in exp.ops):
+                self.loop(shape[0], point, start=LID, step=LSIZE, base="e")
+            else:
+                part = share(self, shape, LID, LSIZE)
+                self.loop(part.end, point, start=part.start, base="e")
+        self.emit(*code)
+
+    def _take(self, exp: SegRed, totals: Sequence[Sequence[imp.Var]], more: Sequence[View],
+              indices: Sequence[Exp]) -> None:
+        """Take one element, whose indices are bound, into the totals."""
+        values = self.body(exp.body)
+        store_results(self, more, indices, values[sum(len(t) for t in totals):])
+        rest = values
+        for op_, total_ in zip(exp.ops, totals, strict=True):
+            self.accumulate(op_, total_, rest[: len(total_)])
+            rest = rest[len(total_):]
+
+    def _segments(self, stm: Stm, exp: SegRed, more: Sequence[View]) -> None:
         """A work-item reduces a segment alone."""
-        totals = [scalars(self.neutral(o)) for o in exp.ops]
-        count = sum(len(t) for t in totals)
-        self._fold(exp, totals, outs[count:], outer, lit(0), width)
-        for out, value in zip(outs, [t for ts in totals for t in ts], strict=False):
-            self.emit(out.write(outer, value))
+        outer = exp.space[:-1]
+        shape, share_ = widths(self, outer), self.share(self.count(outer))
+        types = [require_scalar(t) for o in exp.ops for t in o.lam.ret]
+        outs = [self.spread(p.name, t, shape, share_)
+                for p, t in zip(stm.pat, types, strict=False)]
 
-    def _fold(self, exp: SegRed, totals: Sequence[Sequence[imp.Var]], outs: Sequence[View],
-              outer: Sequence[Exp], start: Exp, end: Exp) -> None:
-        def element(index: Exp) -> None:
-            bind_point(self, exp.space, [*outer, index])
-            values = self.body(exp.body)
-            count = sum(len(t) for t in totals)
-            store_results(self, outs, [*outer, index], values[count:])
-            rest = values
-            for op_, total_ in zip(exp.ops, totals, strict=True):
-                self.accumulate(op_, total_, rest[: len(total_)])
-                rest = rest[len(total_):]
+        def segment(here: Point) -> None:
+            self._bind_indices(outer, here.indices)
+            totals = [scalars(self.neutral(o)) for o in exp.ops]
 
-        self.loop(end, element, start=start, base="e")
+            def element(index: Exp) -> None:
+                indices = [*here.indices, index]
+                bind_point(self, exp.space[-1:], [index])
+                self._take(exp, totals, more, indices)
+
+            self.loop(self.scalar(exp.space[-1].width), element, base="e")
+            for out, value in zip(outs, (t for ts in totals for t in ts), strict=True):
+                self.emit(out.write(here.indices, value))
+
+        with self.reading(exp.body, exp.space, None):
+            self.each(share_, shape, segment)
+        self.bind_all(stm.pat, [*outs, *more])
+
+    # Scans
 
     def _scan(self, stm: Stm, exp: SegScan) -> None:
-        outs = [self.allocate(p.name, p.type) for p in stm.pat]
-        arrays = local_arrays(self, exp.ops, GROUP)
-        opened = self.names.fresh("opened")
-        self.locals.append(imp.LocalArray(opened, Prim.BOOL, GROUP))
-        self.barrier()
-        was, self.cooperative = self.cooperative, False
-        part = share(self, widths(self, exp.space), LID, LSIZE)
-        totals, fresh = scan_chunk(self, exp, part, outs)
-        carry = scan_group(self, exp.ops, arrays, opened, totals, fresh)
-        with self.block() as code:
-            add_carry(self, exp, part, outs, carry)
-        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(code)))
-        self.cooperative = was
-        self.barrier()
+        """Each work-item scans its chunk, the group scans the totals, then chunks take those in."""
+        shape, share_ = widths(self, exp.space), self.share(self.count(exp.space))
+        if not all(isinstance(t, Prim) for t in exp.ret):
+            raise CompilerLimitation("a scan with rows inside of a work-group")
+        outs: list[View] = [self.spread(p.name, require_scalar(t), shape, share_)
+                            for p, t in zip(stm.pat, exp.ret, strict=True)]
+        totals = [scalars(self.neutral(o)) for o in exp.ops]
+        fresh = self.declare("fresh", Prim.BOOL, truth(False)) if len(shape) > 1 else None
+
+        def element(here: Point) -> None:
+            if fresh is not None:
+                with self.block() as begin:
+                    reset(self, exp.ops, totals)
+                    self.emit(imp.Assign(fresh.name, truth(True)))
+                self.emit(imp.If(_starts(here, shape), tuple(begin)))
+            self._scan_element(exp, totals, outs, here)
+
+        self.each_point(exp, share_, element)
+        with self.alone_in(None) as code:
+            carries = [group_scan(self, o, t, Size.var(self.group), fresh)
+                       for o, t in zip(exp.ops, totals, strict=True)]
+            self._add_carries(exp, share_, shape, outs, carries, fresh)
+        self.emit(*code)
         self.bind_all(stm.pat, outs)
+
+    def _scan_element(self, exp: SegScan, totals: Sequence[Sequence[imp.Var]],
+                      outs: Sequence[View], here: Point) -> None:
+        values = self.body(exp.body)
+        count = sum(len(t) for t in totals)
+        store_results(self, outs[count:], here.indices, values[count:])
+        rest, place = values, iter(outs)
+        for op_, total_ in zip(exp.ops, totals, strict=True):
+            self.accumulate(op_, total_, rest[: len(total_)])
+            rest = rest[len(total_):]
+            for t in total_:
+                self.emit(next(place).write(here.indices, t))
+
+    def _add_carries(self, exp: SegScan, share_: Share, shape: tuple[Exp, ...],
+                     outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
+                     fresh: imp.Var | None) -> None:
+        """Take the carries into the elements before the chunk's first start of a segment."""
+        with self.block() as code:
+            going = self.declare("going", Prim.BOOL, truth(True)) if fresh is not None else None
+
+            def element(here: Point) -> None:
+                with self.block() as combine:
+                    place = iter(outs)
+                    for op_, carry in zip(exp.ops, carries, strict=True):
+                        self._combine(op_, carry, [next(place) for _ in carry], here)
+                if going is None:
+                    self.emit(*combine)
+                    return
+                with self.block() as stop:
+                    self.emit(imp.Assign(going.name, truth(False)))
+                self.emit(imp.If(_starts(here, shape), tuple(stop)),
+                          imp.If(going, tuple(combine)))
+
+            self.each(share_, shape, element)
+        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(code)))
+
+    def _combine(self, op_: Operator, carry: Sequence[imp.Var], targets: Sequence[View],
+                 here: Point) -> None:
+        held: list[Value] = [self.declare("x", t.prim, t.read(here.indices)) for t in targets]
+        for target, value in zip(targets, self.apply(op_.lam, [*carry, *held]), strict=True):
+            assert not isinstance(value, View)
+            self.emit(target.write(here.indices, value))
+
+    # Scatters and histograms
 
     def _scatter_points(self, stm: Stm, exp: SegScatter) -> None:
         outs = [self.writable(p, d.array) for p, d in zip(stm.pat, exp.dests, strict=True)]
-        self.barrier()
-
-        def point(indices: list[Exp]) -> None:
-            bind_point(self, exp.space, indices)
-            self.write_inside(outs, [d.rank for d in exp.dests], self.body(exp.body))
-
-        self.shared(widths(self, exp.space), point)
-        self.barrier()
+        self.each_point(exp, self.share(self.count(exp.space)), lambda _: self.write_inside(
+            outs, [d.rank for d in exp.dests], self.body(exp.body)))
         self.bind_all(stm.pat, outs)
 
     def _histogram(self, stm: Stm, exp: SegHist) -> None:
@@ -280,7 +458,6 @@ class GroupBuilder(KernelBuilder):
         dests = [d for o in exp.ops for d in o.dests]
         outs = [self.writable(p, d) for p, d in zip(stm.pat, dests, strict=True)]
         shape = widths(self, exp.space)
-        self.barrier()
 
         def segment(outer: list[Exp]) -> None:
             def element(index: Exp) -> None:
@@ -295,8 +472,11 @@ class GroupBuilder(KernelBuilder):
                     rest, place = rest[count:], place[count:]
             self.loop(shape[-1], element, base="e")
 
-        self.shared(shape[:-1], segment)
-        self.barrier()
+        with self.reading(exp.body, exp.space, None):
+            self.shared(shape[:-1], segment)
         self.bind_all(stm.pat, outs)
 
 
+def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:
+    """Whether an element is the first of its segment."""
+    return imp.Apply("eq", Prim.I64, (op("rem", here.position, shape[-1]), lit(0)))

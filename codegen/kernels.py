@@ -158,7 +158,8 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     scan = _Names()
     scan.stms(code)
     buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
-    scalars = sorted(scan.used - scan.bound - set(buffers) - local, key=lambda n: n.tag)
+    scalars = sorted(scan.used - scan.bound - set(buffers) - local - set(k.constants),
+                     key=lambda n: n.tag)
     params: list[imp.KernelParam] = [
         imp.BufferParam(m, p, m in scan.written)
         for m, p in sorted(buffers.items(), key=lambda b: b[0].tag)]
@@ -169,7 +170,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     if stm.loc is not None:
         comment += f" at {stm.loc}"
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
-                        comment)
+                        comment, tuple(k.constants))
     return kernel, tuple(p.name for p in params)
 
 

@@ -39,6 +39,7 @@ from runelift.ir.syntax import (
     Index,
     Iota,
     Loop,
+    LoopParam,
     Map,
     Param,
     PrimOp,
@@ -146,9 +147,11 @@ class KernelBuilder(SecondOrder):
 
     def _stable(self, atom: Atom) -> Value:
         """A value that does not change when memory is updated later."""
-        value = self.any(atom)
-        if isinstance(value, View) and value.mem is not None and value.mem in self.owned[-1]:
-            assert isinstance(atom, VName)
+        if not isinstance(self.any(atom), View):
+            return self.any(atom)
+        assert isinstance(atom, VName)
+        value = self.array(atom)
+        if value.mem is not None and value.mem in self.owned[-1]:
             fresh = Param(self.names.fresh(atom), self.type_of(atom))
             self.bind_copy(fresh, value)
             return self.array(fresh.name)
@@ -295,8 +298,8 @@ class KernelBuilder(SecondOrder):
         self.later.append(self.later[-1] | free_vars(exp.body))
         for position, (out, p, init) in enumerate(zip(pat, exp.params, inits, strict=True)):
             if isinstance(init, View):
-                if (isinstance(p.init, VName) and self.dead(p.init) and out.name not in self.dest
-                        and not any(isinstance(c, View) and c.mem == init.mem for c in carried)):
+                taken = any(isinstance(c, View) and c.mem == init.mem for c in carried)
+                if not taken and self.reusable(out, p, init):
                     memory = init
                 else:
                     memory = self.allocate(out.name, out.type)
@@ -316,6 +319,11 @@ class KernelBuilder(SecondOrder):
         else:
             self.emit(imp.While(self.scalar(exp.form.cond), tuple(code)))
         self.bind_all(pat, carried)
+
+    def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
+        """Whether a loop may keep its values in the memory of ``init``."""
+        return (isinstance(param.init, VName) and init.mem is not None and self.dead(param.init)
+                and out.name not in self.dest)
 
     def _carry(self, carried: list[Value], results: list[Value], params: list[Param]) -> None:
         """Make the results of an iteration the values of the next, all at once."""

@@ -7,7 +7,7 @@ that is -1 until the first failure sets it to ``base + code``, and the failure's
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import resources
 
 from runelift.ir import imp
@@ -41,18 +41,26 @@ def prelude() -> str:
     return (resources.files("runelift.codegen") / "prelude.cl").read_text()
 
 
-def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int]) -> str:
+def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
+                   constants: Mapping[VName, int] | None = None) -> str:
     """The source of a program; ``bases`` gives each kernel's first failure code."""
-    return prelude() + "\n" + "\n".join(opencl_source(k, bases.get(k.name, 0)) for k in kernels)
+    return prelude() + "\n" + "\n".join(opencl_source(k, bases.get(k.name, 0), constants)
+                                        for k in kernels)
 
 
-def opencl_source(kernel: imp.Kernel, base: int = 0) -> str:
-    """One kernel, without the prelude."""
+def opencl_source(kernel: imp.Kernel, base: int = 0,
+                  constants: Mapping[VName, int] | None = None) -> str:
+    """One kernel, without the prelude; its constants are 1 unless they are given."""
+    given = dict.fromkeys(kernel.constants, 1) | dict(constants or {})
     printer = _Printer(kernel, base)
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in kernel.params]
     params += [f"__local {TYPES[a.prim]} *{name(a.name)}" for a in kernel.locals]
     lines = [f"// {kernel.comment}"] if kernel.comment else []
+    lines += [f"#define {name(c)} {value}L" for c, value in given.items()]
+    if kernel.constants:
+        group = given[kernel.constants[0]]
+        lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
     lines += printer.block(kernel.body, 1)
     return "\n".join([*lines, "}"]) + "\n"
@@ -84,7 +92,8 @@ class _Printer:
                 value = f" = {self.exp(init)}" if init is not None else ""
                 return [f"{pad}{TYPES[prim]} {name(v)}{value or ' = 0'};"]
             case imp.DeclareArray(v, prim, length):
-                return [f"{pad}{TYPES[prim]} {name(v)}[{length}];"]
+                size = name(length) if isinstance(length, VName) else length
+                return [f"{pad}{TYPES[prim]} {name(v)}[{size}];"]
             case imp.Assign(v, value):
                 return [f"{pad}{name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value):
@@ -151,6 +160,8 @@ class _Printer:
             case imp.Select(cond, then_, else_, prim):
                 return (f"({self.exp(cond)} ? ({TYPES[prim]})({self.exp(then_)}) "
                         f": ({TYPES[prim]})({self.exp(else_)}))")
+            case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.constants:
+                return name(self.kernel.constants[0])
             case imp.WorkItem(kind, dim):
                 return f"(long){_IDS[kind]}({dim})"
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:

@@ -130,7 +130,8 @@ class Check:
 class Launch:
     """Run a kernel with one argument per parameter of the kernel, in order.
 
-    ``groups`` work-groups of ``group`` work-items.  A launch of 0 groups does nothing.
+    ``groups`` work-groups of ``group`` work-items.  A launch of 0 groups does nothing.  The host
+    knows the kernel's constants under the same names; a kernel is built for their values.
     """
 
     kernel: imp.Kernel
@@ -138,6 +139,37 @@ class Launch:
     groups: Size
     group: Size
     loc: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """How the work-items of a group share ``points``: ``size`` elements each, in private memory.
+
+    ``size`` is 0 if that is more than the device can have.  ``whole`` is 1 where the work-items
+    have exactly the points, else 0.
+    """
+
+    size: VName
+    whole: VName
+    points: Size
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOut:
+    """Choose the size of a work-group (a power of two) and of the chunks of its work-items.
+
+    ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
+    ``loops`` are numbers of points that the work-items share in loops of any length.
+    """
+
+    group: VName
+    staged: VName
+    chunks: tuple[Chunk, ...]
+    loops: tuple[Size, ...]
+
+    def names(self) -> tuple[VName, ...]:
+        """The sizes that are set, in order."""
+        return (self.group, self.staged, *(n for c in self.chunks for n in (c.size, c.whole)))
 
 
 # Control
@@ -174,8 +206,8 @@ class PlanVersion:
     """One alternative: its guard, what it needs of the device, and its steps.
 
     ``local_bytes`` is the local memory that its most demanding kernel needs; the version is
-    infeasible where the device has less.  ``infeasible`` is why
-    code generation gave the version up, if it did.
+    infeasible where the device has less, or where one of the ``chunks`` is 0.  ``infeasible`` is
+    why code generation gave the version up, if it did.
     """
 
     guard: Guard | None
@@ -183,6 +215,7 @@ class PlanVersion:
     steps: tuple[Step, ...]
     local_bytes: Size = NOTHING
     infeasible: str | None = None
+    chunks: tuple[VName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +232,7 @@ class Choose:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Check | Launch | Branch | CountedLoop | WhileLoop | Choose
+    | Check | Launch | ShareOut | Branch | CountedLoop | WhileLoop | Choose
 )
 
 

@@ -201,6 +201,11 @@ class _Writer:
                 self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
+            case plan.ShareOut(_, _, chunks, loops):
+                points = "".join(f"{_size(c.points)}, " for c in chunks)
+                looped = "".join(f"{_size(size)}, " for size in loops)
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.share_out(({points}), ({looped}))")
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
                 self.nested(then_, version)
@@ -235,7 +240,10 @@ class _Writer:
         args = "".join(f", {_atom(a)}" + (".handle" if isinstance(p, imp.BufferParam) else "")
                        for a, p in zip(step.args, step.kernel.params, strict=True))
         lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, " for a in step.kernel.locals)
-        self.line(f"rt.launch({number}, {_size(step.groups)}, {_size(step.group)}, "
+        launch = f"launch({number}, "
+        if step.kernel.constants:
+            launch = f"launch_built({number}, ({', '.join(map(_var, step.kernel.constants))},), "
+        self.line(f"rt.{launch}{_size(step.groups)}, {_size(step.group)}, "
                   f"({lengths}){args})  # {step.kernel.name}")
 
     def _choose(self, step: plan.Choose) -> None:
@@ -243,7 +251,7 @@ class _Writer:
         self.sites.append(step)
         chosen = f"version_{site}"
         pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
-        local = "".join(f"{_size(v.local_bytes)}, " for v in step.versions)
+        local = "".join(f"{_need(v)}, " for v in step.versions)
         sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
         self.line(f"for {chosen} in rt.encounter({site}, ({pars}), ({local}), {{{sizes}}}):")
         self.depth += 1
@@ -264,6 +272,14 @@ class _Writer:
             self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
         self.line(f"rt.abandon({site}, {chosen}, reason)")
         self.depth -= 2
+
+
+def _need(version: plan.PlanVersion) -> str:
+    """The local memory that a version needs, as a Python expression."""
+    need = _size(version.local_bytes)
+    if not version.chunks:
+        return need
+    return f"({need} if {' and '.join(map(_var, version.chunks))} else rt.never)"
 
 
 def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:

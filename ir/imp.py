@@ -122,11 +122,11 @@ class Declare:
 
 @dataclass(frozen=True, slots=True)
 class DeclareArray:
-    """A private array of constant length."""
+    """A private array of constant length: a number, or a constant of the kernel."""
 
     name: VName
     prim: Prim
-    length: int
+    length: int | VName
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,11 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel: its parameters, local memory, code, and the failures it can report."""
+    """A kernel: its parameters, local memory, code, and the failures it can report.
+
+    ``constants`` are positive i64s that are fixed when the kernel is built, so that one kernel is
+    built several times.  The first of them, if there are any, is the size of the work-group.
+    """
 
     name: str
     params: tuple[KernelParam, ...]
@@ -289,3 +293,4 @@ class Kernel:
     body: tuple[Stm, ...]
     failures: tuple[Failure, ...] = ()
     comment: str = field(default="", compare=False)
+    constants: tuple[VName, ...] = ()

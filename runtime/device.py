@@ -14,6 +14,7 @@ from typing import Any
 import platformdirs
 
 from runelift.ir.errors import UserError
+from runelift.runtime.shares import ShareLimits
 
 INTERPRETER = "interpreter"
 """The name of the device that is no device."""
@@ -35,6 +36,7 @@ class DeviceInfo:
     max_alloc: int
     threshold: int
     driver: str
+    shares: ShareLimits
     problem: str | None = None
     hint: str | None = None
     handle: Any = field(default=None, compare=False, repr=False)
@@ -140,8 +142,21 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         sequential_segment=32 if gpu else 8 if simulator else 1 << 16,
         max_group=handle.max_work_group_size, local_bytes=handle.local_mem_size,
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
-        threshold=32768 if gpu else units, driver=handle.driver_version.strip(),
+        threshold=32768 if gpu else units, shares=_shares(kind, handle.max_work_group_size),
+        driver=handle.driver_version.strip(),
         problem=problem, hint=hint, handle=handle)
+
+
+def _shares(kind: str, max_group: int) -> ShareLimits:
+    most = 1 << (min(max_group, 1024).bit_length() - 1)
+    if kind in ("GPU", "accelerator"):
+        return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
+                           max_chunk=32, staged=True)
+    if kind == "CPU":
+        return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
+                           max_chunk=32, staged=False)
+    return ShareLimits(lanes=4, group=16, max_group=min(64, most), chunk=4, max_chunk=32,
+                       staged=True)
 
 
 def name_processor(handle: Any) -> bool:

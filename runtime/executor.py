@@ -10,7 +10,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -22,6 +22,7 @@ from runelift.codegen.plan import Choose, Launch, Plan
 from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.runtime import cache as binaries
 from runelift.runtime.device import DeviceInfo
@@ -29,6 +30,7 @@ from runelift.runtime.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
 from runelift.runtime.scalars import SCALARS
+from runelift.runtime.shares import share_out
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -58,6 +60,7 @@ class Site:
     scalars: tuple[type[np.generic] | None, ...]
     kernel: Any = None
     failure: tuple[Any, ...] = ()
+    variants: dict[tuple[int, ...], Any] = field(default_factory=dict)
 
     def prepare(self, kernel: Any, device: Device) -> None:
         """Take the built kernel."""
@@ -152,13 +155,25 @@ class Executable:
         """Build the kernels of a version."""
         if version in self._built:
             return
-        sites = [s for s in self.sites if s.version == version]
-        source = opencl_program([s.launch.kernel for s in sites], self._bases)
+        self._build([s for s in self.sites
+                     if s.version == version and not s.launch.kernel.constants], {})
+        self._built.add(version)
+
+    def specialise(self, site: Site, values: tuple[int, ...]) -> None:
+        """Make the kernel that is built for these values of its constants the site's."""
+        if values not in site.variants:
+            if 0 in values[2::2]:  # a chunk; see plan.ShareOut.names
+                raise Infeasible(f"kernel {site.launch.kernel.name}: rows are too long")
+            self._build([site], dict(zip(site.launch.kernel.constants, values, strict=True)))
+            site.variants[values] = site.kernel
+        site.kernel = site.variants[values]
+
+    def _build(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> None:
+        source = opencl_program([s.launch.kernel for s in sites], self._bases, constants)
         started = time.perf_counter()
         program = self._program(source)
         for site in sites:
             site.prepare(cl.Kernel(program, site.launch.kernel.name), self.device)
-        self._built.add(version)
         self.build_seconds += time.perf_counter() - started
 
     def _program(self, source: str) -> Any:
@@ -185,6 +200,8 @@ class Run:
     """One execution of a plan: what the generated Python function calls ``rt``."""
 
     CannotRun = (Infeasible, OutOfMemory)
+    never = 1 << 62
+    """More local memory than any device has."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
                  record: bool) -> None:
@@ -304,6 +321,27 @@ class Run:
         site = self._sites[number]
         if site.kernel is None:
             self.executable.build(site.version)
+        self._enqueue(site, groups, group, lengths, args)
+
+    def launch_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+                     lengths: tuple[int, ...], *args: Any) -> None:
+        """Run a kernel that is built for the values of its constants."""
+        if groups <= 0:
+            return
+        site = self._sites[number]
+        self.executable.specialise(site, constants)
+        self._enqueue(site, groups, group, lengths, args)
+
+    def share_out(self, points: tuple[int, ...], loops: tuple[int, ...]) -> tuple[int, ...]:
+        """The size of a group and of its work-items' chunks."""
+        return share_out(self.device.info.shares, points, loops)
+
+    def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
+                 args: tuple[Any, ...]) -> None:
+        needed = sum(lengths)
+        if needed > self.device.info.local_bytes:
+            raise Infeasible(f"kernel {site.launch.kernel.name} needs {needed} bytes of local "
+                             "memory")
         try:
             site.set_args(args, lengths)
             event = cl.enqueue_nd_range_kernel(self.queue, site.kernel, (groups * group,),

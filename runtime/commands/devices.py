@@ -6,7 +6,7 @@ The first usable one that is not a simulator is what 'run' and the others use wi
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
+from dataclasses import asdict, replace
 
 from runelift.runtime.commands.options import add_json, print_json
 from runelift.runtime.device import DeviceInfo, find_devices
@@ -19,7 +19,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def facts(device: DeviceInfo) -> dict[str, object]:
     """What is known about a device, without the handle to it."""
-    return {f.name: getattr(device, f.name) for f in fields(device) if f.name != "handle"}
+    known = asdict(replace(device, handle=None))
+    del known["handle"]
+    return known
 
 
 def execute(args: argparse.Namespace) -> int:

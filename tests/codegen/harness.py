@@ -56,8 +56,11 @@ from runelift.ir.syntax import (
 from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.runtime.device import find_devices
+from runelift.runtime.shares import ShareLimits, share_out
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3}
+
+SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True)
 
 
 # Writing IR
@@ -272,6 +275,10 @@ class Machine:
                     self.scalars[name] = apply(op, prim, *map(self.atom, args))
                 case plan.Branch(cond, then_, else_):
                     self.run(then_ if self.atom(cond) else else_)
+                case plan.ShareOut():
+                    values = share_out(SHARES, tuple(self.size(c.points) for c in step.chunks),
+                                       tuple(map(self.size, step.loops)))
+                    self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
                     self.launch(step)
                 case _:
@@ -283,7 +290,8 @@ class Machine:
             return
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = cl.Program(self.sim.context, opencl_program([kernel], {})).build(
+            constants = {name: self.scalars[name] for name in kernel.constants}
+            program = cl.Program(self.sim.context, opencl_program([kernel], {}, constants)).build(
                 ["-cl-std=CL1.2"])
         code, message_args = np.array([-1], np.int32), np.zeros(FAILURE_ARGS, np.int64)
         flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR

@@ -6,6 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from runelift.codegen.barriers import count_barriers
+from runelift.codegen.kernels import kernels_of, lower_segop
+from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
@@ -37,12 +40,15 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Space,
+    Stm,
+    Type,
     Update,
     WhileLoop,
+    array_of,
     i64,
 )
 
-from .harness import Builder, Rows, rows, slice_all
+from .harness import Builder, Host, Rows, rows, slice_all
 
 I64, GROUP, LOCAL = Prim.I64, Level.GROUP, Level.LOCAL
 
@@ -232,3 +238,60 @@ def test_index_out_of_bounds() -> None:
     array = shared(r, r.body, lambda k, j: k.let(I64, Index(r.row, (k.add(j, i64(2)),), True)))
     message = r.failure([array], [r.row_type], GROUP)
     assert message.endswith("out of bounds for array of shape [7].")
+
+
+# What kernels look like
+
+
+def kernel_of(r: Rows, results: list[VName], types: list[Type]) -> imp.Kernel:
+    """The kernel that the work-groups run."""
+    exp = SegMap(GROUP, r.space(), r.body.body(*results), tuple(types))
+    pat = tuple(Param(r.body.fresh("out"), array_of((r.n,), t)) for t in types)
+    host = Host({p.name: p.type for p in r.args} | {p.name: p.type for p in pat})
+    (kernel,) = kernels_of(lower_segop(Stm(pat, exp), host, r.body.names).steps)
+    return kernel
+
+
+def scan(r: Rows, b: Builder, array: VName) -> VName:
+    """The sums of ``array[j] + i``."""
+    k, j = b.inner(), b.fresh("j")
+    x = k.add(k.let(I64, Index(array, (j,))), r.i)
+    return b.let(r.row_type, SegScan(LOCAL, (SegDim(j, r.m),), (b.operator("add", I64, 0),),
+                                     k.body(x), (I64,)))
+
+
+def carried(r: Rows, step: Callable[[Rows, Builder, VName], VName]) -> list[VName]:
+    """A loop that carries a row."""
+    body, p, t = r.body.inner(), r.body.fresh("p"), r.body.fresh("t")
+    loop = Loop((LoopParam(Param(p, r.row_type), r.row),), ForLoop(t, i64(3)),
+                body.body(step(r, body, p)))
+    return r.body.lets([r.row_type], loop)
+
+
+def elementwise(r: Rows, b: Builder, array: VName) -> VName:
+    return shared(r, b, lambda k, j: k.mul(k.let(I64, Index(array, (j,))), j))
+
+
+def stencil(r: Rows, b: Builder, array: VName) -> VName:
+    return neighbours(r, b, array, array)
+
+
+@pytest.mark.parametrize("m", [1, 4, 7, 16, 30])
+@pytest.mark.parametrize("step", [scan, elementwise, stencil])
+def test_carried_rows(step: Callable[[Rows, Builder, VName], VName], m: int) -> None:
+    r = rows(3, m)
+    r.check(carried(r, step), [r.row_type], GROUP)
+
+
+@pytest.mark.parametrize(("step", "arrays", "barriers"), [
+    (elementwise, 0, 0),   # each work-item changes its own elements
+    (stencil, 1, 2),       # written, barrier, read, barrier
+    (scan, 4, 6),          # two arrays that a group scans with, one stage at each end
+])
+def test_rows_stay_in_private_memory(step: Callable[[Rows, Builder, VName], VName], arrays: int,
+                                     barriers: int) -> None:
+    r = rows()
+    kernel = kernel_of(r, carried(r, step), [r.row_type])
+    assert len(kernel.locals) == arrays
+    assert count_barriers(kernel.body) == barriers
+    assert any(isinstance(s, imp.DeclareArray) for s in kernel.body)

@@ -1,0 +1,329 @@
+"""Barriers from the memory accesses of a work-group (LIFT, section 5.4: the memory access graph).
+
+A barrier stands between two accesses of a memory that the group shares, at least one of which
+writes, unless both are known to touch a cell from the same work-item only.  Barriers can stand
+where all work-items come by; a statement that only some of them run (or a loop they run unequally
+often) is one unit.  In straight-line code a barrier is put as late as possible, which is optimal
+there; the back edges of loops count; a barrier that only the first iteration would need is put
+before the loop.
+
+A unit is taken to be free of races in itself: that is the business of who made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeAlias
+
+from runelift.codegen.views import lit
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+
+LID = imp.WorkItem(imp.Id.LOCAL_ID)
+PADDING = 32
+"""After how many elements local memory has one that is not used; see :func:`padded`."""
+
+
+class Kind(Enum):
+    """What an access does.  Atomic accesses do not race with each other."""
+
+    READ = "read"
+    WRITE = "write"
+    ATOMIC = "atomic"
+
+
+Owner: TypeAlias = str | None
+"""By which law cells belong to work-items; None where a cell may be anyone's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An access of a shared memory."""
+
+    mem: VName
+    kind: Kind
+    owner: Owner
+
+    def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
+        """Whether two work-items may meet in a cell, and one of them writes."""
+        if self.kind is other.kind and self.kind is not Kind.WRITE:
+            return False
+        if self.mem != other.mem:
+            place = overlaps.get(self.mem, self.mem)
+            return place == overlaps.get(other.mem, other.mem)
+        return self.owner is None or self.owner != other.owner
+
+
+def insert_barriers(code: Iterable[Stm], private: Iterable[VName] = (),
+                    independent: Iterable[VName] = (),
+                    overlaps: Mapping[VName, VName] | None = None) -> tuple[Stm, ...]:
+    """``code`` with the barriers it needs; those it has are dropped.
+
+    ``private``: buffers of which each work-item has a part of its own.  ``independent``: the
+    indices of loops whose iterations, of all work-items, do not touch the same cells, so that they
+    are units.  ``overlaps`` names, for memories that share their place with others, one
+    representative.
+    """
+    stms = tuple(_without_barriers(code))
+    facts = _Facts(set(private), set(independent), dict(overlaps or {}))
+    facts.collect(stms)
+    placed, _ = _place(stms, frozenset(), facts)
+    return placed
+
+
+def count_barriers(code: Iterable[Stm]) -> int:
+    """How many barriers the code contains."""
+    return sum(isinstance(stm, imp.Barrier) or sum(count_barriers(b) for b in _blocks(stm))
+               for stm in code)
+
+
+def padded(position: Exp) -> Exp:
+    """Where element ``position`` lies in local memory.
+
+    One element in 33 is left out, so that work-items which each walk through 2^k elements of
+    their own find them in different banks.
+    """
+    return imp.Apply("add", Prim.I64, (
+        position, imp.Apply("quot", Prim.I64, (position, lit(PADDING)))))
+
+
+def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
+    for stm in code:
+        match stm:
+            case imp.Barrier():
+                continue
+            case imp.For() | imp.While():
+                yield replace(stm, body=tuple(_without_barriers(stm.body)))
+            case imp.If(_, then_, else_):
+                yield replace(stm, then_=tuple(_without_barriers(then_)),
+                              else_=tuple(_without_barriers(else_)))
+            case _:
+                yield stm
+
+
+def _blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
+    match stm:
+        case imp.For(body=body) | imp.While(body=body):
+            return (body,)
+        case imp.If(_, then_, else_):
+            return then_, else_
+        case imp.AtomicUpdate(body=body):
+            return (body,)
+    return ()
+
+
+def _expressions(stm: Stm) -> tuple[Exp, ...]:
+    """The expressions that a statement evaluates itself, outside of its blocks."""
+    match stm:
+        case imp.Declare(_, _, init):
+            return () if init is None else (init,)
+        case imp.Assign(_, value):
+            return (value,)
+        case imp.Store(_, index, value):
+            return index, value
+        case imp.For(_, start, bound, step):
+            return start, bound, step
+        case imp.While(cond) | imp.If(cond):
+            return (cond,)
+        case imp.Atomic(_, _, _, index, value):
+            return index, value
+        case imp.AtomicUpdate(_, index, _, _, _, _, new):
+            return index, new
+        case imp.Fail(_, args):
+            return args
+    return ()
+
+
+def _parts(exp: Exp) -> tuple[Exp, ...]:
+    match exp:
+        case imp.Apply(_, _, args):
+            return args
+        case imp.Convert(_, _, arg):
+            return (arg,)
+        case imp.Load(_, index):
+            return (index,)
+        case imp.Select(cond, then_, else_):
+            return cond, then_, else_
+    return ()
+
+
+# What holds of names
+
+
+@dataclass(slots=True)
+class _Facts:
+    """Which memories are private, which variables differ between work-items, what they are."""
+
+    private: set[VName]
+    independent: set[VName]
+    overlaps: dict[VName, VName]
+    differing: set[VName] = field(default_factory=set)
+    known: dict[VName, Exp] = field(default_factory=dict)
+    assigned: set[VName] = field(default_factory=set)
+
+    def collect(self, stms: tuple[Stm, ...]) -> None:
+        """Find the facts about a kernel."""
+        self._names(stms)
+        for name in self.assigned:
+            self.known.pop(name, None)
+        before = -1
+        while before != len(self.differing):
+            before = len(self.differing)
+            self._differences(stms, False)
+
+    def _names(self, stms: tuple[Stm, ...]) -> None:
+        for stm in stms:
+            match stm:
+                case imp.DeclareArray(name):
+                    self.private.add(name)
+                case imp.Declare(name, _, init) if init is not None:
+                    self.known[name] = init
+                case imp.Assign(name):
+                    self.assigned.add(name)
+                case imp.For(index, start, _, step) if (
+                        start == LID and isinstance(step, imp.WorkItem)
+                        and step.kind is imp.Id.LOCAL_SIZE):
+                    self.known[index] = LID
+            for block in _blocks(stm):
+                self._names(block)
+
+    def _differences(self, stms: tuple[Stm, ...], apart: bool) -> None:
+        for stm in stms:
+            here = apart or not self.same(stm)
+            match stm:
+                case imp.Declare(name) | imp.Assign(name) if here:
+                    self.differing.add(name)
+                case imp.For(index) if here:
+                    self.differing.add(index)
+                case imp.AtomicUpdate(old=old):
+                    self.differing.add(old)
+            for block in _blocks(stm):
+                self._differences(block, here)
+
+    def same(self, stm: Stm) -> bool:
+        """Whether what a statement evaluates itself is the same for all work-items."""
+        return all(map(self.uniform, _expressions(stm)))
+
+    def uniform(self, exp: Exp) -> bool:
+        """Whether an expression has one value for the whole group."""
+        match exp:
+            case imp.Var(name):
+                return name not in self.differing
+            case imp.WorkItem(kind):
+                return kind not in (imp.Id.LOCAL_ID, imp.Id.GLOBAL_ID)
+            case imp.Load(mem):
+                if mem in self.private:
+                    return False
+        return all(map(self.uniform, _parts(exp)))
+
+    def owner(self, index: Exp, alone: bool) -> Owner:
+        """The law by which the cell at ``index`` is the running work-item's own."""
+        index = self.resolve(index)
+        match index:
+            case imp.Apply("add", _, (inner, imp.Apply("quot", _, (again, width)))) if (
+                    inner == again and width == lit(PADDING)):
+                law = self.owner(inner, alone)
+                return None if law is None else f"padded {law}"
+            case imp.Lit(const) if alone and const.value == 0:
+                return "cyclic"
+            case imp.Apply("add", _, (imp.Apply("mul", _, (_, size)), last)) if (
+                    last == LID and _is_group_size(size)):
+                return "cyclic"
+            case imp.Apply("add", _, (imp.Apply("mul", _, (first, imp.Var(chunk))), _)) if (
+                    first == LID):
+                return f"chunks of {chunk}"
+        return "cyclic" if index == LID else None
+
+    def resolve(self, exp: Exp) -> Exp:
+        """The expression behind variables that are set once."""
+        match exp:
+            case imp.Var(name) if name in self.known:
+                return self.resolve(self.known[name])
+            case imp.Apply(op, prim, args):
+                return imp.Apply(op, prim, tuple(map(self.resolve, args)))
+        return exp
+
+    def accesses(self, stm: Stm, *, alone: bool = False) -> Iterator[Access]:
+        """The accesses of shared memory in a statement and all that is inside of it."""
+        for exp in _expressions(stm):
+            yield from self.reads(exp, alone)
+        match stm:
+            case imp.Store(mem, index) if mem not in self.private:
+                yield Access(mem, Kind.WRITE, self.owner(index, alone))
+            case imp.Atomic(_, _, mem) | imp.AtomicUpdate(mem) if mem not in self.private:
+                yield Access(mem, Kind.ATOMIC, None)
+        if isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0))):
+            alone = True
+        for block in _blocks(stm):
+            for inner in block:
+                yield from self.accesses(inner, alone=alone)
+
+    def reads(self, exp: Exp, alone: bool) -> Iterator[Access]:
+        """The shared memory that an expression reads."""
+        if isinstance(exp, imp.Load) and exp.mem not in self.private:
+            yield Access(exp.mem, Kind.READ, self.owner(exp.index, alone))
+        for part in _parts(exp):
+            yield from self.reads(part, alone)
+
+
+def _is_group_size(exp: Exp) -> bool:
+    return isinstance(exp, imp.WorkItem) and exp.kind is imp.Id.LOCAL_SIZE
+
+
+# Placing
+
+
+_Pending: TypeAlias = frozenset[Access]
+BARRIER = imp.Barrier(imp.Space.LOCAL)
+
+
+def _place(stms: tuple[Stm, ...], pending: _Pending,
+           facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
+    """Code with barriers, given the accesses since the last barrier; those at its end."""
+    placed: list[Stm] = []
+    for stm in stms:
+        together = (isinstance(stm, imp.For | imp.While | imp.If) and facts.same(stm)
+                    and not (isinstance(stm, imp.For) and stm.index in facts.independent))
+        own = frozenset(_own_accesses(stm, facts) if together else facts.accesses(stm))
+        if any(a.conflicts(b, facts.overlaps) for a in own for b in pending):
+            placed.append(BARRIER)
+            pending = frozenset()
+        pending |= own
+        if not together:
+            placed.append(stm)
+        elif isinstance(stm, imp.If):
+            then_, after_then = _place(stm.then_, pending, facts)
+            else_, after_else = _place(stm.else_, pending, facts)
+            placed.append(replace(stm, then_=then_, else_=else_))
+            pending = after_then | after_else
+        else:
+            assert isinstance(stm, imp.For | imp.While)
+            alone, after_alone = _settle(stm.body, frozenset(), facts)
+            body, after = _settle(stm.body, pending, facts)
+            if count_barriers(body) > count_barriers(alone):
+                placed.append(BARRIER)
+                pending, body = after_alone | own, alone
+            else:
+                pending |= after
+            placed.append(replace(stm, body=body))
+    return tuple(placed), pending
+
+
+def _own_accesses(stm: Stm, facts: _Facts) -> Iterator[Access]:
+    for exp in _expressions(stm):
+        yield from facts.reads(exp, False)
+
+
+def _settle(body: tuple[Stm, ...], before: _Pending,
+            facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
+    """The body of a loop, where each iteration follows ``before`` or another iteration."""
+    pending = before
+    while True:
+        placed, after = _place(body, pending, facts)
+        if after <= pending:
+            return placed, after
+        pending |= after

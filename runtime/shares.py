@@ -1,0 +1,71 @@
+"""How the work-items of a group share the elements of a row: group size and chunks.
+
+Contiguous chunks in private memory are worth a lot where a row stays there over several
+operations, as long as a chunk fits in registers; so the group is as small as the preferred chunk
+allows, and chunks grow only where the group cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLimits:
+    """What a device likes: all numbers are powers of two.
+
+    ``lanes`` work-items at least are in a group, ``group`` where they loop over long rows, and
+    ``max_group`` at most; chunks have ``chunk`` elements where that leaves enough work-items, and
+    ``max_chunk`` at most.  ``staged``: neighbouring work-items better touch neighbouring elements
+    of global memory, so chunks go through local memory.
+    """
+
+    lanes: int
+    group: int
+    max_group: int
+    chunk: int
+    max_chunk: int
+    staged: bool
+
+
+@cache
+def share_out(limits: ShareLimits, points: tuple[int, ...],
+              loops: tuple[int, ...]) -> tuple[int, ...]:
+    """The values of :meth:`runelift.codegen.plan.ShareOut.names`.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True)
+    >>> share_out(gpu, (4096, 256), ())
+    (256, 1, 16, 1, 1, 1)
+    >>> share_out(gpu, (100,), ())
+    (32, 1, 4, 0)
+    >>> share_out(gpu, (), (1000000,))
+    (256, 1)
+    """
+    longest, chunk = max(points, default=1), 1
+    while chunk < limits.chunk and _over(longest, chunk) > limits.lanes:
+        chunk *= 2
+    while chunk < limits.max_chunk and _over(longest, chunk) > limits.max_group:
+        chunk *= 2
+    looping = min(max(loops, default=1), limits.group)
+    group = min(max(limits.lanes, _power(_over(longest, chunk)), _power(looping)),
+                limits.max_group)
+    return (group, int(limits.staged), *_chunks(limits, group, points))
+
+
+def _chunks(limits: ShareLimits, group: int, points: Sequence[int]) -> list[int]:
+    sizes: list[int] = []
+    for count in points:
+        size = _power(_over(count, group))
+        sizes += [size if size <= limits.max_chunk else 0, int(size * group == count)]
+    return sizes
+
+
+def _over(count: int, part: int) -> int:
+    return -(-max(count, 1) // part)
+
+
+def _power(least: int) -> int:
+    """The first power of two that is not below ``least``."""
+    return 1 << (least - 1).bit_length()

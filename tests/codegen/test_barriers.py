@@ -1,0 +1,119 @@
+"""Where barriers are needed between accesses of local memory."""
+
+from __future__ import annotations
+
+from runelift.codegen.barriers import LID, count_barriers, insert_barriers
+from runelift.codegen.views import lit, op
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import Const
+
+I64 = Prim.I64
+A, B = VName("a", 1), VName("b", 2)
+BARRIER = imp.Barrier(imp.Space.LOCAL)
+BEFORE = op("sub", LID, lit(1))
+SIZE = imp.WorkItem(imp.Id.LOCAL_SIZE)
+
+
+def write(mem: VName, index: Exp = LID) -> imp.Stm:
+    return imp.Store(mem, index, lit(7), I64)
+
+
+def read(mem: VName, index: Exp = LID, tag: int = 100) -> imp.Stm:
+    return imp.Declare(VName("x", tag), I64, imp.Load(mem, index, I64))
+
+
+def loop(*body: imp.Stm, start: Exp | None = None, step: Exp | None = None,
+         tag: int = 50) -> imp.For:
+    return imp.For(VName("i", tag), start or lit(0), lit(9), step or lit(1), body)
+
+
+def test_own_cells_need_none() -> None:
+    code = (write(A), read(A), write(A))
+    assert insert_barriers(code) == code
+
+
+def test_others_cells_need_one_between() -> None:
+    assert insert_barriers([write(A), read(B), read(A, BEFORE), read(A, lit(0), 101)]) == (
+        write(A), read(B), BARRIER, read(A, BEFORE), read(A, lit(0), 101))
+
+
+def test_write_after_read() -> None:
+    assert insert_barriers([read(A, BEFORE), write(A)]) == (read(A, BEFORE), BARRIER, write(A))
+
+
+def test_given_barriers_are_dropped() -> None:
+    assert insert_barriers([BARRIER, read(A, BEFORE), BARRIER, read(A)]) == (
+        read(A, BEFORE), read(A))
+
+
+def test_private_arrays_need_none() -> None:
+    code = (imp.DeclareArray(A, I64, 4), write(A, lit(1)), read(A, lit(1)))
+    assert insert_barriers(code) == code
+    assert insert_barriers(code[1:], private=[A]) == code[1:]
+
+
+def test_back_edge() -> None:
+    """The next iteration writes what this one reads."""
+    placed = insert_barriers([loop(write(A), read(A, BEFORE))])
+    assert placed == (loop(BARRIER, write(A), BARRIER, read(A, BEFORE)),)
+
+
+def test_back_edge_with_arrays_that_take_turns() -> None:
+    placed = insert_barriers([loop(read(A, BEFORE), write(B), read(B, BEFORE, 101), write(A))])
+    assert count_barriers(placed) == 2
+
+
+def test_barrier_before_a_loop_that_needs_it_once() -> None:
+    assert insert_barriers([write(A), loop(read(A, BEFORE))]) == (
+        write(A), BARRIER, loop(read(A, BEFORE)))
+
+
+def test_branches() -> None:
+    """A barrier inside where the group takes one side, around where work-items differ."""
+    alike = imp.If(imp.Apply("lt", I64, (imp.WorkItem(imp.Id.GROUP_ID), lit(2))),
+                   (write(A), read(A, BEFORE)))
+    assert insert_barriers([alike]) == (imp.If(alike.cond, (write(A), BARRIER, read(A, BEFORE))),)
+    apart = imp.If(imp.Apply("lt", I64, (LID, lit(2))), (read(A, BEFORE),))
+    assert insert_barriers([write(A), apart]) == (write(A), BARRIER, apart)
+
+
+def test_what_differs_between_work_items_is_followed_through_variables() -> None:
+    flag, other = VName("flag", 60), VName("other", 61)
+    code = (imp.Declare(flag, Prim.BOOL, imp.Lit(Const(False, Prim.BOOL))),
+            imp.If(imp.Apply("lt", I64, (LID, lit(2))),
+                   (imp.Assign(flag, imp.Lit(Const(True, Prim.BOOL))),)),
+            imp.Declare(other, Prim.BOOL, imp.Var(flag)),
+            write(A), imp.If(imp.Var(other), (read(A, BEFORE),)))
+    assert insert_barriers(code)[-2:] == (BARRIER, code[-1])
+
+
+def test_first_work_item_owns_the_first_cell() -> None:
+    first = imp.If(imp.Apply("eq", I64, (LID, lit(0))), (read(A, lit(0)),))
+    assert insert_barriers([write(A), first]) == (write(A), first)
+
+
+def test_strided_loops_agree_about_cells() -> None:
+    i = imp.Var(VName("i", 50))
+    code = (loop(write(A, i), start=LID, step=SIZE), loop(read(A, i), start=LID, step=SIZE))
+    assert insert_barriers(code) == code
+
+
+def test_atomic_updates() -> None:
+    add = imp.Atomic("add", Prim.I32, A, BEFORE, lit(1), imp.Space.LOCAL)
+    assert insert_barriers([add, add, read(A)]) == (add, add, BARRIER, read(A))
+
+
+def test_memories_in_one_place() -> None:
+    code = (read(A), write(B))
+    assert insert_barriers(code) == code
+    assert insert_barriers(code, overlaps={A: A, B: A}) == (code[0], BARRIER, code[1])
+
+
+def test_independent_loops_are_units() -> None:
+    i = imp.Var(VName("i", 50))
+    body = loop(write(A, op("add", i, LID)))
+    assert count_barriers(insert_barriers([body])) == 1
+    assert insert_barriers([body], independent=[VName("i", 50)]) == (body,)

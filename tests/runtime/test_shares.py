@@ -1,0 +1,29 @@
+"""Group sizes and chunks."""
+
+from __future__ import annotations
+
+import pytest
+
+from runelift.runtime.shares import ShareLimits, share_out
+
+GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True)
+
+
+@pytest.mark.parametrize(("points", "group", "chunk", "whole"), [
+    (0, 32, 1, 0), (1, 32, 1, 0), (32, 32, 1, 1), (100, 32, 4, 0), (256, 32, 8, 1),
+    (4096, 256, 16, 1), (4097, 512, 16, 0), (16384, 1024, 16, 1), (32768, 1024, 32, 1),
+    (32769, 1024, 0, 0)])
+def test_rows_on_a_gpu(points: int, group: int, chunk: int, whole: int) -> None:
+    assert share_out(GPU, (points,), ()) == (group, 1, chunk, whole)
+
+
+@pytest.mark.parametrize("points", range(1, 3000, 97))
+def test_every_element_has_its_place(points: int) -> None:
+    group, _, chunk, whole, *_ = share_out(GPU, (points, 3), ())
+    assert group * chunk >= points
+    assert bool(whole) == (group * chunk == points)
+
+
+def test_loops_of_any_length() -> None:
+    assert share_out(GPU, (), (10**9,)) == (256, 1)
+    assert share_out(GPU, (64,), (10**9,)) == (256, 1, 1, 0)
