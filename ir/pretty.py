@@ -1,7 +1,8 @@
-"""The text of programs, as the module docstring of :mod:`runelift.ir.syntax` describes it."""
+"""The text of programs; :mod:`runelift.ir.parse` reads it back."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
@@ -21,6 +22,7 @@ from runelift.ir.syntax import (
     Exp,
     ForLoop,
     Fun,
+    Guard,
     Hist,
     If,
     Index,
@@ -73,9 +75,10 @@ def pretty_type(type_: Type) -> str:
 
 
 def _fun(fun: Fun) -> Lines:
-    params = " ".join(f"({_param(p)})" for p in fun.params)
+    sizes = "".join(f" [{p.name}]" for p in fun.params[:fun.sizes])
+    params = "".join(f" ({_param(p)})" for p in fun.params[fun.sizes:])
     results = ", ".join(_param(p) for p in fun.results)
-    yield f"entry {fun.name} {fun.sizes} {params} : ({results}) ="
+    yield f"entry {fun.name}{sizes}{params} : ({results}) ="
     yield from _indent(_body(fun.body))
 
 
@@ -174,13 +177,13 @@ def _exp(exp: Exp) -> Lines:
         case Concat(dim, arrays, size):
             yield f"concat@{dim} {_atoms(arrays)} {_atom(size)}"
         case Rearrange(perm, array):
-            yield f"rearrange {perm} {array}"
+            yield f"rearrange ({', '.join(map(str, perm))}) {array}"
         case Reshape(shape, array):
             yield f"reshape [{', '.join(map(_atom, shape))}] {array}"
         case Copy(array):
             yield f"copy {array}"
         case Assert(cond, message, args):
-            yield f"assert {_atom(cond)} {message!r} {_atoms(args)}"
+            yield f"assert {_atom(cond)} {json.dumps(message)} {_atoms(args)}"
         case If(cond, then_, else_, ret):
             yield f"if {_atom(cond)} : {_types(ret)} then"
             yield from _indent(_body(then_))
@@ -229,9 +232,14 @@ def _exp(exp: Exp) -> Lines:
         case Versions(site, alternatives, ret):
             yield f"versions {site} : {_types(ret)}"
             for version in alternatives:
-                guard = version.guard
-                when = f"when {guard.name} <= {guard.par}" if guard is not None else "else"
+                when = "else" if version.guard is None else _guard(version.guard)
                 yield f"{_PAD}{when} ({version.kind.value}) =>"
                 yield from _indent(_indent(_body(version.body)))
         case _:
             assert_never(exp)
+
+
+def _guard(guard: Guard) -> str:
+    group = "" if guard.group is None else f" group {guard.group}"
+    default = "" if guard.default is None else f" default {guard.default}"
+    return f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}{group}{default}"

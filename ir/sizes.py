@@ -239,4 +239,6 @@ def _render_factor(factor: Factor, name: Callable[[VName], str]) -> str:
 
 def _bracketed(size: Size, name: Callable[[VName], str]) -> str:
     text = size.render(name)
-    return f"({text})" if len(size.terms) > 1 else text
+    simple = size.constant is not None or (len(size.terms) == 1 and size.terms[0][1] == 1
+                                           and len(size.terms[0][0]) == 1)
+    return text if simple else f"({text})"

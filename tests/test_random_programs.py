@@ -15,9 +15,14 @@ import pytest
 
 import runelift
 from runelift.ir.interpret import interpret
+from runelift.ir.parse import parse
+from runelift.ir.pretty import pretty
+from runelift.runtime.tuner.forest import Forest, plans
 
 PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "500"))
 CHUNK = 25
+MIXES = 3
+"""How many random combinations of versions a program runs in, besides those that cover all."""
 
 
 class Writer:
@@ -134,12 +139,22 @@ def check_program(seed: int, device: str) -> None:
     text = Writer(seed).program()
     args = arguments(seed)
     program = runelift.compile(text, device=device)
-    expected = interpret(program.compiled.core, "main", args)
-    sites = list(program.tree.entry("main").sites())
-    for version in range(3):
-        found, _ = program.run("main", args, force=dict.fromkeys(sites, version))
+    compiled = program.compiled
+    for ir in (compiled.core, compiled.optimised, compiled.versioned):
+        assert parse(pretty(ir)) == ir
+    expected = interpret(compiled.core, "main", args)
+    for force in forced(program.tree.entry("main"), seed):
+        found, _ = program.run("main", args, force=force)
         for a, b in zip(found, expected, strict=True):
-            np.testing.assert_array_equal(a, b, err_msg=f"seed {seed} version {version}\n{text}")
+            np.testing.assert_array_equal(a, b, err_msg=f"seed {seed} versions {force}\n{text}")
+
+
+def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
+    """Every version of every site, and some more ways to mix them."""
+    rng = np.random.default_rng(seed)
+    mixed = [{name: int(rng.integers(len(site.alternatives)))
+              for name, site in forest.sites().items()} for _ in range(MIXES)]
+    return [*plans(forest), *mixed]
 
 
 @pytest.mark.parametrize("first", range(0, PROGRAMS, CHUNK))

@@ -1,0 +1,367 @@
+"""Reading back what :mod:`runelift.ir.pretty` prints: ``parse(pretty(p)) == p``.
+
+Everything of a program is in its text but the source positions of statements, which are not part
+of their equality either.  ``--`` starts a comment.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any, TypeVar
+
+from lark import Lark, Token, Transformer, v_args
+from lark.exceptions import UnexpectedInput, UnexpectedToken, VisitError
+
+from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+from runelift.ir.sizes import Size, ceil_div, greatest, least
+from runelift.ir.source import Source, Span
+from runelift.ir.syntax import (
+    ArrayLit,
+    ArrayType,
+    Assert,
+    Atom,
+    AtomExp,
+    Body,
+    Concat,
+    Const,
+    Convert,
+    Copy,
+    Dest,
+    Exp,
+    ForLoop,
+    Fun,
+    Guard,
+    Hist,
+    HistOp,
+    If,
+    Index,
+    Iota,
+    Kind,
+    Lambda,
+    Level,
+    Loop,
+    LoopParam,
+    Map,
+    Operator,
+    Param,
+    PrimOp,
+    Program,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SegDim,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Type,
+    Update,
+    Version,
+    Versions,
+    WhileLoop,
+)
+
+T = TypeVar("T")
+
+
+def parse(text: str, name: str = "<ir>") -> Program:
+    """The program of an IR text; ProgramError with the position of what is wrong."""
+    source = Source(name, text)
+    try:
+        program: Program = _Reader().transform(_grammar().parse(text))
+    except UnexpectedInput as error:
+        ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+        start = len(text) if ended or error.pos_in_stream is None else error.pos_in_stream
+        found = text[start:start + 20].split("\n")[0] or "the end of the text"
+        raise _malformed(source, start, f"The IR cannot go on with '{found}' here.") from None
+    except VisitError as error:
+        if not isinstance(error.orig_exc, _Malformed):
+            raise
+        raise _malformed(source, error.orig_exc.at, str(error.orig_exc)) from None
+    return program
+
+
+class _Malformed(Exception):
+    """Something that the grammar allows and the IR does not."""
+
+    def __init__(self, message: str, token: Token) -> None:
+        super().__init__(message)
+        self.at = token.start_pos or 0
+
+
+def _malformed(source: Source, start: int, message: str) -> ProgramError:
+    end = min(start + 1, len(source.text))
+    return ProgramError(Diagnostic("malformed-ir", Span(source, start, end), message))
+
+
+@cache
+def _grammar() -> Lark:
+    return Lark.open("core.lark", rel_to=__file__, parser="lalr", start="program",
+                     maybe_placeholders=False)
+
+
+def _vname(token: Token) -> VName:
+    base, _, tag = str(token).rpartition("_")
+    return VName(base, int(tag))
+
+
+def _prim(name: str, token: Token) -> Prim:
+    try:
+        return Prim(name)
+    except ValueError:
+        raise _Malformed(f"'{name}' is no primitive type.", token) from None
+
+
+def _level(token: Token) -> Level:
+    return Level(str(token).rpartition(".")[2])
+
+
+def _rest(items: tuple[Any, ...], type_: type[T]) -> tuple[T, ...]:
+    """The items of a type, where optional or repeated parts leave their kind only."""
+    return tuple(item for item in items if isinstance(item, type_))
+
+
+@v_args(inline=True)
+class _Reader(Transformer):  # type: ignore[type-arg]
+    """From the parse tree to the nodes of the IR, bottom-up."""
+
+    def program(self, *funs: Fun) -> Program:
+        return Program(funs)
+
+    def fun(self, name: Token, *parts: Any) -> Fun:
+        *head, results, body = parts
+        sizes = _rest(tuple(head), VName)
+        params = tuple(Param(s, Prim.I64) for s in sizes) + _rest(tuple(head), Param)
+        return Fun(str(name), params, results, body, len(sizes))
+
+    def size_param(self, name: Token) -> VName:
+        return _vname(name)
+
+    def value_param(self, param: Param) -> Param:
+        return param
+
+    def params(self, *params: Param) -> tuple[Param, ...]:
+        return params
+
+    def param(self, name: Token, type_: Type) -> Param:
+        return Param(_vname(name), type_)
+
+    def type(self, *parts: Any) -> Type:
+        *shape, prim = parts
+        elem = Prim(str(prim))
+        return ArrayType(elem, tuple(shape)) if shape else elem
+
+    def types(self, *types: Type) -> tuple[Type, ...]:
+        return types
+
+    def body(self, *parts: Any) -> Body:
+        *stms, result = parts
+        return Body(tuple(stms), result)
+
+    def stm(self, pat: tuple[Param, ...], *parts: Any) -> Stm:
+        *attrs, exp = parts
+        return Stm(pat, exp, tuple(str(attr)[2:-1] for attr in attrs))
+
+    # Atoms
+
+    def name(self, token: Token) -> VName:
+        return _vname(token)
+
+    def const(self, token: Token) -> Const:
+        text = str(token)
+        prim = next(p for p in Prim if text.endswith(p.value))
+        number = text.removesuffix(prim.value)
+        if prim.is_float:
+            return Const(float(number), prim)
+        try:
+            return Const(int(number), prim)
+        except ValueError:
+            raise _Malformed(f"'{number}' is not of type {prim}.", token) from None
+
+    def truth(self, token: Token) -> Const:
+        return Const(str(token) == "true", Prim.BOOL)
+
+    def atoms(self, *atoms: Atom) -> tuple[Atom, ...]:
+        return atoms
+
+    list = atoms
+    dims = atoms
+
+    def slice(self, start: Atom, count: Atom, stride: Atom) -> SliceDim:
+        return SliceDim(start, count, stride)
+
+    # Expressions without bodies
+
+    def atom_exp(self, atom: Atom) -> Exp:
+        return AtomExp(atom)
+
+    def operation(self, name: Token, args: tuple[Atom, ...]) -> Exp:
+        op, *prims = str(name).split(".")
+        types = [_prim(prim, name) for prim in prims]
+        match op, types, args:
+            case "convert", [from_, to], (arg,):
+                return Convert(from_, to, arg)
+            case "iota", [prim], (count, start, step):
+                return Iota(count, start, step, prim)
+            case _, [prim], _ if op in OPS:
+                return PrimOp(op, prim, args)
+        raise _Malformed(f"'{name}' is no operation on {len(args)} atoms.", name)
+
+    def array_lit(self, elems: tuple[Atom, ...], row: Type) -> Exp:
+        return ArrayLit(elems, row)
+
+    def index(self, array: Token, *parts: Any) -> Exp:
+        return Index(_vname(array), parts[-1], len(parts) > 1)
+
+    def update(self, array: Token, *parts: Any) -> Exp:
+        *check, dims, value = parts
+        return Update(_vname(array), dims, value, bool(check))
+
+    def replicate(self, shape: tuple[Atom, ...], value: Atom) -> Exp:
+        return Replicate(shape, value)
+
+    def concat(self, dim: Token, arrays: tuple[VName, ...], size: Atom) -> Exp:
+        return Concat(int(dim[1:]), arrays, size)
+
+    def rearrange(self, *parts: Token) -> Exp:
+        *perm, array = parts
+        return Rearrange(tuple(map(int, perm)), _vname(array))
+
+    def reshape(self, shape: tuple[Atom, ...], array: Token) -> Exp:
+        return Reshape(shape, _vname(array))
+
+    def copy(self, array: Token) -> Exp:
+        return Copy(_vname(array))
+
+    def assert_(self, cond: Atom, message: Token, args: tuple[Atom, ...]) -> Exp:
+        return Assert(cond, json.loads(message), args)
+
+    # Control and second-order operations
+
+    def if_(self, cond: Atom, ret: tuple[Type, ...], then_: Body, else_: Body) -> Exp:
+        return If(cond, then_, else_, ret)
+
+    def carried(self, param: Param, init: Atom) -> LoopParam:
+        return LoopParam(param, init)
+
+    def for_(self, index: Token, bound: Atom) -> ForLoop:
+        return ForLoop(_vname(index), bound)
+
+    def while_(self, cond: Token) -> WhileLoop:
+        return WhileLoop(_vname(cond))
+
+    def loop(self, *parts: Any) -> Exp:
+        *params, form, body = parts
+        return Loop(tuple(params), form, body)
+
+    def lam(self, *parts: Any) -> Lambda:
+        *params, ret, body = parts
+        return Lambda(tuple(params), body, ret)
+
+    def operator(self, *parts: Any) -> Operator:
+        *comm, neutral, lam = parts
+        return Operator(lam, neutral, bool(comm))
+
+    def map(self, width: Atom, arrays: tuple[VName, ...], lam: Lambda) -> Exp:
+        return Map(width, lam, arrays)
+
+    def redomap(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> Exp:
+        return Redomap(width, parts[:-1], parts[-1], arrays)
+
+    def scanomap(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> Exp:
+        return Scanomap(width, parts[:-1], parts[-1], arrays)
+
+    def dest(self, array: Token, rank: Token) -> Dest:
+        return Dest(_vname(array), int(rank[1:]))
+
+    def dests(self, *dests: Dest) -> tuple[Dest, ...]:
+        return dests
+
+    def scatter(self, dests: tuple[Dest, ...], width: Atom, arrays: tuple[VName, ...],
+                lam: Lambda) -> Exp:
+        return Scatter(width, lam, arrays, dests)
+
+    def bins(self, dests: tuple[VName, ...], bins: Atom, op: Operator) -> HistOp:
+        return HistOp(bins, dests, op)
+
+    def hist(self, width: Atom, arrays: tuple[VName, ...], *parts: Any) -> Exp:
+        return Hist(width, parts[:-1], parts[-1], arrays)
+
+    # Segmented operations and versions
+
+    def seg_dim(self, index: Token, width: Atom) -> SegDim:
+        return SegDim(_vname(index), width)
+
+    def space(self, *dims: SegDim) -> tuple[SegDim, ...]:
+        return dims
+
+    def block(self, body: Body) -> Body:
+        return body
+
+    def segmap(self, level: Token, space: tuple[SegDim, ...], ret: tuple[Type, ...],
+               body: Body) -> Exp:
+        return SegMap(_level(level), space, body, ret)
+
+    def segred(self, level: Token, space: tuple[SegDim, ...], ret: tuple[Type, ...],
+               *parts: Any) -> Exp:
+        return SegRed(_level(level), space, parts[:-1], parts[-1], ret)
+
+    def segscan(self, level: Token, space: tuple[SegDim, ...], ret: tuple[Type, ...],
+                *parts: Any) -> Exp:
+        return SegScan(_level(level), space, parts[:-1], parts[-1], ret)
+
+    def segscatter(self, level: Token, dests: tuple[Dest, ...], space: tuple[SegDim, ...],
+                   body: Body) -> Exp:
+        return SegScatter(_level(level), space, dests, body)
+
+    def seghist(self, level: Token, space: tuple[SegDim, ...], *parts: Any) -> Exp:
+        return SegHist(_level(level), space, parts[:-1], parts[-1])
+
+    def versions(self, site: Token, ret: tuple[Type, ...], *alternatives: Version) -> Exp:
+        return Versions(str(site), alternatives, ret)
+
+    def version(self, *parts: Any) -> Version:
+        *guard, kind, body = parts
+        if not guard:
+            return Version(None, Kind(kind[1:-1]), body)
+        return Version(guard[0](Kind(kind[1:-1])), Kind(kind[1:-1]), body)
+
+    # Guards
+
+    def guard(self, name: Token, par: Size, key: Token, *parts: Any) -> Any:
+        group = next(iter(_rest(parts, Size)), None)
+        default = next((int(part) for part in parts if isinstance(part, Token)), None)
+        return lambda kind: Guard(str(name), json.loads(key), kind, par, group, default)
+
+    def total(self, *terms: Size) -> Size:
+        return sum(terms, Size.of(0))
+
+    def product(self, *factors: Size) -> Size:
+        result = Size.of(1)
+        for factor in factors:
+            result = result * factor
+        return result
+
+    def integer(self, token: Token) -> Size:
+        return Size.of(int(token))
+
+    def variable(self, token: Token) -> Size:
+        return Size.var(_vname(token))
+
+    def ceil(self, num: Size, den: Size) -> Size:
+        return ceil_div(num, den)
+
+    def least(self, *sizes: Size) -> Size:
+        return least(*sizes)
+
+    def greatest(self, *sizes: Size) -> Size:
+        return greatest(*sizes)
