@@ -77,7 +77,7 @@ def insert_barriers(code: Iterable[Stm], private: Iterable[VName] = (),
 
 def count_barriers(code: Iterable[Stm]) -> int:
     """How many barriers the code contains."""
-    return sum(isinstance(stm, imp.Barrier) or sum(count_barriers(b) for b in _blocks(stm))
+    return sum(isinstance(stm, imp.Barrier) or sum(count_barriers(b) for b in blocks(stm))
                for stm in code)
 
 
@@ -105,7 +105,8 @@ def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
                 yield stm
 
 
-def _blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
+def blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
+    """The blocks of a statement."""
     match stm:
         case imp.For(body=body) | imp.While(body=body):
             return (body,)
@@ -151,6 +152,24 @@ def _parts(exp: Exp) -> tuple[Exp, ...]:
     return ()
 
 
+def memories_of(stm: Stm, *, inside: bool = True) -> set[VName]:
+    """The memories that a statement touches itself, and in its blocks."""
+    found: set[VName] = set()
+    match stm:
+        case imp.Store(mem) | imp.Atomic(_, _, mem) | imp.AtomicUpdate(mem):
+            found.add(mem)
+    pending = list(_expressions(stm))
+    while pending:
+        exp = pending.pop()
+        if isinstance(exp, imp.Load):
+            found.add(exp.mem)
+        pending += _parts(exp)
+    if inside:
+        for block in blocks(stm):
+            found.update(*(memories_of(inner) for inner in block))
+    return found
+
+
 # What holds of names
 
 
@@ -188,7 +207,7 @@ class _Facts:
                         start == LID and isinstance(step, imp.WorkItem)
                         and step.kind is imp.Id.LOCAL_SIZE):
                     self.known[index] = LID
-            for block in _blocks(stm):
+            for block in blocks(stm):
                 self._names(block)
 
     def _differences(self, stms: tuple[Stm, ...], apart: bool) -> None:
@@ -201,7 +220,7 @@ class _Facts:
                     self.differing.add(index)
                 case imp.AtomicUpdate(old=old):
                     self.differing.add(old)
-            for block in _blocks(stm):
+            for block in blocks(stm):
                 self._differences(block, here)
 
     def same(self, stm: Stm) -> bool:
@@ -258,7 +277,7 @@ class _Facts:
                 yield Access(mem, Kind.ATOMIC, None)
         if isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0))):
             alone = True
-        for block in _blocks(stm):
+        for block in blocks(stm):
             for inner in block:
                 yield from self.accesses(inner, alone=alone)
 

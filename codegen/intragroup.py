@@ -34,6 +34,7 @@ from runelift.codegen.kernels import (
     tree_reduce,
     widths,
 )
+from runelift.codegen.local_memory import places, share_local_memory
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
 from runelift.codegen.views import View, lit, op, unflat_index
@@ -88,7 +89,9 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
             k.copy(out.row(*indices), value)
         else:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
-    k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent))
+    k.locals = share_local_memory(k.code, k.locals)
+    k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
+                                  places(k.locals)))
     shares = k.share_out(k.loops)
     k.constants = list(shares.names())
     lowering.steps.append(shares)

@@ -99,7 +99,7 @@ class Lowering:
             self.temporaries.append(scratch.name)
         kernel, args = finish(k, kind, self.stm, self.env)
         total = Size.of(0)
-        for array in kernel.locals:
+        for array in kernel.local_memory:
             total = total + array.length * array.prim.bytes
         self.local_bytes = total if not self.local_bytes.terms else _larger(self.local_bytes, total)
         self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc))

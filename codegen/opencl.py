@@ -55,13 +55,15 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     printer = _Printer(kernel, base)
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in kernel.params]
-    params += [f"__local {TYPES[a.prim]} *{name(a.name)}" for a in kernel.locals]
+    params += [f"__local {TYPES[a.prim]} *{name(a.name)}" for a in kernel.local_memory]
     lines = [f"// {kernel.comment}"] if kernel.comment else []
     lines += [f"#define {name(c)} {value}L" for c, value in given.items()]
     if kernel.constants:
         group = given[kernel.constants[0]]
         lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
+    lines += [f"    __local {TYPES[a.prim]} *{name(a.name)} = (__local {TYPES[a.prim]} *)"
+              f"{name(a.within)};" for a in kernel.locals if a.within is not None]
     lines += printer.block(kernel.body, 1)
     return "\n".join([*lines, "}"]) + "\n"
 

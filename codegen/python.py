@@ -239,7 +239,8 @@ class _Writer:
         self.versions.append(version)
         args = "".join(f", {_atom(a)}" + (".handle" if isinstance(p, imp.BufferParam) else "")
                        for a, p in zip(step.args, step.kernel.params, strict=True))
-        lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, " for a in step.kernel.locals)
+        lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, "
+                          for a in step.kernel.local_memory)
         launch = f"launch({number}, "
         if step.kernel.constants:
             launch = f"launch_built({number}, ({', '.join(map(_var, step.kernel.constants))},), "

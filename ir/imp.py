@@ -261,11 +261,15 @@ class ScalarParam:
 
 @dataclass(frozen=True, slots=True)
 class LocalArray:
-    """Local memory of ``length`` elements; the length is known at launch."""
+    """Local memory of ``length`` elements; the length is known at launch.
+
+    ``within`` names another array in whose memory this one lies.
+    """
 
     name: VName
     prim: Prim
     length: Size
+    within: VName | None = None
 
 
 KernelParam: TypeAlias = BufferParam | ScalarParam
@@ -294,3 +298,8 @@ class Kernel:
     failures: tuple[Failure, ...] = ()
     comment: str = field(default="", compare=False)
     constants: tuple[VName, ...] = ()
+
+    @property
+    def local_memory(self) -> tuple[LocalArray, ...]:
+        """The local arrays that have memory of their own: one argument each."""
+        return tuple(array for array in self.locals if array.within is None)

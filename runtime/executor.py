@@ -66,7 +66,7 @@ class Site:
         """Take the built kernel."""
         self.failure = device.failure_code, device.failure_args
         kernel.set_scalar_arg_dtypes([*(None for _ in self.failure), *self.scalars,
-                                      *(None for _ in self.launch.kernel.locals)])
+                                      *(None for _ in self.launch.kernel.local_memory)])
         self.kernel = kernel
 
     def set_args(self, args: tuple[Any, ...], lengths: tuple[int, ...]) -> None:

@@ -154,10 +154,10 @@ class Rows:
         return (SegDim(self.i, self.n),)
 
     def check(self, results: Sequence[Atom], ret: Sequence[Type],
-              level: Level = Level.GRID) -> None:
+              level: Level = Level.GRID, on: str = "Oclgrind") -> None:
         """Kernels and interpreter agree about the results of the body at every point."""
         exp = SegMap(level, self.space(), self.body.body(*results), tuple(ret))
-        agree(exp, [array_of((self.n,), t) for t in ret], self.args, self.body.names)
+        agree(exp, [array_of((self.n,), t) for t in ret], self.args, self.body.names, on=on)
 
     def failure(self, results: Sequence[Atom], ret: Sequence[Type],
                 level: Level = Level.GRID) -> str:
@@ -306,7 +306,7 @@ class Machine:
                 dtype = np.dtype(np.uint8) if param.prim is Prim.BOOL else param.prim.dtype
                 args.append(dtype.type(self.atom(atom)))
         args += [cl.LocalMemory(max(self.size(a.length), 1) * a.prim.bytes)
-                 for a in kernel.locals]
+                 for a in kernel.local_memory]
         cl.Kernel(program, kernel.name)(self.sim.queue, (groups * group,), (group,), *args)
         for host, held in zip((code, message_args), failures, strict=True):
             cl.enqueue_copy(self.sim.queue, host, held)

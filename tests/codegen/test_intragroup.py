@@ -137,14 +137,34 @@ def test_loop_that_swaps() -> None:
     r.check(b.lets([r.row_type] * 2, loop), [r.row_type] * 2, GROUP)
 
 
-def test_while_loop_on_a_reduction() -> None:
+@pytest.mark.parametrize("on", ["Oclgrind", "Portable"])
+def test_while_loop_on_a_reduction(on: str) -> None:
     r = rows(3, 7)
     b, body, go, p = r.body, r.body.inner(), r.body.fresh("go"), r.body.fresh("p")
     more = shared(r, body, lambda k, j: k.add(k.let(I64, Index(p, (j,))), i64(3)))
     again = body.op("lt", I64, local_sum(r, body, more), i64(60))
     loop = Loop((LoopParam(Param(go, Prim.BOOL), TRUE), LoopParam(Param(p, r.row_type), r.row)),
                 WhileLoop(go), body.body(again, more))
-    r.check([b.lets([Prim.BOOL, r.row_type], loop)[1]], [r.row_type], GROUP)
+    r.check([b.lets([Prim.BOOL, r.row_type], loop)[1]], [r.row_type], GROUP, on)
+
+
+@pytest.mark.parametrize("on", ["Oclgrind", "Portable"])
+def test_while_loops_inside_each_other(on: str) -> None:
+    r = rows(3, 9)
+    b, outer, inner = r.body, r.body.inner(), r.body.inner()
+    go, p, again, q = (b.fresh(base) for base in ("go", "p", "again", "q"))
+    moved = neighbours(r, inner, q, q)
+    less = inner.op("lt", I64, local_sum(r, inner, moved), i64(300))
+    more = inner.op("lt", I64, i64(20), local_sum(r, inner, moved))
+    nested = Loop((LoopParam(Param(again, Prim.BOOL), TRUE), LoopParam(Param(q, r.row_type), p)),
+                  WhileLoop(again), inner.body(inner.op("and", Prim.BOOL, less, more), moved))
+    _, grown = outer.lets([Prim.BOOL, r.row_type], nested)
+    next_ = scan(r, outer, grown)
+    going = outer.op("lt", I64, local_sum(r, outer, next_), i64(5000))
+    positive = outer.op("lt", I64, i64(0), local_sum(r, outer, next_))
+    loop = Loop((LoopParam(Param(go, Prim.BOOL), TRUE), LoopParam(Param(p, r.row_type), r.row)),
+                WhileLoop(go), outer.body(outer.op("and", Prim.BOOL, going, positive), next_))
+    r.check([b.lets([Prim.BOOL, r.row_type], loop)[1]], [r.row_type], GROUP, on)
 
 
 def test_elements_updated_in_a_loop() -> None:
@@ -286,12 +306,12 @@ def test_carried_rows(step: Callable[[Rows, Builder, VName], VName], m: int) -> 
 @pytest.mark.parametrize(("step", "arrays", "barriers"), [
     (elementwise, 0, 0),   # each work-item changes its own elements
     (stencil, 1, 2),       # written, barrier, read, barrier
-    (scan, 4, 6),          # two arrays that a group scans with, one stage at each end
+    (scan, 2, 7),          # two arrays to scan with in turn; before and after, one is a stage
 ])
 def test_rows_stay_in_private_memory(step: Callable[[Rows, Builder, VName], VName], arrays: int,
                                      barriers: int) -> None:
     r = rows()
     kernel = kernel_of(r, carried(r, step), [r.row_type])
-    assert len(kernel.locals) == arrays
+    assert len(kernel.local_memory) == arrays
     assert count_barriers(kernel.body) == barriers
     assert any(isinstance(s, imp.DeclareArray) for s in kernel.body)

@@ -1,0 +1,107 @@
+"""Local arrays that are not in use at the same time share their memory.
+
+An array belongs to the innermost block of code that has all its accesses, because memory is
+made where it is first filled; there it is in use from the first statement that touches it to the
+last.  Numbered in the order of the text, uses are intervals, and first fit colours them with as
+few places as there are arrays in use at once.  Barriers have to be found afterwards: arrays in
+one place depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from runelift.codegen.barriers import blocks, memories_of
+from runelift.ir.imp import LocalArray, Stm
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size, ceil_div, greatest
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The statements, by number, during which an array is in use."""
+
+    first: int
+    last: int
+
+
+def share_local_memory(code: Sequence[Stm], arrays: Sequence[LocalArray]) -> list[LocalArray]:
+    """The arrays with those that lie in another's memory saying so; that one is as long as needed.
+
+    Arrays that are never touched are left out.
+    """
+    uses = find_uses(code, {a.name for a in arrays})
+    places: list[_Place] = []
+    for array in sorted((a for a in arrays if a.name in uses), key=lambda a: uses[a.name].first):
+        use = uses[array.name]
+        free = [p for p in places if p.until < use.first]
+        place = next((p for p in free if p.size == _bytes(array)), free[0] if free else None)
+        if place is None:
+            place = _Place()
+            places.append(place)
+        place.arrays.append(array)
+        place.until = use.last
+        place.size = greatest(place.size, _bytes(array)) if place.size.terms else _bytes(array)
+    return [array for place in places for array in place.laid_out()]
+
+
+@dataclass(slots=True)
+class _Place:
+    """A part of local memory, and when it is free again."""
+
+    arrays: list[LocalArray] = field(default_factory=list)
+    until: int = -1
+    size: Size = field(default_factory=lambda: Size.of(0))
+
+    def laid_out(self) -> Iterator[LocalArray]:
+        """The arrays, that with the widest elements first; the others lie in its memory."""
+        widest = max(self.arrays, key=lambda a: a.prim.bytes)
+        width = widest.prim.bytes
+        length = greatest(*(a.length if a.prim.bytes == width else
+                            ceil_div(_bytes(a), Size.of(width)) for a in self.arrays))
+        yield replace(widest, length=length)
+        yield from (replace(a, within=widest.name) for a in self.arrays if a is not widest)
+
+
+def _bytes(array: LocalArray) -> Size:
+    return array.length * array.prim.bytes
+
+
+def find_uses(code: Sequence[Stm], names: set[VName]) -> Mapping[VName, Use]:
+    """When each array is in use."""
+    uses: dict[VName, Use] = {}
+    _find(code, 0, names, uses)
+    return uses
+
+
+def _find(code: Sequence[Stm], number: int, names: set[VName], uses: dict[VName, Use]) -> int:
+    """Add the uses in a block whose first statement has ``number``; the number after it."""
+    touched: dict[VName, list[tuple[int, int]]] = {}
+    nested: dict[VName, Use] = {}
+    for stm in code:
+        start, number = number, number + 1
+        own = memories_of(stm, inside=False) & names
+        within: dict[VName, list[Use]] = {}
+        for block in blocks(stm):
+            found: dict[VName, Use] = {}
+            number = _find(block, number, names, found)
+            for name, use in found.items():
+                within.setdefault(name, []).append(use)
+        for name in own | within.keys():
+            touched.setdefault(name, []).append((start, number - 1))
+            if name not in own and len(within[name]) == 1:
+                nested[name] = within[name][0]
+    for name, places in touched.items():
+        if len(places) == 1 and name in nested:
+            uses[name] = nested[name]
+        else:
+            uses[name] = Use(places[0][0], places[-1][1])
+    return number
+
+
+
+
+def places(arrays: Sequence[LocalArray]) -> dict[VName, VName]:
+    """One representative for all arrays in a place."""
+    return {a.name: a.within or a.name for a in arrays}
