@@ -85,6 +85,8 @@ class CodeBuilder:
     locals: list[imp.LocalArray] = field(default_factory=list)
     failures: list[imp.Failure] = field(default_factory=list)
     constants: list[VName] = field(default_factory=list)
+    fixing: bool = False
+    lengths: dict[VName, Size] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])
     later: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
     dest: dict[VName, View] = field(default_factory=dict)
@@ -223,6 +225,11 @@ class CodeBuilder:
         shape = self.shape(type_)
         if count.constant is not None and count.constant * type_.elem.bytes <= PRIVATE_BYTES:
             self.emit(imp.DeclareArray(mem, type_.elem, max(count.constant, 1)))
+            return row_major(mem, type_.elem, shape)
+        if self.fixing:
+            length = self.names.fresh("length")
+            self.lengths[length] = greatest(Size.of(1), count)
+            self.emit(imp.DeclareArray(mem, type_.elem, length))
             return row_major(mem, type_.elem, shape)
         self.scratch.append(Scratch(mem, type_.elem, count))
         item, items = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)

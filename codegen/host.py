@@ -662,9 +662,9 @@ class HostBuilder:
                     n for share in shares for n in share.names()}
                 need = greatest(Size.of(0), *(
                     size for size in self.local_bytes if set(size.variables()) <= known))
-                chunks = tuple(c.size for share in shares for c in share.chunks)
+                groups = tuple(share.group for share in shares)
                 versions.append(plan.PlanVersion(version.guard, version.kind, steps, need,
-                                                 chunks=chunks))
+                                                 groups=groups))
             except CompilerLimitation as limitation:
                 reasons.append(str(limitation))
                 self.views, self.types = views, types

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
-from runelift.codegen.builder import PlanEnv, Value
+from runelift.codegen.builder import PlanEnv, Scratch, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import View, flat_index, lit, op, row_major, unflat_index
 from runelift.ir import imp
@@ -32,9 +32,12 @@ from runelift.ir.syntax import (
     Stm,
     Type,
     elem_of,
+    i64,
     shape_of,
 )
 
+SMALL_BYTES = 256
+"""Kernels are built for the size of a work-item's arrays up to this many bytes in all."""
 GROUP = Size.var(plan.GROUP_SIZE)
 GROUPS = Size.var(plan.NUM_GROUPS)
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
@@ -269,10 +272,12 @@ def bind_point(k: KernelBuilder, space: Space, indices: Sequence[Exp]) -> None:
 
 
 def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
-               body: Callable[[list[Exp]], None], kind: str) -> None:
+               body: Callable[[list[Exp]], None], kind: str,
+               fixed: Sequence[VName] = ()) -> None:
     """A kernel that runs ``body`` at every point; the last dimension varies fastest.
 
-    Where the body needs scratch memory, the grid is capped and work-items loop.
+    Where the body needs scratch memory, the grid is capped and work-items loop.  The kernel is
+    built for the values of the sizes ``fixed``.
     """
     shape = widths(k, space)
     points: Exp = lit(1)
@@ -293,6 +298,9 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
         k.emit(imp.Declare(declare.name, Prim.I64, GID))
         k.emit(imp.If(op("lt", position, points), tuple(rest)))
         groups = ceil_div(total(lowering, space), GROUP)
+    if k.lengths:
+        k.constants = [plan.GROUP_SIZE, *fixed, *k.lengths]
+        lowering.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
     lowering.launch(k, kind, groups)
 
 
@@ -321,9 +329,37 @@ def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
 
 
 def _segmap(lowering: Lowering, exp: SegMap) -> None:
+    """A work-item per point; small arrays of its own are in registers, see :func:`_fix_sizes`."""
+    scratch: list[Scratch] = []
+    steps = _branch(lowering, lambda: scratch.extend(_segmap_items(lowering, exp).scratch))
+    sizes = {v for s in scratch for v in s.count.variables()}
+    if not scratch or not sizes.isdisjoint(plan.DEVICE_SIZES):
+        lowering.steps += steps
+        return
+    small = _branch(lowering, lambda: _fix_sizes(lowering, exp, sizes))
+    need = Size.of(0)
+    for array in scratch:
+        need = need + array.count * array.prim.bytes
+    _choose_by_length(lowering, need, small, steps, i64(SMALL_BYTES))
+
+
+def _segmap_items(lowering: Lowering, exp: SegMap) -> KernelBuilder:
     k = lowering.builder()
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
     each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), "segmap")
+    return k
+
+
+def _fix_sizes(lowering: Lowering, exp: SegMap, sizes: set[VName]) -> None:
+    """The same for arrays so small that the kernel is built for their very size.
+
+    Compilers keep an array in registers only if its length and all indices are constants.
+    """
+    k = lowering.builder()
+    k.fixing = True
+    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix),
+               "segmap_small", sorted(sizes, key=lambda n: n.tag))
 
 
 def _segscatter(lowering: Lowering, exp: SegScatter) -> None:
@@ -438,11 +474,11 @@ def _branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ..
 
 
 def _choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
-                      long: tuple[plan.Step, ...]) -> None:
+                      long: tuple[plan.Step, ...], most: Atom = plan.SEQUENTIAL_SEGMENT) -> None:
     size, cond = lowering.names.fresh("length"), lowering.names.fresh("short")
     lowering.steps += [
         plan.ComputeSize(size, length),
-        plan.Compute(cond, "le", Prim.I64, (size, plan.SEQUENTIAL_SEGMENT)),
+        plan.Compute(cond, "le", Prim.I64, (size, most)),
         plan.Branch(cond, short, long),
     ]
 

@@ -65,7 +65,8 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     lines += [f"    __local {TYPES[a.prim]} *{name(a.name)} = (__local {TYPES[a.prim]} *)"
               f"{name(a.within)};" for a in kernel.locals if a.within is not None]
     lines += printer.block(kernel.body, 1)
-    return "\n".join([*lines, "}"]) + "\n"
+    lines += ["}", *(f"#undef {name(c)}" for c in given)]
+    return "\n".join(lines) + "\n"
 
 
 def name(vname: VName) -> str:

@@ -145,8 +145,7 @@ class Launch:
 class Chunk:
     """How the work-items of a group share ``points``: ``size`` elements each, in private memory.
 
-    ``size`` is 0 if that is more than the device can have.  ``whole`` is 1 where the work-items
-    have exactly the points, else 0.
+    ``whole`` is 1 where the work-items have exactly the points, else 0.
     """
 
     size: VName
@@ -158,6 +157,7 @@ class Chunk:
 class ShareOut:
     """Choose the size of a work-group (a power of two) and of the chunks of its work-items.
 
+    ``group`` is 0 where the device cannot have chunks as long as that.
     ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
     ``loops`` are numbers of points that the work-items share in loops of any length.
     """
@@ -206,8 +206,8 @@ class PlanVersion:
     """One alternative: its guard, what it needs of the device, and its steps.
 
     ``local_bytes`` is the local memory that its most demanding kernel needs; the version is
-    infeasible where the device has less, or where one of the ``chunks`` is 0.  ``infeasible`` is
-    why code generation gave the version up, if it did.
+    infeasible where the device has less, or where one of the sizes ``groups`` is 0.
+    ``infeasible`` is why code generation gave the version up, if it did.
     """
 
     guard: Guard | None
@@ -215,7 +215,7 @@ class PlanVersion:
     steps: tuple[Step, ...]
     local_bytes: Size = NOTHING
     infeasible: str | None = None
-    chunks: tuple[VName, ...] = ()
+    groups: tuple[VName, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,9 +278,9 @@ class _Writer:
 def _need(version: plan.PlanVersion) -> str:
     """The local memory that a version needs, as a Python expression."""
     need = _size(version.local_bytes)
-    if not version.chunks:
+    if not version.groups:
         return need
-    return f"({need} if {' and '.join(map(_var, version.chunks))} else rt.never)"
+    return f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
 
 
 def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:

@@ -162,8 +162,6 @@ class Executable:
     def specialise(self, site: Site, values: tuple[int, ...]) -> None:
         """Make the kernel that is built for these values of its constants the site's."""
         if values not in site.variants:
-            if 0 in values[2::2]:  # a chunk; see plan.ShareOut.names
-                raise Infeasible(f"kernel {site.launch.kernel.name}: rows are too long")
             self._build([site], dict(zip(site.launch.kernel.constants, values, strict=True)))
             site.variants[values] = site.kernel
         site.kernel = site.variants[values]
@@ -326,9 +324,11 @@ class Run:
     def launch_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
                      lengths: tuple[int, ...], *args: Any) -> None:
         """Run a kernel that is built for the values of its constants."""
+        site = self._sites[number]
+        if group == 0:
+            raise Infeasible(f"kernel {site.launch.kernel.name}: the rows are too long")
         if groups <= 0:
             return
-        site = self._sites[number]
         self.executable.specialise(site, constants)
         self._enqueue(site, groups, group, lengths, args)
 

@@ -7,7 +7,6 @@ allows, and chunks grow only where the group cannot.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -42,6 +41,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...],
     (32, 1, 4, 0)
     >>> share_out(gpu, (), (1000000,))
     (256, 1)
+    >>> share_out(gpu, (1000000,), ())
+    (0, 1, 1024, 0)
     """
     longest, chunk = max(points, default=1), 1
     while chunk < limits.chunk and _over(longest, chunk) > limits.lanes:
@@ -51,15 +52,11 @@ def share_out(limits: ShareLimits, points: tuple[int, ...],
     looping = min(max(loops, default=1), limits.group)
     group = min(max(limits.lanes, _power(_over(longest, chunk)), _power(looping)),
                 limits.max_group)
-    return (group, int(limits.staged), *_chunks(limits, group, points))
-
-
-def _chunks(limits: ShareLimits, group: int, points: Sequence[int]) -> list[int]:
-    sizes: list[int] = []
-    for count in points:
-        size = _power(_over(count, group))
-        sizes += [size if size <= limits.max_chunk else 0, int(size * group == count)]
-    return sizes
+    sizes = [_power(_over(count, group)) for count in points]
+    possible = max(sizes, default=1) <= limits.max_chunk
+    chunks = (n for size, count in zip(sizes, points, strict=True)
+              for n in (size, int(size * group == count)))
+    return (group if possible else 0, int(limits.staged), *chunks)
 
 
 def _over(count: int, part: int) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runelift.codegen.kernels import lower_segop
+from runelift.codegen import plan
+from runelift.codegen.kernels import kernels_of, lower_segop
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -283,3 +284,25 @@ def test_size_that_only_the_kernel_knows() -> None:
     types = {p.name: p.type for p in r.args} | {out.name: out.type}
     with pytest.raises(CompilerLimitation, match="known only inside"):
         lower_segop(Stm((out,), exp), Host(types), b.names)
+
+
+@pytest.mark.parametrize("m", [0, 5, 16, 17])
+def test_small_arrays_are_private_in_a_kernel_built_for_their_size(m: int) -> None:
+    """Two arrays of m i64s in one kernel: 256 bytes at 16."""
+    r = rows(5, m)
+    b, body = r.body, r.body.inner()
+    p, t = b.fresh("p"), b.fresh("t")
+    sums = body.let(r.row_type, Scanomap(r.m, (b.operator("add", I64, 0),),
+                                         b.function(lambda k, x: k.add(x, r.i)), (p,)))
+    loop = Loop((carried(p, r.row_type, r.row),), ForLoop(t, i64(3)), body.body(sums))
+    results = b.lets([r.row_type], loop)
+    exp = SegMap(Level.GRID, r.space(), b.body(*results), (r.row_type,))
+    pat = (Param(b.fresh("out"), ArrayType(I64, (r.n, r.m))),)
+    host = Host({q.name: q.type for q in (*r.args, *pat)})
+    (branch,) = (s for s in lower_segop(Stm(pat, exp), host, b.names).steps
+                 if isinstance(s, plan.Branch))
+    (inside, scratch) = (next(iter(kernels_of(side))) for side in (branch.then_, branch.else_))
+    assert inside.constants[0] == plan.GROUP_SIZE
+    assert r.m in inside.constants
+    assert not scratch.constants
+    r.check(results, [r.row_type])

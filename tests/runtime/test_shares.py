@@ -12,7 +12,7 @@ GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, s
 @pytest.mark.parametrize(("points", "group", "chunk", "whole"), [
     (0, 32, 1, 0), (1, 32, 1, 0), (32, 32, 1, 1), (100, 32, 4, 0), (256, 32, 8, 1),
     (4096, 256, 16, 1), (4097, 512, 16, 0), (16384, 1024, 16, 1), (32768, 1024, 32, 1),
-    (32769, 1024, 0, 0)])
+    (32769, 0, 64, 0)])
 def test_rows_on_a_gpu(points: int, group: int, chunk: int, whole: int) -> None:
     assert share_out(GPU, (points,), ()) == (group, 1, chunk, whole)
 
