@@ -14,7 +14,7 @@ from runelift.ir.errors import CompilerBug, CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, ceil_div, product
+from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import (
     Atom,
     Body,
@@ -115,8 +115,6 @@ class Lowering:
 
 
 def _larger(left: Size, right: Size) -> Size:
-    from runelift.ir.sizes import greatest
-
     return left if left == right else greatest(left, right)
 
 
@@ -305,8 +303,6 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
 
 
 def _capped(lowering: Lowering, space: Space) -> Size:
-    from runelift.ir.sizes import least
-
     return least(ceil_div(total(lowering, space), GROUP), GROUPS)
 
 
@@ -451,14 +447,43 @@ def _fold_range(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var
     k.loop(bound, element, start=start, step=step, base="e")
 
 
+LEAST_SHARE = 8
+"""Elements per work-item below which a segment gets no further group."""
+
+
 def _segred(lowering: Lowering, exp: SegRed) -> None:
-    if len(exp.space) == 1:
-        _segred_one(lowering, exp)
-        return
+    """Small segments by work-items, medium ones by groups, few large ones by several groups each.
+
+    Henriksen, Larsen and Oancea, "Compiling generalized histograms and segmented reductions",
+    section 3, has the same three cases.
+    """
     length = lowering.size(exp.space[-1].width)
+    if len(exp.space) == 1:
+        _segred_shared(lowering, exp, _groups_per_segment(lowering, exp))
+        return
     short = _branch(lowering, lambda: _segred_items(lowering, exp))
-    long = _branch(lowering, lambda: _segred_groups(lowering, exp))
+    long = _branch(lowering, lambda: _segred_long(lowering, exp))
     _choose_by_length(lowering, length, short, long)
+
+
+def _segred_long(lowering: Lowering, exp: SegRed) -> None:
+    per = _groups_per_segment(lowering, exp)
+    medium = _branch(lowering, lambda: _segred_groups(lowering, exp))
+    large = _branch(lowering, lambda: _segred_shared(lowering, exp, per))
+    one = lowering.names.fresh("one")
+    lowering.steps += [plan.Compute(one, "le", Prim.I64, (per, i64(1))),
+                       plan.Branch(one, medium, large)]
+
+
+def _groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
+    """As many groups as the device wants for all segments, but enough work for each work-item."""
+    length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
+    useful = greatest(Size.of(1), ceil_div(length, GROUP * LEAST_SHARE))
+    wanted = ceil_div(GROUPS, greatest(Size.of(1), segments))
+    per = lowering.names.fresh("per_segment")
+    lowering.steps.append(plan.ComputeSize(per, least(useful, wanted)))
+    lowering.env = _WithScalar(lowering.env, per)
+    return per
 
 
 def _branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...]:
@@ -536,20 +561,24 @@ def _fold_items(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var
     _fold_range(k, exp, totals, outs, outer, start, end, lit(1))
 
 
-def _segred_one(lowering: Lowering, exp: SegRed) -> None:
-    """One segment: every group makes a partial result, one more group combines them."""
-    from runelift.ir.sizes import least
-
-    groups = least(ceil_div(lowering.size(exp.space[0].width), GROUP) + 1, GROUPS)
+def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
+    """Several groups per segment make partial results, one more group each combines them."""
+    groups = total(lowering, exp.space[:-1]) * Size.var(per_segment)
     partials = [[lowering.temporary("partial", require_scalar(t), groups) for t in o.lam.ret]
                 for o in exp.ops]
     k = lowering.builder()
     results = [lowering.result(p, k) for p in lowering.stm.pat]
     arrays = local_arrays(k, exp.ops, GROUP)
+    per = k.scalar(per_segment)
+    segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, per))
+    part = k.declare("part", Prim.I64, op("rem", GROUP_ID, per))
+    outer = [k.declare("o", Prim.I64, i)
+             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
     totals = [scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
-    width = k.scalar(exp.space[0].width)
-    _fold_items(k, exp, totals, results[count:], [], width, GID, GSIZE)
+    item = k.declare("item", Prim.I64, op("add", op("mul", part, LSIZE), LID))
+    _fold_items(k, exp, totals, results[count:], outer, k.scalar(exp.space[-1].width), item,
+                op("mul", per, LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         tree_reduce(k, op_, mems, total_)
         stores = tuple(imp.Store(o, GROUP_ID, imp.Load(m, lit(0), require_scalar(t)),
@@ -557,19 +586,20 @@ def _segred_one(lowering: Lowering, exp: SegRed) -> None:
                        for o, m, t in zip(out, mems, op_.lam.ret, strict=True))
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), stores))
     lowering.launch(k, "segred", groups)
-    _combine_partials(lowering, exp, partials, groups)
+    _combine_partials(lowering, exp, partials, per_segment)
 
 
 def _combine_partials(lowering: Lowering, exp: SegRed, partials: list[list[VName]],
-                      groups: Size) -> None:
+                      per_segment: VName) -> None:
+    """One group per segment combines its partial results in order."""
     k = lowering.builder()
     results = iter([lowering.result(p, k) for p in lowering.stm.pat])
     arrays = local_arrays(k, exp.ops, GROUP)
-    number = lowering.names.fresh("groups")
-    lowering.steps.append(plan.ComputeSize(number, groups))
-    count = imp.Var(number)
-    k.types[number] = Prim.I64
-    lowering.env = _WithScalar(lowering.env, number)
+    count = k.scalar(per_segment)
+    segment = k.declare("segment", Prim.I64, GROUP_ID)
+    outer = [k.declare("o", Prim.I64, i)
+             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
+    first = k.declare("first", Prim.I64, op("mul", segment, count))
     chunk = k.declare("chunk", Prim.I64, op("quot", op("sub", op("add", count, LSIZE), lit(1)),
                                             LSIZE))
     start = k.declare("start", Prim.I64, op("mul", LID, chunk))
@@ -580,7 +610,7 @@ def _combine_partials(lowering: Lowering, exp: SegRed, partials: list[list[VName
 
         def fold(i: Exp, op_: Operator = op_, totals: list[imp.Var] = totals,
                  sources: list[VName] = sources, prims: list[Prim] = prims) -> None:
-            values = [k.declare("partial", p, imp.Load(s, i, p))
+            values = [k.declare("partial", p, imp.Load(s, op("add", first, i), p))
                       for s, p in zip(sources, prims, strict=True)]
             k.accumulate(op_, totals, values)
 
@@ -588,9 +618,9 @@ def _combine_partials(lowering: Lowering, exp: SegRed, partials: list[list[VName
         tree_reduce(k, op_, mems, totals)
         with k.block() as write:
             for mem, prim in zip(mems, prims, strict=True):
-                k.emit(next(results).write([], imp.Load(mem, lit(0), prim)))
+                k.emit(next(results).write(outer, imp.Load(mem, lit(0), prim)))
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(write)))
-    lowering.launch(k, "segred_final", Size.of(1))
+    lowering.launch(k, "segred_final", total(lowering, exp.space[:-1]))
 
 
 @dataclass(frozen=True, slots=True)
