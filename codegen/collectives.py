@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runelift.codegen.barriers import LID
-from runelift.codegen.kernels import LSIZE, local_arrays
+from runelift.codegen.launches import (
+    LSIZE,
+    local_arrays,
+)
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import View, lit, op
 from runelift.ir import imp

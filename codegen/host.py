@@ -18,7 +18,9 @@ from dataclasses import dataclass, field, replace
 
 from runelift.codegen import plan
 from runelift.codegen.builder import memories, variables
-from runelift.codegen.kernels import lower_segop
+from runelift.codegen.kernels import (
+    lower_segop,
+)
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.residence import needed_on_host
 from runelift.codegen.views import View, iota, lit, replicate, row_major

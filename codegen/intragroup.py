@@ -17,7 +17,7 @@ from runelift.codegen.access import exchanged_arrays, own_elements, scanned_spac
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
 from runelift.codegen.collectives import group_scan, truth
-from runelift.codegen.kernels import (
+from runelift.codegen.launches import (
     GROUP_ID,
     LID,
     LSIZE,
@@ -28,14 +28,18 @@ from runelift.codegen.kernels import (
     reset,
     run_point,
     scalars,
-    share,
     store_results,
     total,
-    tree_reduce,
     widths,
 )
 from runelift.codegen.local_memory import places, share_local_memory
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.reductions import (
+    tree_reduce,
+)
+from runelift.codegen.scans import (
+    share,
+)
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
 from runelift.codegen.views import View, lit, op, unflat_index
 from runelift.ir import imp

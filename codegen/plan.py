@@ -27,7 +27,9 @@ NUM_GROUPS = VName("num_groups", 0)
 """The default number of work-groups of a kernel whose work-items loop."""
 SEQUENTIAL_SEGMENT = VName("sequential_segment", 0)
 """Up to which length a work-item reduces or scans a whole segment alone on the device."""
-DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT)
+LOCAL_BYTES = VName("local_bytes", 0)
+"""How much local memory a work-group can have on the device."""
+DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES)
 
 
 NOTHING = Size(())

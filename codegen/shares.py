@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 
 from runelift.codegen import plan
 from runelift.codegen.barriers import PADDING, padded
-from runelift.codegen.kernels import LID, LSIZE
+from runelift.codegen.launches import (
+    LID,
+    LSIZE,
+)
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import Indices, View, flat_index, lit, op, row_major, unflat_index
 from runelift.ir import imp

@@ -212,6 +212,7 @@ class Run:
         self.group_size = info.group_size
         self.num_groups = info.num_groups
         self.sequential_segment = info.sequential_segment
+        self.local_bytes = info.local_bytes
         self._sites = executable.sites
         self._pool = self.device.pool
         self._thresholds = thresholds

@@ -21,7 +21,9 @@ import pyopencl as cl
 import pytest
 
 from runelift.codegen import plan
-from runelift.codegen.kernels import lower_segop
+from runelift.codegen.kernels import (
+    lower_segop,
+)
 from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
 from runelift.codegen.views import View, row_major
 from runelift.ir import imp
@@ -58,7 +60,8 @@ from runelift.ir.syntax import PrimOp as Op
 from runelift.runtime.device import find_devices
 from runelift.runtime.shares import ShareLimits, share_out
 
-DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3}
+DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
+          plan.LOCAL_BYTES: 256}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True)
 

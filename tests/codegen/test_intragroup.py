@@ -7,7 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from runelift.codegen.barriers import count_barriers
-from runelift.codegen.kernels import kernels_of, lower_segop
+from runelift.codegen.kernels import (
+    lower_segop,
+)
+from runelift.codegen.launches import (
+    kernels_of,
+)
 from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim

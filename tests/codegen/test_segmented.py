@@ -120,22 +120,25 @@ OPERATORS = [
 ]
 
 
+@pytest.mark.parametrize("count", [1, 5, 17, 70], ids="bins-{}".format)
 @pytest.mark.parametrize(("name", "prim", "neutral"), OPERATORS, ids=str)
 @pytest.mark.parametrize("shape", [(0,), (30,), (3, 10)], ids=str)
-def test_histogram(shape: tuple[int, ...], name: str, prim: Prim, neutral: float) -> None:
-    p = Points(shape, -2, 8)
+def test_histogram(shape: tuple[int, ...], name: str, prim: Prim, neutral: float,
+                   count: int) -> None:
+    p = Points(shape, -2, count + 3)
     dest, bins = p.builder.fresh("dest"), p.builder.fresh("bins")
     type_ = ArrayType(prim, (*p.sizes[:-1], bins))
-    p.args |= {Param(bins, I64): 5, Param(dest, type_): np.ones((*shape[:-1], 5))}
+    p.args |= {Param(bins, I64): count, Param(dest, type_): np.ones((*shape[:-1], count))}
     value = p.body.let(prim, Convert(I64, prim, p.x))
     op = HistOp(bins, (dest,), p.builder.operator(name, prim, neutral))
     agree(SegHist(Level.GRID, p.space, (op,), p.body.body(p.x, value)), [type_], p.args,
           p.builder.names)
 
 
-@pytest.mark.parametrize("shape", [(30,), (3, 10)], ids=str)
-def test_histogram_of_pairs(shape: tuple[int, ...]) -> None:
-    p = Points(shape, -2, 8)
+@pytest.mark.parametrize("count", [3, 70])
+@pytest.mark.parametrize("shape", [(30,), (3, 10), (1, 300), (0, 5), (2, 0)], ids=str)
+def test_histogram_of_pairs(shape: tuple[int, ...], count: int) -> None:
+    p = Points(shape, -2, count + 3)
     b, inner = p.builder, p.builder.inner()
     least, added, bins = (b.fresh(base) for base in ("least", "added", "bins"))
     x, y, z, w = (b.fresh(base) for base in "xyzw")
@@ -143,8 +146,8 @@ def test_histogram_of_pairs(shape: tuple[int, ...]) -> None:
                     inner.op("min", I64, x, z), inner.add(y, w))
     op = HistOp(bins, (least, added), Operator(lam, (i64(2**62), i64(0)), True))
     type_ = ArrayType(I64, (*p.sizes[:-1], bins))
-    p.args |= {Param(bins, I64): 5} | {
-        Param(d, type_): np.zeros((*shape[:-1], 5)) for d in (least, added)}
+    p.args |= {Param(bins, I64): count} | {
+        Param(d, type_): np.zeros((*shape[:-1], count)) for d in (least, added)}
     agree(SegHist(Level.GRID, p.space, (op,), p.body.body(p.x, p.x, p.x)), [type_] * 2, p.args,
           b.names)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from runelift.codegen import plan
-from runelift.codegen.kernels import kernels_of, lower_segop
+from runelift.codegen.kernels import lower_segop
+from runelift.codegen.launches import kernels_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim

@@ -1,0 +1,380 @@
+"""Launches under construction: what the lowering of all segmented operations shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from runelift.codegen import plan
+from runelift.codegen.builder import PlanEnv, Value
+from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.views import View, lit, op, row_major, unflat_index
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div, greatest, least, product
+from runelift.ir.syntax import (
+    Atom,
+    Body,
+    Operator,
+    Param,
+    Space,
+    Stm,
+    Type,
+    elem_of,
+    shape_of,
+)
+
+GROUP = Size.var(plan.GROUP_SIZE)
+
+
+GROUPS = Size.var(plan.NUM_GROUPS)
+
+
+LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
+
+
+GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
+
+
+GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The steps of an operation, and the local memory that its kernels need."""
+
+    steps: tuple[plan.Step, ...]
+    local_bytes: Size
+
+
+@dataclass(slots=True)
+class Lowering:
+    """What the lowering of one statement shares."""
+
+    stm: Stm
+    env: PlanEnv
+    names: Names
+    steps: list[plan.Step] = field(default_factory=list)
+    temporaries: list[VName] = field(default_factory=list)
+    local_bytes: Size = plan.NOTHING
+    outs: dict[VName, View] = field(default_factory=dict)
+
+    def builder(self) -> KernelBuilder:
+        """A kernel to be built."""
+        return KernelBuilder(self.names, self, loc=self.stm.loc)
+
+    def type(self, name: VName) -> Type:
+        """The type of a host name, or of a buffer of this lowering."""
+        return self.env.type(name)
+
+    def view(self, name: VName) -> View:
+        """The view of a host array."""
+        return self.env.view(name)
+
+    def size(self, atom: Atom) -> Size:
+        """A width as the host knows it."""
+        return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
+
+    def result(self, param: Param, k: KernelBuilder) -> View:
+        """The buffer of a result."""
+        shape = tuple(k.scalar(s) for s in shape_of(param.type))
+        return row_major(param.name, elem_of(param.type), shape)
+
+    def temporary(self, base: str, prim: Prim, count: Size) -> VName:
+        """A buffer that lives as long as this operation."""
+        name = self.names.fresh(base)
+        self.steps.append(plan.Alloc(name, prim, count))
+        self.temporaries.append(name)
+        return name
+
+    def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size = GROUP,
+               *, fits: bool = False) -> None:
+        """Finish a kernel and launch it.
+
+        ``fits``: its local memory has been chosen to fit, and asks nothing of the device.
+        """
+        for scratch in k.scratch:
+            count = scratch.count * groups * group
+            self.steps.append(plan.Alloc(scratch.name, scratch.prim, count))
+            self.temporaries.append(scratch.name)
+        kernel, args = finish(k, kind, self.stm, self.env)
+        total = Size.of(0)
+        for array in kernel.local_memory if not fits else ():
+            total = total + array.length * array.prim.bytes
+        self.local_bytes = total if not self.local_bytes.terms else _larger(self.local_bytes, total)
+        self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc))
+
+    def done(self) -> Lowered:
+        """The steps, with the temporaries released."""
+        if self.temporaries:
+            self.steps.append(plan.Release(tuple(self.temporaries)))
+        return Lowered(tuple(self.steps), self.local_bytes)
+
+
+def _larger(left: Size, right: Size) -> Size:
+    return left if left == right else greatest(left, right)
+
+
+def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Kernel,
+                                                                       tuple[Atom, ...]]:
+    """The kernel with a parameter for every name it does not bind, and the arguments."""
+    local = {array.name for array in k.locals}
+    used = _Names()
+    used.stms(tuple(k.code))
+    code = (*env.prologue(sorted(used.used - used.bound, key=lambda n: n.tag)), *k.code)
+    scan = _Names()
+    scan.stms(code)
+    buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
+    scalars = sorted(scan.used - scan.bound - set(buffers) - local - set(k.constants),
+                     key=lambda n: n.tag)
+    params: list[imp.KernelParam] = [
+        imp.BufferParam(m, p, m in scan.written)
+        for m, p in sorted(buffers.items(), key=lambda b: b[0].tag)]
+    params += [imp.ScalarParam(name, elem_of(env.type(name))) for name in scalars]
+    base = stm.pat[0].name.base if stm.pat else "effect"
+    name = f"{kind}_{base}_{k.names.fresh('k').tag}"
+    comment = f"{kind} for {', '.join(p.name.base for p in stm.pat) or 'its checks'}"
+    if stm.loc is not None:
+        comment += f" at {stm.loc}"
+    kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
+                        comment, tuple(k.constants))
+    return kernel, tuple(p.name for p in params)
+
+
+class _Names:
+    """The names that code uses, binds, reads and writes."""
+
+    def __init__(self) -> None:
+        self.used: set[VName] = set()
+        self.bound: set[VName] = set()
+        self.written: set[VName] = set()
+        self.memories: dict[VName, Prim] = {}
+
+    def exp(self, exp: Exp) -> None:
+        match exp:
+            case imp.Var(name):
+                self.used.add(name)
+            case imp.Load(mem, index, prim):
+                self.memories[mem] = prim
+                self.exp(index)
+            case imp.Apply(_, _, args):
+                for arg in args:
+                    self.exp(arg)
+            case imp.Convert(_, _, arg):
+                self.exp(arg)
+            case imp.Select(cond, then_, else_):
+                for part in (cond, then_, else_):
+                    self.exp(part)
+
+    def stms(self, stms: tuple[imp.Stm, ...]) -> None:
+        for stm in stms:
+            self.stm(stm)
+
+    def _write(self, mem: VName, prim: Prim) -> None:
+        self.memories[mem] = prim
+        self.written.add(mem)
+
+    def stm(self, stm: imp.Stm) -> None:
+        match stm:
+            case imp.Declare(name, _, init):
+                self.bound.add(name)
+                if init is not None:
+                    self.exp(init)
+            case imp.DeclareArray(name):
+                self.bound.add(name)
+            case imp.Assign(name, value):
+                self.used.add(name)
+                self.exp(value)
+            case imp.Store(mem, index, value, prim):
+                self._write(mem, prim)
+                self.exp(index)
+                self.exp(value)
+            case imp.For(index, start, bound, step, body):
+                self.bound.add(index)
+                for part in (start, bound, step):
+                    self.exp(part)
+                self.stms(body)
+            case imp.While(cond, body):
+                self.exp(cond)
+                self.stms(body)
+            case imp.If(cond, then_, else_):
+                self.exp(cond)
+                self.stms(then_)
+                self.stms(else_)
+            case imp.Atomic(_, prim, mem, index, value):
+                self._write(mem, prim)
+                self.exp(index)
+                self.exp(value)
+            case imp.AtomicUpdate(mem, index, prim, _, old, body, new):
+                self._write(mem, prim)
+                self.bound.add(old)
+                self.exp(index)
+                self.stms(body)
+                self.exp(new)
+            case imp.Fail(_, args):
+                for arg in args:
+                    self.exp(arg)
+
+
+@dataclass(frozen=True, slots=True)
+class WithScalar:
+    """A host environment with one more i64."""
+
+    env: PlanEnv
+    name: VName
+
+    def type(self, name: VName) -> Type:
+        """The type of a name."""
+        return Prim.I64 if name == self.name else self.env.type(name)
+
+    def view(self, name: VName) -> View:
+        """The view of a host array."""
+        return self.env.view(name)
+
+    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
+        """The code for scalars that are not on the host."""
+        return self.env.prologue(used)
+
+
+def widths(k: KernelBuilder, space: Space) -> tuple[Exp, ...]:
+    """The widths of a space as expressions."""
+    return tuple(k.scalar(dim.width) for dim in space)
+
+
+def total(lowering: Lowering, space: Space) -> Size:
+    """How many points a space has."""
+    return product([lowering.size(dim.width) for dim in space])
+
+
+def bind_point(k: KernelBuilder, space: Space, indices: Sequence[Exp]) -> None:
+    """Bind the indices of a space."""
+    for dim, index in zip(space, indices, strict=True):
+        k.bind_scalar(Param(dim.index, Prim.I64), index)
+
+
+def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
+               body: Callable[[list[Exp]], None], kind: str,
+               fixed: Sequence[VName] = ()) -> None:
+    """A kernel that runs ``body`` at every point; the last dimension varies fastest.
+
+    Where the body needs scratch memory, the grid is capped and work-items loop.  The kernel is
+    built for the values of the sizes ``fixed``.
+    """
+    shape = widths(k, space)
+    points: Exp = lit(1)
+    for size in shape:
+        points = op("mul", points, size)
+
+    with k.block() as code:
+        position = k.declare("point", Prim.I64)
+        indices = unflat_index(position, shape)
+        bind_point(k, space, indices)
+        body([k.scalar(dim.index) for dim in space])
+    declare, *rest = code
+    assert isinstance(declare, imp.Declare)
+    if k.scratch:
+        k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
+        groups = _capped(lowering, space)
+    else:
+        k.emit(imp.Declare(declare.name, Prim.I64, GID))
+        k.emit(imp.If(op("lt", position, points), tuple(rest)))
+        groups = ceil_div(total(lowering, space), GROUP)
+    if k.lengths:
+        k.constants = [plan.GROUP_SIZE, *fixed, *k.lengths]
+        lowering.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
+    lowering.launch(k, kind, groups)
+
+
+def _capped(lowering: Lowering, space: Space) -> Size:
+    return least(ceil_div(total(lowering, space), GROUP), GROUPS)
+
+
+def store_results(k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
+                  values: Sequence[Value | None]) -> None:
+    """Write the results of a point that are not in place already."""
+    for out, value in zip(outs, values, strict=True):
+        if value is not None:
+            k.store(out, indices, value)
+
+
+def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
+              indices: Sequence[Exp]) -> None:
+    """The body of a point, its results written to ``outs``."""
+    rows = [out.row(*indices) if len(out.shape) > len(indices) else None for out in outs]
+    store_results(k, outs, indices, k.body_into(body, rows))
+
+
+def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...]:
+    """The steps that ``make`` adds, as a block of their own."""
+    outer, lowering.steps = lowering.steps, []
+    held, lowering.temporaries = lowering.temporaries, []
+    make()
+    if lowering.temporaries:
+        lowering.steps.append(plan.Release(tuple(lowering.temporaries)))
+    steps, lowering.steps = tuple(lowering.steps), outer
+    lowering.temporaries = held
+    return steps
+
+
+def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
+                      long: tuple[plan.Step, ...], most: Atom = plan.SEQUENTIAL_SEGMENT) -> None:
+    """Run ``short`` if the length is at most ``most``.
+
+    That is by default the length of a segment that a work-item should run through alone.
+    """
+    size, cond = lowering.names.fresh("length"), lowering.names.fresh("short")
+    lowering.steps += [
+        plan.ComputeSize(size, length),
+        plan.Compute(cond, "le", Prim.I64, (size, most)),
+        plan.Branch(cond, short, long),
+    ]
+
+
+def require_scalar(type_: Type) -> Prim:
+    """The primitive type of an operator's value."""
+    if not isinstance(type_, Prim):
+        raise CompilerLimitation("an operator over arrays cannot run in parallel")
+    return type_
+
+
+def scalars(totals: Sequence[imp.Var | View]) -> list[imp.Var]:
+    """Accumulators, all of which are variables."""
+    found = [t for t in totals if isinstance(t, imp.Var)]
+    if len(found) != len(totals):
+        raise CompilerLimitation("an operator over arrays cannot run in parallel")
+    return found
+
+
+def local_arrays(k: KernelBuilder, ops: Sequence[Operator], length: Size) -> list[list[VName]]:
+    """Local memory for one partial result per work-item and operator."""
+    arrays: list[list[VName]] = []
+    for op_ in ops:
+        arrays.append([])
+        for type_ in op_.lam.ret:
+            name = k.names.fresh("local")
+            k.locals.append(imp.LocalArray(name, require_scalar(type_), length))
+            arrays[-1].append(name)
+    return arrays
+
+
+def reset(k: KernelBuilder, ops: Sequence[Operator], totals: Sequence[Sequence[imp.Var]]) -> None:
+    """Start a new segment."""
+    for op_, total_ in zip(ops, totals, strict=True):
+        for t, atom in zip(total_, op_.neutral, strict=True):
+            k.emit(imp.Assign(t.name, k.scalar(atom)))
+
+
+def kernels_of(steps: Sequence[plan.Step]) -> Iterator[imp.Kernel]:
+    """The kernels that steps launch, also inside control flow but not in other versions."""
+    for step in steps:
+        match step:
+            case plan.Launch(kernel):
+                yield kernel
+            case plan.Branch(_, then_, else_):
+                yield from kernels_of(then_)
+                yield from kernels_of(else_)
+            case plan.CountedLoop(_, _, body) | plan.WhileLoop(_, body):
+                yield from kernels_of(body)

@@ -1,0 +1,244 @@
+"""Segmented reductions over the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runelift.codegen import plan
+from runelift.codegen.builder import Value
+from runelift.codegen.launches import (
+    GROUP,
+    GROUP_ID,
+    GROUPS,
+    LID,
+    LSIZE,
+    Lowering,
+    WithScalar,
+    bind_point,
+    branch,
+    choose_by_length,
+    each_point,
+    local_arrays,
+    require_scalar,
+    scalars,
+    store_results,
+    total,
+    widths,
+)
+from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.views import View, lit, op, unflat_index
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div, greatest, least
+from runelift.ir.syntax import (
+    Operator,
+    SegRed,
+    i64,
+)
+
+
+def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
+                totals: Sequence[imp.Var]) -> None:
+    """Combine the work-items' totals in local memory, in order; work-item 0 has the result.
+
+    Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.  The
+    levels are counted because PoCL 3.0 gives wrong sums for a while loop around the barrier.
+    """
+    prims = [require_scalar(t) for t in op_.lam.ret]
+    for mem, total_, prim in zip(arrays, totals, prims, strict=True):
+        k.emit(imp.Store(mem, LID, total_, prim))
+    k.emit(imp.Barrier(imp.Space.LOCAL))
+    levels = op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", LSIZE, lit(1)),)))
+
+    def level(number: Exp) -> None:
+        distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+        partner = op("add", LID, distance)
+        with k.block() as active:
+            mine: list[Value] = [k.declare("left", p, imp.Load(m, LID, p))
+                                 for m, p in zip(arrays, prims, strict=True)]
+            other: list[Value] = [k.declare("right", p, imp.Load(m, partner, p))
+                                  for m, p in zip(arrays, prims, strict=True)]
+            for mem, prim, value in zip(arrays, prims, k.apply(op_.lam, [*mine, *other]),
+                                        strict=True):
+                assert not isinstance(value, View)
+                k.emit(imp.Store(mem, LID, value, prim))
+        multiple = imp.Apply("eq", Prim.I64, (
+            op("rem", LID, op("mul", distance, lit(2))), lit(0)))
+        within = imp.Apply("lt", Prim.I64, (partner, LSIZE))
+        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (multiple, within)), tuple(active)))
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+
+    k.loop(levels, level, base="level")
+
+
+def _fold_range(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
+                outs: Sequence[View], outer: Sequence[Exp], start: Exp, bound: Exp,
+                step: Exp) -> None:
+    """Fold the elements start, start + step, ... of a segment; store the map's other results."""
+    def element(index: Exp) -> None:
+        bind_point(k, exp.space, [*outer, index])
+        values = k.body(exp.body)
+        count = sum(len(t) for t in totals)
+        store_results(k, outs, [*outer, index], values[count:])
+        rest = values
+        for op_, total_ in zip(exp.ops, totals, strict=True):
+            k.accumulate(op_, total_, rest[: len(total_)])
+            rest = rest[len(total_):]
+
+    k.loop(bound, element, start=start, step=step, base="e")
+
+
+LEAST_SHARE = 8
+"""Elements per work-item below which a segment gets no further group."""
+
+
+def segred(lowering: Lowering, exp: SegRed) -> None:
+    """Small segments by work-items, medium ones by groups, few large ones by several groups each.
+
+    Henriksen, Larsen and Oancea, "Compiling generalized histograms and segmented reductions",
+    section 3, has the same three cases.
+    """
+    length = lowering.size(exp.space[-1].width)
+    if len(exp.space) == 1:
+        _segred_shared(lowering, exp, groups_per_segment(lowering, exp))
+        return
+    short = branch(lowering, lambda: _segred_items(lowering, exp))
+    long = branch(lowering, lambda: _segred_long(lowering, exp))
+    choose_by_length(lowering, length, short, long)
+
+
+def _segred_long(lowering: Lowering, exp: SegRed) -> None:
+    per = groups_per_segment(lowering, exp)
+    medium = branch(lowering, lambda: _segred_groups(lowering, exp))
+    large = branch(lowering, lambda: _segred_shared(lowering, exp, per))
+    one = lowering.names.fresh("one")
+    lowering.steps += [plan.Compute(one, "le", Prim.I64, (per, i64(1))),
+                       plan.Branch(one, medium, large)]
+
+
+def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
+    """As many groups as the device wants for all segments, but enough work for each work-item."""
+    length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
+    useful = greatest(Size.of(1), ceil_div(length, GROUP * LEAST_SHARE))
+    wanted = ceil_div(GROUPS, greatest(Size.of(1), segments))
+    per = lowering.names.fresh("per_segment")
+    lowering.steps.append(plan.ComputeSize(per, least(useful, wanted)))
+    lowering.env = WithScalar(lowering.env, per)
+    return per
+
+
+def _segred_items(lowering: Lowering, exp: SegRed) -> None:
+    """One work-item per segment."""
+    k = lowering.builder()
+    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+
+    def segment(outer: list[Exp]) -> None:
+        totals = [k.neutral(o) for o in exp.ops]
+        count = sum(len(t) for t in totals)
+        width = k.scalar(exp.space[-1].width)
+        _fold_range(k, exp, [scalars(t) for t in totals], outs[count:], outer, lit(0), width,
+                    lit(1))
+        for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
+            k.store(out, outer, total_)
+
+    each_point(lowering, k, exp.space[:-1], segment, "segred_small")
+
+
+def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
+    """One work-group per segment: its work-items fold, then combine in local memory."""
+    k = lowering.builder()
+    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outer_shape = widths(k, exp.space[:-1])
+    arrays = local_arrays(k, exp.ops, GROUP)
+    held = k.declare("segment", Prim.I64, GROUP_ID)
+    outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
+    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    width = k.scalar(exp.space[-1].width)
+    count = sum(len(t) for t in totals)
+    _fold_items(k, exp, totals, outs[count:], outer, width, LID, LSIZE)
+    place = iter(outs)
+    for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
+        tree_reduce(k, op_, mems, total_)
+        with k.block() as write:
+            for mem, type_ in zip(mems, op_.lam.ret, strict=True):
+                k.emit(next(place).write(outer, imp.Load(mem, lit(0), require_scalar(type_))))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(write)))
+    lowering.launch(k, "segred_large", total(lowering, exp.space[:-1]))
+
+
+def _fold_items(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
+                outs: Sequence[View], outer: Sequence[Exp], width: Exp, item: Exp,
+                items: Exp) -> None:
+    """Each of ``items`` work-items folds its share: strided if the operators commute."""
+    if all(o.comm for o in exp.ops):
+        _fold_range(k, exp, totals, outs, outer, item, width, items)
+        return
+    chunk = k.declare("chunk", Prim.I64, op("quot", op("sub", op("add", width, items), lit(1)),
+                                            items))
+    start = k.declare("start", Prim.I64, op("mul", item, chunk))
+    end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), width)))
+    _fold_range(k, exp, totals, outs, outer, start, end, lit(1))
+
+
+def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
+    """Several groups per segment make partial results, one more group each combines them."""
+    groups = total(lowering, exp.space[:-1]) * Size.var(per_segment)
+    partials = [[lowering.temporary("partial", require_scalar(t), groups) for t in o.lam.ret]
+                for o in exp.ops]
+    k = lowering.builder()
+    results = [lowering.result(p, k) for p in lowering.stm.pat]
+    arrays = local_arrays(k, exp.ops, GROUP)
+    per = k.scalar(per_segment)
+    segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, per))
+    part = k.declare("part", Prim.I64, op("rem", GROUP_ID, per))
+    outer = [k.declare("o", Prim.I64, i)
+             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
+    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    count = sum(len(t) for t in totals)
+    item = k.declare("item", Prim.I64, op("add", op("mul", part, LSIZE), LID))
+    _fold_items(k, exp, totals, results[count:], outer, k.scalar(exp.space[-1].width), item,
+                op("mul", per, LSIZE))
+    for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
+        tree_reduce(k, op_, mems, total_)
+        stores = tuple(imp.Store(o, GROUP_ID, imp.Load(m, lit(0), require_scalar(t)),
+                                 require_scalar(t))
+                       for o, m, t in zip(out, mems, op_.lam.ret, strict=True))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), stores))
+    lowering.launch(k, "segred", groups)
+    _combine_partials(lowering, exp, partials, per_segment)
+
+
+def _combine_partials(lowering: Lowering, exp: SegRed, partials: list[list[VName]],
+                      per_segment: VName) -> None:
+    """One group per segment combines its partial results in order."""
+    k = lowering.builder()
+    results = iter([lowering.result(p, k) for p in lowering.stm.pat])
+    arrays = local_arrays(k, exp.ops, GROUP)
+    count = k.scalar(per_segment)
+    segment = k.declare("segment", Prim.I64, GROUP_ID)
+    outer = [k.declare("o", Prim.I64, i)
+             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
+    first = k.declare("first", Prim.I64, op("mul", segment, count))
+    chunk = k.declare("chunk", Prim.I64, op("quot", op("sub", op("add", count, LSIZE), lit(1)),
+                                            LSIZE))
+    start = k.declare("start", Prim.I64, op("mul", LID, chunk))
+    end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), count)))
+    for op_, mems, sources in zip(exp.ops, arrays, partials, strict=True):
+        totals = scalars(k.neutral(op_))
+        prims = [require_scalar(t) for t in op_.lam.ret]
+
+        def fold(i: Exp, op_: Operator = op_, totals: list[imp.Var] = totals,
+                 sources: list[VName] = sources, prims: list[Prim] = prims) -> None:
+            values = [k.declare("partial", p, imp.Load(s, op("add", first, i), p))
+                      for s, p in zip(sources, prims, strict=True)]
+            k.accumulate(op_, totals, values)
+
+        k.loop(end, fold, start=start)
+        tree_reduce(k, op_, mems, totals)
+        with k.block() as write:
+            for mem, prim in zip(mems, prims, strict=True):
+                k.emit(next(results).write(outer, imp.Load(mem, lit(0), prim)))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(write)))
+    lowering.launch(k, "segred_final", total(lowering, exp.space[:-1]))
