@@ -256,6 +256,13 @@ class CodeBuilder:
         return not any(isinstance(other, View) and self._touches(other, view.mem) and alias in later
                        for alias, other in self.env.items())
 
+    def _shown(self, name: VName, others: Iterable[VName]) -> bool:
+        """Whether others show the memory of ``name``."""
+        mem = self.array(name).mem
+        return mem is not None and any(
+            isinstance(view := self.env.get(other), View) and self._touches(view, mem)
+            for other in others)
+
     def _touches(self, view: View, mem: VName) -> bool:
         if view.mem is not None:
             return view.mem == mem
@@ -313,9 +320,12 @@ class CodeBuilder:
         self.copy(out, source)
         self.bind(param, out)
 
-    def writable(self, param: Param, name: VName) -> View:
-        """Memory with the value of ``name`` that may be changed: its own if it is dead."""
-        if self.dead(name) and param.name not in self.dest:
+    def writable(self, param: Param, name: VName, read: Iterable[VName] = ()) -> View:
+        """Memory with the value of ``name`` that may be changed: its own if it is dead.
+
+        ``read``: what the statement that changes it reads meanwhile.
+        """
+        if self.dead(name) and param.name not in self.dest and not self._shown(name, read):
             return self.array(name)
         out = self.allocate(param.name, param.type)
         self.copy(out, self.array(name))

@@ -73,7 +73,7 @@ def native_operation(op_: Operator) -> str | None:
     return None
 
 
-def _lockable(op_: HistOp) -> bool:
+def is_lockable(op_: HistOp) -> bool:
     """Whether an atomic update of one word does it."""
     types = op_.op.lam.ret
     return len(types) == 1 and isinstance(types[0], Prim) and types[0].bits >= 32
@@ -84,7 +84,7 @@ def seghist(lowering: Lowering, exp: SegHist) -> None:
     if not all(isinstance(t, Prim) for o in exp.ops for t in o.op.lam.ret):
         _sequential(lowering, exp)
         return
-    atomic = all(map(_lockable, exp.ops))
+    atomic = all(map(is_lockable, exp.ops))
     bytes_ = Size.of(0)
     for op_ in exp.ops:
         for type_ in op_.op.lam.ret:
@@ -182,7 +182,7 @@ def _in_local_memory(lowering: Lowering, exp: SegHist, copies: VName, *, atomic:
     def change(number: int, bin_: Exp, values: list[Value]) -> None:
         op_ = exp.ops[number]
         if atomic:
-            _atomic(k, op_, views[number][0], [bin_], values[0], imp.Space.LOCAL)
+            atomic_update(k, op_, views[number][0], [bin_], values[0], imp.Space.LOCAL)
         else:
             k.combine_inside(op_.op, k.scalar(op_.bins), views[number], [bin_], values)
 
@@ -330,8 +330,8 @@ def _in_place(lowering: Lowering, exp: SegHist) -> None:
         segment = list(indices[:-1])
 
         def change(number: int, bin_: Exp, values: list[Value]) -> None:
-            _atomic(k, exp.ops[number], outs[number], [*segment, bin_], values[0],
-                    imp.Space.GLOBAL)
+            atomic_update(k, exp.ops[number], outs[number], [*segment, bin_], values[0],
+                          imp.Space.GLOBAL)
 
         _update(k, exp, segment, change)(indices[-1])
 
@@ -359,8 +359,8 @@ def _sequential(lowering: Lowering, exp: SegHist) -> None:
         lowering.launch(k, "seghist_sequential", Size.of(1), Size.of(1))
 
 
-def _atomic(k: KernelBuilder, op_: HistOp, out: View, indices: Sequence[Exp], value: Value,
-            space: imp.Space) -> None:
+def atomic_update(k: KernelBuilder, op_: HistOp, out: View, indices: Sequence[Exp], value: Value,
+                  space: imp.Space) -> None:
     """An update that other work-items may do to the same element at the same time."""
     assert not isinstance(value, View)
     assert out.mem is not None

@@ -17,6 +17,7 @@ from runelift.codegen.access import exchanged_arrays, own_elements, scanned_spac
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
 from runelift.codegen.collectives import group_scan, truth
+from runelift.codegen.histograms import atomic_update, is_lockable
 from runelift.codegen.launches import (
     GROUP_ID,
     LID,
@@ -34,12 +35,8 @@ from runelift.codegen.launches import (
 )
 from runelift.codegen.local_memory import places, share_local_memory
 from runelift.codegen.lowering import KernelBuilder
-from runelift.codegen.reductions import (
-    tree_reduce,
-)
-from runelift.codegen.scans import (
-    share,
-)
+from runelift.codegen.reductions import tree_reduce
+from runelift.codegen.scans import share
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
 from runelift.codegen.views import View, lit, op, unflat_index
 from runelift.ir import imp
@@ -270,7 +267,7 @@ class GroupBuilder(SharingBuilder):
                         self.copy(row, view.row(*outer))
                         self.loaded[array, dims] = row
 
-    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter, share_: Share,
+    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, share_: Share,
                    work: Callable[[Point], None]) -> None:
         """``work`` at all points of a space, with their indices bound."""
         def point(here: Point) -> None:
@@ -284,6 +281,23 @@ class GroupBuilder(SharingBuilder):
         """Bind the indices of a space to variables that exist."""
         for dim, index in zip(space, indices, strict=True):
             self.bind(Param(dim.index, Prim.I64), index)
+
+    def _everywhere(self, exp: SegRed | SegScatter | SegHist,
+                    work: Callable[[Sequence[Exp]], None]) -> None:
+        """``work`` at all points, in any order and however many, if nothing keeps elements."""
+        own = own_elements(exp.body, exp.space)
+        if any(isinstance(self.env.get(name), Spread) for name in own):
+            share_ = self.share(self.count(exp.space))
+            self.each_point(exp, share_, lambda here: work(here.indices))
+            return
+
+        def point(indices: Sequence[Exp]) -> None:
+            self._bind_indices(exp.space, indices)
+            work(indices)
+
+        self.loops.append(self.count(exp.space))
+        with self.reading(exp.body, exp.space, None):
+            self.shared(widths(self, exp.space), point)
 
     def _points(self, stm: Stm, exp: SegMap) -> None:
         share_ = self.share(self.count(exp.space))
@@ -328,23 +342,21 @@ class GroupBuilder(SharingBuilder):
             self._take(exp, totals, more, indices)
 
         points = self.count(exp.space)
-        kept = any(isinstance(self.env.get(name), Spread)
-                   for name in own_elements(exp.body, exp.space))
-        if kept or any(isinstance(out, Spread) for out in more):
+        if any(isinstance(out, Spread) for out in more):
             self.each_point(exp, self.share(points), lambda here: element(here.indices))
             return
+        if all(o.comm for o in exp.ops) or any(isinstance(self.env.get(name), Spread)
+                                               for name in own_elements(exp.body, exp.space)):
+            self._everywhere(exp, element)
+            return
         self.loops.append(points)
-        shape = widths(self, exp.space)
         with self.reading(exp.body, exp.space, None), self.alone_in(None) as code:
             def point(position: Exp) -> None:
-                bind_point(self, exp.space, [position])
+                self._bind_indices(exp.space, [position])
                 element([position])
 
-            if all(o.comm for o in exp.ops):
-                self.loop(shape[0], point, start=LID, step=LSIZE, base="e")
-            else:
-                part = share(self, shape, LID, LSIZE)
-                self.loop(part.end, point, start=part.start, base="e")
+            part = share(self, widths(self, exp.space), LID, LSIZE)
+            self.loop(part.end, point, start=part.start, base="e")
         self.emit(*code)
 
     def _take(self, exp: SegRed, totals: Sequence[Sequence[imp.Var]], more: Sequence[View],
@@ -371,7 +383,7 @@ class GroupBuilder(SharingBuilder):
 
             def element(index: Exp) -> None:
                 indices = [*here.indices, index]
-                bind_point(self, exp.space[-1:], [index])
+                self._bind_indices(exp.space[-1:], [index])
                 self._take(exp, totals, more, indices)
 
             self.loop(self.scalar(exp.space[-1].width), element, base="e")
@@ -455,33 +467,46 @@ class GroupBuilder(SharingBuilder):
     # Scatters and histograms
 
     def _scatter_points(self, stm: Stm, exp: SegScatter) -> None:
-        outs = [self.writable(p, d.array) for p, d in zip(stm.pat, exp.dests, strict=True)]
-        self.each_point(exp, self.share(self.count(exp.space)), lambda _: self.write_inside(
+        read = free_vars(exp.body)
+        outs = [self.writable(p, d.array, read) for p, d in zip(stm.pat, exp.dests, strict=True)]
+        self._everywhere(exp, lambda _: self.write_inside(
             outs, [d.rank for d in exp.dests], self.body(exp.body)))
         self.bind_all(stm.pat, outs)
 
     def _histogram(self, stm: Stm, exp: SegHist) -> None:
-        """One work-item per segment combines its values in order."""
-        dests = [d for o in exp.ops for d in o.dests]
-        outs = [self.writable(p, d) for p, d in zip(stm.pat, dests, strict=True)]
-        shape = widths(self, exp.space)
+        """Atomic updates in local memory, or one work-item per segment where there are none."""
+        dests, read = [d for o in exp.ops for d in o.dests], free_vars(exp.body)
+        outs = [self.writable(p, d, read) for p, d in zip(stm.pat, dests, strict=True)]
+        if all(map(is_lockable, exp.ops)):
+            self._everywhere(exp, lambda indices: self._count(exp, outs, indices[:-1], atomic=True))
+        else:
+            shape = widths(self, exp.space)
 
-        def segment(outer: list[Exp]) -> None:
-            def element(index: Exp) -> None:
-                bind_point(self, exp.space, [*outer, index])
-                values = self.body(exp.body)
-                bins, rest, place = values[: len(exp.ops)], values[len(exp.ops):], list(outs)
-                for op_, bin_ in zip(exp.ops, bins, strict=True):
-                    count = len(op_.dests)
-                    assert not isinstance(bin_, View)
-                    self.combine_inside(op_.op, self.scalar(op_.bins), place[:count],
-                                        [*outer, bin_], rest[:count])
-                    rest, place = rest[count:], place[count:]
-            self.loop(shape[-1], element, base="e")
+            def segment(outer: list[Exp]) -> None:
+                def element(index: Exp) -> None:
+                    self._bind_indices(exp.space, [*outer, index])
+                    self._count(exp, outs, outer, atomic=False)
+                self.loop(shape[-1], element, base="e")
 
-        with self.reading(exp.body, exp.space, None):
-            self.shared(shape[:-1], segment)
+            with self.reading(exp.body, exp.space, None):
+                self.shared(shape[:-1], segment)
         self.bind_all(stm.pat, outs)
+
+    def _count(self, exp: SegHist, outs: Sequence[View], segment: Sequence[Exp], *,
+               atomic: bool) -> None:
+        """Take the values of a point into their bins."""
+        values = self.body(exp.body)
+        bins, rest, place = values[: len(exp.ops)], values[len(exp.ops):], list(outs)
+        for op_, bin_ in zip(exp.ops, bins, strict=True):
+            count = len(op_.dests)
+            assert not isinstance(bin_, View)
+            if atomic:
+                atomic_update(self, op_, place[0], [*segment, bin_], rest[0],
+                              imp.Space.LOCAL if self.is_local(place[0]) else imp.Space.GLOBAL)
+            else:
+                self.combine_inside(op_.op, self.scalar(op_.bins), place[:count],
+                                    [*segment, bin_], rest[:count])
+            rest, place = rest[count:], place[count:]
 
 
 def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:

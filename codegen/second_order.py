@@ -25,6 +25,7 @@ from runelift.ir.syntax import (
     Scanomap,
     Scatter,
 )
+from runelift.ir.traverse import free_vars
 
 
 @dataclass(slots=True)
@@ -169,7 +170,8 @@ class SecondOrder(CodeBuilder):
 
     def scatter(self, pat: tuple[Param, ...], exp: Scatter) -> None:
         """Writes at computed indices."""
-        outs = [self.writable(p, d.array) for p, d in zip(pat, exp.dests, strict=True)]
+        read = [*exp.arrays, *free_vars(exp.lam)]
+        outs = [self.writable(p, d.array, read) for p, d in zip(pat, exp.dests, strict=True)]
 
         def step(index: Exp) -> None:
             values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
@@ -199,7 +201,8 @@ class SecondOrder(CodeBuilder):
     def hist(self, pat: tuple[Param, ...], exp: Hist) -> None:
         """A histogram."""
         dests = [d for o in exp.ops for d in o.dests]
-        outs = [self.writable(p, d) for p, d in zip(pat, dests, strict=True)]
+        read = [*exp.arrays, *free_vars(exp.lam)]
+        outs = [self.writable(p, d, read) for p, d in zip(pat, dests, strict=True)]
 
         def step(index: Exp) -> None:
             values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))

@@ -7,7 +7,7 @@ local memory to or from global memory, so that neighbouring work-items touch nei
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -209,11 +209,14 @@ class SharingBuilder(KernelBuilder):
             yield code
         self.exchanged = exchanged
 
-    def writable(self, param: Param, name: VName) -> View:
-        """Memory with the value of ``name`` that may be changed."""
+    def writable(self, param: Param, name: VName, read: Iterable[VName] = ()) -> View:
+        """Memory with the value of ``name`` that may be changed.
+
+        A shared-out array is changed in a copy, so others may read it meanwhile.
+        """
         value = self.value(name)
         if not self.cooperative or not isinstance(value, Spread):
-            return KernelBuilder.writable(self, param, name)
+            return KernelBuilder.writable(self, param, name, read)
         assert value.mem is not None
         if self.dead(name) and param.name not in self.dest:
             view = self.exchange(value)
@@ -268,7 +271,11 @@ class SharingBuilder(KernelBuilder):
 
     def _is_global(self, view: View) -> bool:
         return (view.mem is not None and not isinstance(view, Spread)
-                and all(view.mem != array.name for array in self.locals))
+                and not self.is_local(view))
+
+    def is_local(self, view: View) -> bool:
+        """Whether an array is in local memory."""
+        return any(view.mem == array.name for array in self.locals)
 
     def _copy_staged(self, share: Share, target: View, source: View) -> None:
         """Between chunks and global memory, by way of local memory: both sides in order."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from runelift.codegen.barriers import count_barriers
-from runelift.codegen.kernels import (
-    lower_segop,
-)
-from runelift.codegen.launches import (
-    kernels_of,
-)
+from runelift.codegen.barriers import blocks, count_barriers
+from runelift.codegen.kernels import lower_segop
+from runelift.codegen.launches import kernels_of
 from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -320,3 +316,59 @@ def test_rows_stay_in_private_memory(step: Callable[[Rows, Builder, VName], VNam
     assert len(kernel.local_memory) == arrays
     assert count_barriers(kernel.body) == barriers
     assert any(isinstance(s, imp.DeclareArray) for s in kernel.body)
+
+
+@pytest.mark.parametrize("m", [1, 7, 30])
+def test_scatter_of_what_it_reads(m: int) -> None:
+    """Element j of the old row goes to place (j + 1) % m of the new one."""
+    r = rows(3, m)
+    b, j = r.body, r.body.fresh("j")
+    ys = b.let(r.row_type, Copy(r.row))
+    turned = b.let(r.row_type, Update(ys, (i64(0),), i64(50)))
+    k = b.inner()
+    place = k.op("mod", I64, k.add(j, i64(1)), r.m)
+    beside = k.op("mod", I64, k.add(j, i64(2)), r.m)
+    value = k.add(k.let(I64, Index(turned, (j,))), k.let(I64, Index(turned, (beside,))))
+    zs = b.let(r.row_type, SegScatter(LOCAL, (SegDim(j, r.m),), (Dest(turned, 1),),
+                                      k.body(place, value)))
+    r.check([zs], [r.row_type], GROUP)
+
+
+@pytest.mark.parametrize(("name", "neutral"), [("add", 0), ("min", 1 << 40), ("mul", 1)])
+@pytest.mark.parametrize("made", [True, False])
+def test_histograms_of_made_and_of_given_rows(name: str, neutral: int, made: bool) -> None:
+    """Atomic instructions where there are any, else compare and swap."""
+    r = rows(3, 19)
+    b = r.body
+    row = r.row
+    if made:
+        row = shared(r, b, lambda k, j: k.mul(k.let(I64, Index(r.row, (j,))), i64(3)))
+    bins = shared(r, b, lambda k, j: k.add(j, i64(4)))
+    k, j = b.inner(), b.fresh("j")
+    x = k.let(I64, Index(row, (j,)))
+    op = HistOp(r.m, (bins,), b.operator(name, I64, neutral))
+    hist = b.let(r.row_type, SegHist(LOCAL, (SegDim(j, r.m),), (op,), k.body(x, j)))
+    r.check([hist, bins], [r.row_type] * 2, GROUP)
+    kernel = kernel_of(r, [hist], [r.row_type])
+    assert any(isinstance(s, imp.AtomicUpdate if name == "mul" else imp.Atomic)
+               for s in statements(kernel.body))
+
+
+def statements(code: Sequence[imp.Stm]) -> Iterator[imp.Stm]:
+    """All statements, also inside of others."""
+    for stm in code:
+        yield stm
+        for block in blocks(stm):
+            yield from statements(block)
+
+
+def test_histogram_of_pairs() -> None:
+    """Without atomic updates of pairs, one work-item takes all values."""
+    r = rows(3, 9)
+    b = r.body
+    firsts, seconds = (shared(r, b, lambda k, j, by=by: k.mul(j, i64(by))) for by in (2, 3))
+    k, j = b.inner(), b.fresh("j")
+    x = k.let(I64, Index(r.row, (j,)))
+    op = HistOp(r.m, (firsts, seconds), b.affine())
+    hists = b.lets([r.row_type] * 2, SegHist(LOCAL, (SegDim(j, r.m),), (op,), k.body(x, j, x)))
+    r.check([*hists], [r.row_type] * 2, GROUP)
