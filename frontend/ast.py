@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend.types import Type
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 
@@ -104,9 +105,13 @@ TypeExp: TypeAlias = (
 
 @dataclass(slots=True, eq=False)
 class SizeParam(Node):
-    """``[n]`` among the parameters of a function or the binders of a let or loop."""
+    """``[n]`` among the parameters of a function or the binders of a let or loop.
+
+    ``size`` is the name that the type checker gives it in types.
+    """
 
     name: str
+    size: VName | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)

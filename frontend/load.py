@@ -6,6 +6,7 @@ from pathlib import Path
 
 from runelift.frontend.check import check_module
 from runelift.frontend.elaborate import elaborate
+from runelift.frontend.library import with_library
 from runelift.frontend.parser import parse
 from runelift.ir.errors import UserError
 from runelift.ir.names import Names
@@ -25,6 +26,6 @@ def read_source(path: Path) -> Source:
 
 def load(source: Source, names: Names) -> Program:
     """Parse, check and elaborate a program; ProgramError with what is wrong with it."""
-    module = parse(source)
+    module = with_library(parse(source))
     check_module(module)
     return elaborate(module, names)

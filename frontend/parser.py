@@ -167,10 +167,10 @@ class _Builder(Transformer[Token, Any]):
 
     def dec_name(self, span: Span, children: list[Any]) -> tuple[str, Span]:
         (name,) = children
-        return (name.name if isinstance(name, ast.QualName) else str(name)), span
+        return (name.name if isinstance(name, _Spanned) else str(name)), span
 
     def type_dec(self, span: Span, children: list[Any]) -> ast.TypeDec:
-        name, *params, definition = children
+        _, name, *params, definition = children
         return ast.TypeDec(span, str(name), tuple(params), definition)
 
     def attr(self, span: Span, children: list[Any]) -> str:

@@ -25,6 +25,7 @@ FUNCTIONS: dict[str, str] = {
     "partition2": "(a -> bool) -> (a -> bool) -> [n]a -> ([]a, []a, []a)",
     "scatter": "*[k]a -> [n]i64 -> [n]a -> [k]a",
     "scatter_2d": "*[k][l]a -> [n](i64, i64) -> [n]a -> [k][l]a",
+    "scatter_3d": "*[k][l][m]a -> [n](i64, i64, i64) -> [n]a -> [k][l][m]a",
     "reduce_by_index": "*[k]a -> (a -> a -> a) -> a -> [n]i64 -> [n]a -> [k]a",
     "hist": "(a -> a -> a) -> a -> (k: i64) -> [n]i64 -> [n]a -> [k]a",
     "tabulate": "(n: i64) -> (i64 -> a) -> [n]a",
@@ -32,8 +33,6 @@ FUNCTIONS: dict[str, str] = {
     "tabulate_3d": "(n: i64) -> (m: i64) -> (o: i64) -> (i64 -> i64 -> i64 -> a) -> [n][m][o]a",
     "all": "(a -> bool) -> [n]a -> bool",
     "any": "(a -> bool) -> [n]a -> bool",
-    "foldl": "(b -> a -> b) -> b -> [n]a -> b",
-    "foldr": "(a -> b -> b) -> b -> [n]a -> b",
     # arrays
     "iota": "(n: i64) -> [n]i64",
     "indices": "[n]a -> [n]i64",
@@ -73,6 +72,10 @@ FUNCTIONS: dict[str, str] = {
     # functions
     "id": "a -> a",
     "const": "a -> b -> a",
+    "opaque": "a -> a",
+    "manifest": "a -> a",
+    "trace": "a -> a",
+    "break": "a -> a",
     "flip": "(a -> b -> c) -> b -> a -> c",
     "curry": "((a, b) -> c) -> a -> b -> c",
     "uncurry": "(a -> b -> c) -> (a, b) -> c",

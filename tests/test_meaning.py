@@ -154,3 +154,26 @@ def test_text_names_every_statement() -> None:
     names = Names()
     program = load(Source("t", "entry main (x: i32) = x + 1"), names)
     assert "add.i32(x_1, 1i32)" in pretty(program)
+
+
+@pytest.mark.parametrize(("text", "args", "want"), [
+    ("entry main (xs: []i32) (ys: []i32) = map2 (-) xs ys", [XS, XS], [0] * 5),
+    ("def (<+>) (x: i32) (y: i32) = 2 * x + y\nentry main (x: i32) = x <+> 3 <+> 4", [I32(1)], 14),
+    ("entry main [n] (xs: [n]i32) = foldl (\\a x -> 10 * a + x) 0 xs", [XS], 31415),
+    ("entry main [n] (xs: [n]i32) = foldr (\\x a -> 10 * a + x) 0 xs", [XS], 51413),
+    ("entry main (x: i32) = iterate 5 (* 2) x", [I32(3)], 96),
+    ("entry main (x: i32) = iterate_until (> 50) (* 2) x", [I32(3)], 96),
+    ("entry main (x: i32) = iterate_while (< 50) (* 2) x", [I32(3)], 96),
+    ("type ints [n] = [n]i32\nentry main [n] (_: ints [n]) = n", [XS], 5),
+    ("entry main [n] (is: [n]i64) = reduce_by_index_2d (replicate 2 (replicate 2 0i64)) (+) 0 "
+     "(map (\\i -> (i % 3, i / 3)) is) is", [np.arange(9)], None),
+    ("entry main [n] (xs: [n]i32) = opaque xs", [XS], XS.tolist()),
+])
+def test_prelude_and_declarations(text: str, args: list[Any], want: Any) -> None:
+    (found,) = results(text, *args)
+    if "reduce_by_index_2d" in text:
+        want = np.zeros((2, 2), np.int64)
+        for i in range(9):
+            if i % 3 < 2 and i // 3 < 2:
+                want[i % 3, i // 3] += i
+    np.testing.assert_array_equal(found, want)

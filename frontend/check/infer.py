@@ -148,7 +148,7 @@ class Checker:
             domains: list[Arrow] = []
             for param in params:
                 size_name = self.names.fresh("arg")
-                domain = self._pattern(param, anonymous=self._rigid(sizes), size_name=size_name)
+                domain = self._pattern(param, anonymous=self.solved.size_meta, size_name=size_name)
                 domains.append(Arrow(domain, UNIT, _consumes(param), False, size_name))
             result = self._infer(body)
             if ret is not None:
@@ -205,6 +205,7 @@ class Checker:
             name = self.names.fresh(param.name)
             if isinstance(param, ast.SizeParam):
                 sizes.append(name)
+                param.size = name
                 self._bind_size(param.name, Size.var(name), param.span)
             else:
                 types.append(name)
@@ -252,12 +253,6 @@ class Checker:
         make = anonymous or self.solved.size_meta
         reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names)
         return reader.read(exp)
-
-    def _rigid(self, sizes: list[VName]) -> SizeMaker:
-        def make() -> Size:
-            sizes.append(self.names.fresh("d"))
-            return Size.var(sizes[-1])
-        return make
 
     def _unknown(self, unknown: list[VName]) -> SizeMaker:
         def make() -> Size:

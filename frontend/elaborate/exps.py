@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from runelift.frontend import ast
 from runelift.frontend.elaborate.arrays import Arrays
 from runelift.frontend.elaborate.builder import BUDGET, Builder, Scope
-from runelift.frontend.elaborate.intrinsics import arithmetic, intrinsic, project, unflatten
+from runelift.frontend.elaborate.intrinsics import arithmetic, intrinsic, unflatten
 from runelift.frontend.elaborate.values import (
     Dynamic,
     Function,
@@ -18,7 +18,9 @@ from runelift.frontend.elaborate.values import (
     each_leaf,
     leaves,
     outer_size,
+    project,
     rebuild,
+    sizes_by_type,
 )
 from runelift.frontend.prelude import EQUALITY, OPERATORS
 from runelift.frontend.types import Array, Arrow, Record, Tuple, Type
@@ -117,6 +119,21 @@ def _base(pattern: ast.Pattern) -> str:
     return "arg"
 
 
+def _bind_by_type(pattern: ast.Pattern, value: Value,
+                  params: tuple[ast.SizeParam | ast.TypeParam, ...], env: dict[str, Value],
+                  free: set[str]) -> None:
+    """Give size parameters that are still free their values from the type of an argument.
+
+    They need not stand in the pattern itself: ``(xs: ints [n])`` may abbreviate ``[n]i64``.
+    """
+    wanted = {p.size: p.name for p in params if isinstance(p, ast.SizeParam) and p.name in free}
+    if wanted and pattern.type is not None:
+        for name, atom in sizes_by_type(pattern.type, value):
+            if name in wanted and wanted[name] in free:
+                env[wanted[name]] = Dynamic(atom, Prim.I64)
+                free.discard(wanted[name])
+
+
 class Evaluator:
     """Evaluates expressions in an environment; what cannot be known now is emitted."""
 
@@ -144,6 +161,7 @@ class Evaluator:
             free = set(sizes)
             for pattern, arg in zip(params, args, strict=True):
                 self._bind(pattern, arg, inner, free)
+                _bind_by_type(pattern, arg, type_params, inner, free)
             with self._call(span):
                 result = self.exp(body, inner)
                 return self._conform(ret, result, inner, body.span)

@@ -12,14 +12,12 @@ from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.values import (
     Dynamic,
     Function,
-    RecordValue,
     TupleValue,
     Value,
     leaves,
     outer_size,
 )
 from runelift.frontend.prelude import OPERATORS
-from runelift.ir.errors import CompilerLimitation
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Span
 from runelift.ir.syntax import Atom, Const, i64, shape_of
@@ -187,12 +185,6 @@ def _quantified(op: str) -> Run:
     return run
 
 
-def _foldl(right: bool) -> Run:
-    def run(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:
-        raise CompilerLimitation(f"{span}: foldl and foldr are not supported yet; use a loop.")
-    return run
-
-
 # Arrays
 
 
@@ -346,13 +338,12 @@ _TABLE: dict[str, tuple[int, Run]] = {
     "map4": (5, _map), "map5": (6, _map),
     "reduce": (3, _reduce(False)), "reduce_comm": (3, _reduce(True)), "scan": (3, _scan),
     "filter": (2, _filter), "partition": (2, _partition), "partition2": (3, _partition),
-    "scatter": (3, _scatter), "scatter_2d": (3, _scatter),
+    "scatter": (3, _scatter), "scatter_2d": (3, _scatter), "scatter_3d": (3, _scatter),
     "reduce_by_index": (5, _reduce_by_index), "hist": (5, _hist),
     "tabulate": (2, _tabulate(1)), "tabulate_2d": (3, _tabulate(2)),
     "tabulate_3d": (4, _tabulate(3)),
     "all": (2, _quantified("and")), "any": (2, _quantified("or")),
     "and": (1, _quantified("and")), "or": (1, _quantified("or")),
-    "foldl": (3, _foldl(False)), "foldr": (3, _foldl(True)),
     "iota": (1, _iota), "indices": (1, _indices), "replicate": (2, _replicate),
     "length": (1, _length), "null": (1, _null), "copy": (1, _copy),
     "head": (1, _head), "last": (1, _last), "tail": (1, _tail), "init": (1, _init),
@@ -362,7 +353,8 @@ _TABLE: dict[str, tuple[int, Run]] = {
     "zip": (2, _zip), "zip2": (2, _zip), "zip3": (3, _zip), "zip4": (4, _zip), "zip5": (5, _zip),
     "unzip": (1, _first), "unzip2": (1, _first), "unzip3": (1, _first), "unzip4": (1, _first),
     "unzip5": (1, _first),
-    "id": (1, _first), "const": (2, _first), "flip": (3, _flip), "curry": (3, _curry),
+    "id": (1, _first), "opaque": (1, _first), "manifest": (1, _first), "trace": (1, _first),
+    "break": (1, _first), "const": (2, _first), "flip": (3, _flip), "curry": (3, _curry),
     "uncurry": (2, _uncurry), "not": (1, _not),
     "|>": (2, _pipe), "<|": (2, _apply_operator), ">->": (3, _compose), "<-<": (3, _compose_back),
 }
@@ -448,11 +440,3 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
             return Function(1, lambda args, span: Dynamic(
                 e.builder.convert(prim, Prim.I64, _scalar(args[0]).atom, span), Prim.I64))
     return op(name) if name in OPS else None
-
-
-def project(value: Value, name: str) -> Value:
-    """A field of a record or component of a tuple."""
-    if isinstance(value, RecordValue):
-        return dict(value.fields)[name]
-    assert isinstance(value, TupleValue)
-    return value.items[int(name)]

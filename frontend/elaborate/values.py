@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from runelift.frontend import types as source_types
+from runelift.ir.names import VName
 from runelift.ir.source import Span
 from runelift.ir.syntax import Atom, Const, Type, shape_of
 
@@ -88,3 +90,32 @@ def each_leaf(f: Callable[[Dynamic], Dynamic], value: Value) -> Value:
 def outer_size(value: Value) -> Atom:
     """The number of elements of an array value."""
     return shape_of(next(leaves(value)).type)[0]
+
+
+def project(value: Value, name: str) -> Value:
+    """A field of a record or component of a tuple."""
+    if isinstance(value, RecordValue):
+        return dict(value.fields)[name]
+    assert isinstance(value, TupleValue)
+    return value.items[int(name)]
+
+
+def sizes_by_type(type_: source_types.Type, value: Value,
+                  depth: int = 0) -> Iterator[tuple[VName, Atom]]:
+    """The names that are dimensions of ``type_``, and how long these are in ``value``.
+
+    ``depth`` dimensions of the leaves of ``value`` are around ``type_``.
+    """
+    match type_, value:
+        case source_types.Array(size, elem), _:
+            leaf = next(leaves(value), None)
+            match size.terms:
+                case ((((VName() as name),), 1),) if leaf is not None:
+                    yield name, shape_of(leaf.type)[depth]
+            yield from sizes_by_type(elem, value, depth + 1)
+        case source_types.Tuple(items), TupleValue(parts):
+            for item, part in zip(items, parts, strict=True):
+                yield from sizes_by_type(item, part, depth)
+        case source_types.Record(fields), RecordValue():
+            for label, item in fields:
+                yield from sizes_by_type(item, project(value, label), depth)

@@ -1,0 +1,44 @@
+"""The part of the prelude that is written in the language: ``library.fut``."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+
+from runelift.frontend import ast
+from runelift.frontend.parser import parse
+from runelift.ir.source import Source
+
+
+def with_library(module: ast.Module) -> ast.Module:
+    """``module`` with the library functions that it names in front."""
+    used = _names(module) & _library().keys()
+    decs = [copy.deepcopy(dec) for name, dec in _library().items() if name in used]
+    return ast.Module(module.span, (*decs, *module.decs))
+
+
+@cache
+def _library() -> dict[str, ast.ValDec]:
+    text = files("runelift.frontend").joinpath("library.fut").read_text()
+    decs = parse(Source("library.fut", text)).decs
+    return {dec.name: dec for dec in decs if isinstance(dec, ast.ValDec)}
+
+
+def _names(module: ast.Module) -> set[str]:
+    return {node.name.name for node in walk(module) if isinstance(node, ast.Name)}
+
+
+def walk(node: object) -> Iterator[ast.Node]:
+    """All nodes of a tree."""
+    todo = [node]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, tuple):
+            todo.extend(item)
+        elif isinstance(item, ast.Node):
+            yield item
+            todo.extend(getattr(item, f.name) for f in dataclasses.fields(item)
+                        if f.name not in ("span", "type", "op_type"))
