@@ -13,11 +13,11 @@ from runelift.frontend.parser import parse
 from runelift.ir.source import Source
 
 
-def with_library(module: ast.Module) -> ast.Module:
-    """``module`` with the library functions that it names in front."""
-    used = _names(module) & _library().keys()
+def with_library(program: ast.Flat) -> ast.Flat:
+    """``program`` with the library functions that it names in front."""
+    used = _names(program) & _library().keys()
     decs = [copy.deepcopy(dec) for name, dec in _library().items() if name in used]
-    return ast.Module(module.span, (*decs, *module.decs))
+    return ast.Flat(program.span, (*decs, *program.decs))
 
 
 @cache
@@ -27,8 +27,8 @@ def _library() -> dict[str, ast.ValDec]:
     return {dec.name: dec for dec in decs if isinstance(dec, ast.ValDec)}
 
 
-def _names(module: ast.Module) -> set[str]:
-    return {node.name.name for node in walk(module) if isinstance(node, ast.Name)}
+def _names(program: ast.Flat) -> set[str]:
+    return {node.name.name for node in walk(program) if isinstance(node, ast.Name)}
 
 
 def walk(node: object) -> Iterator[ast.Node]:

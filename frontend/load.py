@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from runelift.frontend import ast
 from runelift.frontend.check import check_module
 from runelift.frontend.elaborate import elaborate
 from runelift.frontend.library import with_library
+from runelift.frontend.modules import flatten_modules
 from runelift.frontend.parser import parse
-from runelift.ir.errors import UserError
+from runelift.ir.errors import Diagnostic, ProgramError, UserError
 from runelift.ir.names import Names
-from runelift.ir.source import Source
+from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Program
 
 
@@ -26,6 +28,15 @@ def read_source(path: Path) -> Source:
 
 def load(source: Source, names: Names) -> Program:
     """Parse, check and elaborate a program; ProgramError with what is wrong with it."""
-    module = with_library(parse(source))
-    check_module(module)
-    return elaborate(module, names)
+    program = with_library(flatten_modules(parse(source), _read_import))
+    check_module(program)
+    return elaborate(program, names)
+
+
+def _read_import(path: Path, span: Span) -> ast.Module:
+    try:
+        return parse(read_source(path))
+    except UserError as error:
+        if isinstance(error, ProgramError):
+            raise
+        raise ProgramError(Diagnostic("missing-import", span, str(error))) from None

@@ -92,10 +92,7 @@ _WORDS = {
 }
 
 
-_UNSUPPORTED = {
-    "module": "modules", "import": "imports of files", "open": "modules",
-    "local": "local declarations", "include": "modules", "match": "'match'", "#": "sum types",
-}
+_UNSUPPORTED = {"match": "'match'", "#": "sum types"}
 
 
 def _syntax_error(source: Source, start: int, length: int, found: str,
@@ -173,6 +170,93 @@ class _Builder(Transformer[Token, Any]):
         _, name, *params, definition = children
         return ast.TypeDec(span, str(name), tuple(params), definition)
 
+    # Modules
+
+    def mod_dec(self, span: Span, children: list[Any]) -> ast.ModDec:
+        name, *params, sig, mod = _without_attrs(children)
+        if sig is not None:
+            mod = ast.ModAscript(mod.span, mod, sig)
+        for param, domain in reversed(params):
+            mod = ast.ModLambda(span, param, domain, mod)
+        return ast.ModDec(span, str(name), mod)
+
+    def mod_param(self, span: Span, children: list[Any]) -> tuple[str, ast.SigExp]:
+        return str(children[0]), children[1]
+
+    sig_param = mod_param
+
+    def sig_dec(self, span: Span, children: list[Any]) -> ast.SigDec:
+        _, name, sig = _without_attrs(children)
+        return ast.SigDec(span, str(name), sig)
+
+    def open_dec(self, span: Span, children: list[Any]) -> ast.OpenDec:
+        return ast.OpenDec(span, children[-1])
+
+    def import_dec(self, span: Span, children: list[Any]) -> ast.OpenDec:
+        return ast.OpenDec(span, self.mod_import(span, children[-1:]))
+
+    def local_dec(self, span: Span, children: list[Any]) -> ast.LocalDec:
+        return ast.LocalDec(span, children[-1])
+
+    def mod_ascript(self, span: Span, children: list[Any]) -> ast.ModAscript:
+        return ast.ModAscript(span, *children)
+
+    def mod_lambda(self, span: Span, children: list[Any]) -> ast.ModLambda:
+        (param, domain), sig, body = children
+        if sig is not None:
+            body = ast.ModAscript(body.span, body, sig)
+        return ast.ModLambda(span, param, domain, body)
+
+    def mod_app(self, span: Span, children: list[Any]) -> ast.ModExp:
+        first, *args = children
+        mod: ast.ModExp = first
+        for arg in args:
+            mod = ast.ModApply(span, mod, arg)
+        return mod
+
+    def mod_name(self, span: Span, children: list[Any]) -> ast.ModName:
+        return ast.ModName(span, children[0])
+
+    def mod_body(self, span: Span, children: list[Any]) -> ast.ModBody:
+        return ast.ModBody(span, tuple(children))
+
+    def mod_import(self, span: Span, children: list[Any]) -> ast.ModImport:
+        return ast.ModImport(span, str(children[-1])[1:-1])
+
+    def sig_arrow(self, span: Span, children: list[Any]) -> ast.SigArrow:
+        domain, codomain = children
+        if isinstance(domain, tuple):
+            return ast.SigArrow(span, domain[0], domain[1], codomain)
+        return ast.SigArrow(span, None, domain, codomain)
+
+    def sig_with(self, span: Span, children: list[Any]) -> ast.SigWith:
+        sig, name, *params, definition = children
+        return ast.SigWith(span, sig, name, tuple(params), definition)
+
+    def sig_name(self, span: Span, children: list[Any]) -> ast.SigName:
+        return ast.SigName(span, children[0])
+
+    def sig_body(self, span: Span, children: list[Any]) -> ast.SigBody:
+        return ast.SigBody(span, tuple(_without_attrs(children)))
+
+    def val_spec(self, span: Span, children: list[Any]) -> ast.ValSpec:
+        name, *params, type_ = children
+        return ast.ValSpec(span, name, tuple(params), type_)
+
+    def spec_name(self, span: Span, children: list[Any]) -> str:
+        (name,) = children
+        return name.name if isinstance(name, _Spanned) else str(name)
+
+    def type_spec(self, span: Span, children: list[Any]) -> ast.TypeSpec:
+        _, name, *params, definition = children
+        return ast.TypeSpec(span, str(name), tuple(params), definition)
+
+    def mod_spec(self, span: Span, children: list[Any]) -> ast.ModSpec:
+        return ast.ModSpec(span, str(children[0]), children[1])
+
+    def include_spec(self, span: Span, children: list[Any]) -> ast.IncludeSpec:
+        return ast.IncludeSpec(span, children[0])
+
     def attr(self, span: Span, children: list[Any]) -> str:
         return _attr(children[0])
 
@@ -245,6 +329,8 @@ class _Builder(Transformer[Token, Any]):
     def pat_name(self, span: Span, children: list[Any]) -> ast.PatName:
         return ast.PatName(span, str(children[0]))
 
+    pat_op = pat_name
+
     def pat_wild(self, span: Span, children: list[Any]) -> ast.PatWild:
         return ast.PatWild(span)
 
@@ -293,6 +379,10 @@ class _Builder(Transformer[Token, Any]):
 
     def negate(self, span: Span, children: list[Any]) -> ast.Exp:
         return ast.Negate(span, children[1])
+
+    def app_lambda(self, span: Span, children: list[Any]) -> ast.Exp:
+        fun, *args = children
+        return ast.Apply(span, fun, tuple(args))
 
     def app(self, span: Span, children: list[Any]) -> ast.Exp:
         if len(children) == 1:
@@ -413,6 +503,10 @@ class _Builder(Transformer[Token, Any]):
         return ast.Not(span, children[0])
 
 
+
+
+def _without_attrs(children: list[Any]) -> list[Any]:
+    return [c for c in children if isinstance(c, Token) or not isinstance(c, str)]
 
 
 class _Spanned:

@@ -113,8 +113,10 @@ class _Checker:
                 raise self.fail(stm, f"a value of type {f} where {w} is expected")
 
     def statement(self, stm: Stm) -> None:
+        bound = {param.name for param in stm.pat}  # the types of an If may name its own results
         for name in uses(stm.exp):
-            self.type(name, stm)
+            if name not in bound:
+                self.type(name, stm)
         self.expression(stm.exp, stm)
         for param in stm.pat:
             self.bind(param, stm)

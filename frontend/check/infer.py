@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
 from runelift.frontend import ast
 from runelift.frontend.check.types import (
     Abbreviation,
@@ -76,7 +78,7 @@ class Scope:
         return Scope(dict(self.values), dict(self.sizes), dict(self.types))
 
 
-def check_module(module: ast.Module) -> None:
+def check_module(module: ast.Flat) -> None:
     """Check ``module`` and fill in the types of its nodes; ProgramError with what is wrong."""
     checker = Checker()
     for dec in module.decs:
@@ -102,10 +104,11 @@ class Checker:
         self._typed: list[ast.Exp | ast.Pattern | ast.ValDec] = []
         self._operators: list[ast.BinExp | ast.OpSection] = []
         self._opaque: dict[tuple[object, ...], VName] = {}
+        self._negated: set[int] = set()
 
     # Declarations
 
-    def declaration(self, dec: ast.Dec) -> None:
+    def declaration(self, dec: ast.CoreDec) -> None:
         """Check one declaration and add it to the scope."""
         match dec:
             case ast.TypeDec(_, name, params, definition):
@@ -116,7 +119,7 @@ class Checker:
             case ast.ValDec():
                 self._value(dec)
 
-    def forget(self, dec: ast.Dec) -> None:
+    def forget(self, dec: ast.CoreDec) -> None:
         """Avoid errors that follow from a wrong declaration."""
         self.broken.add(dec.name)
 
@@ -148,7 +151,8 @@ class Checker:
             domains: list[Arrow] = []
             for param in params:
                 size_name = self.names.fresh("arg")
-                domain = self._pattern(param, anonymous=self.solved.size_meta, size_name=size_name)
+                domain = self._pattern(param, anonymous=self.solved.parameter_size,
+                                       size_name=size_name)
                 domains.append(Arrow(domain, UNIT, _consumes(param), False, size_name))
             result = self._infer(body)
             if ret is not None:
@@ -232,6 +236,8 @@ class Checker:
                 if isinstance(head, MetaVar):
                     self.solved.types[head.id] = self._default(head)
             node.type = self.solved.resolve(node.type)
+            if isinstance(node, ast.Literal):
+                self._check_literal(node)
         for op in self._operators:
             assert op.op_type is not None
             for meta in metas(self.solved.resolve(op.op_type)):
@@ -239,6 +245,21 @@ class Checker:
                 if isinstance(head, MetaVar):
                     self.solved.types[head.id] = self._default(head)
             op.op_type = self.solved.resolve(op.op_type)
+
+    def _check_literal(self, literal: ast.Literal) -> None:
+        """A number that its type does not have is an error."""
+        prim, value = literal.type, literal.value
+        if not isinstance(prim, Prim) or isinstance(value, bool):
+            return
+        sign = -1 if id(literal) in self._negated else 1
+        if prim.is_int:
+            fits = prim.least <= sign * value <= prim.greatest
+        else:
+            fits = abs(value) <= float(np.finfo(prim.dtype).max)
+        if not fits:
+            self.errors.append(Diagnostic(
+                "literal-out-of-range", literal.span,
+                f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}."))
 
     def _default(self, meta: MetaVar) -> Type:
         allowed = self.solved.allowed.get(meta.id)
@@ -446,6 +467,7 @@ class Checker:
             case ast.BinExp():
                 return self._binary(exp)
             case ast.Negate(_, arg):
+                self._negated.add(id(arg))
                 type_ = self.solved.meta(NUMBERS)
                 self._expect(type_, self._infer(arg), arg.span, "an operand")
                 return type_

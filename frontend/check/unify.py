@@ -36,6 +36,8 @@ class Substitution:
     sizes: dict[VName, Size] = field(default_factory=dict)
     allowed: dict[int, frozenset[Prim]] = field(default_factory=dict)
     flexible: set[VName] = field(default_factory=set)
+    parameters: set[VName] = field(default_factory=set)
+    """Flexible sizes ``[]`` of parameters: joining two types does not decide about them."""
     _next: int = 0
 
     def meta(self, allowed: tuple[Prim, ...] | None = None) -> MetaVar:
@@ -50,6 +52,12 @@ class Substitution:
         name = self.names.fresh(base)
         self.flexible.add(name)
         return Size.var(name)
+
+    def parameter_size(self) -> Size:
+        """The size of a parameter that does not name it."""
+        size = self.size_meta()
+        self.parameters |= size.variables()
+        return size
 
     def unknown_size(self, base: str = "unknown") -> Size:
         """A size that only the running program knows."""
@@ -138,7 +146,8 @@ class Substitution:
         difference = left - right
         if not difference.terms:
             return
-        for monomial, coefficient in difference.terms:
+        known_last = sorted(difference.terms, key=lambda t: not self.parameters.isdisjoint(t[0]))
+        for monomial, coefficient in known_last:
             if len(monomial) == 1 and coefficient in (1, -1):
                 (name,) = monomial
                 if isinstance(name, VName) and name in self.flexible:
@@ -157,6 +166,9 @@ class Substitution:
         match left, right:
             case Array(m, s), Array(n, t):
                 elem = self.join(s, t)
+                m, n = self.size(m), self.size(n)
+                if m != n and (m.variables() | n.variables()) & self.parameters:
+                    return Array(self.unknown_size(), elem)
                 try:
                     self.unify_sizes(m, n)
                     return Array(m, elem)

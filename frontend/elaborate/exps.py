@@ -56,7 +56,7 @@ from runelift.ir.syntax import (
 Env = Mapping[str, Value]
 
 
-def elaborate(module: ast.Module, names: Names) -> Program:
+def elaborate(module: ast.Flat, names: Names) -> Program:
     """The entry points of a checked module as core functions.
 
     Without an ``entry`` declaration, a function called ``main`` is the entry point.
@@ -67,7 +67,7 @@ def elaborate(module: ast.Module, names: Names) -> Program:
     return Program(tuple(_entry(module, dec, names) for dec in entries))
 
 
-def _entry(module: ast.Module, entry: ast.ValDec, names: Names) -> Fun:
+def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     builder = Builder(names)
     evaluator = Evaluator(builder)
     env: dict[str, Value] = {}
@@ -76,13 +76,13 @@ def _entry(module: ast.Module, entry: ast.ValDec, names: Names) -> Fun:
             if dec is entry:
                 break
             env[dec.name] = evaluator.declaration(dec, env)
-    sizes: dict[VName, Param] = {}
+    sizes: dict[VName | Size, Param] = {}
     params: list[Param] = []
     args: list[Value] = []
     type_ = entry.type
-    for pattern in entry.params:
-        assert isinstance(type_, Arrow)
-        value = evaluator.argument(type_.domain, sizes, params, _base(pattern))
+    bases = map(_base, entry.params)
+    while isinstance(type_, Arrow):  # more of them than parameters if the body is a function
+        value = evaluator.argument(type_.domain, sizes, params, next(bases, "arg"))
         args.append(value)
         if isinstance(value, Dynamic) and type_.param is not None and value.type is Prim.I64:
             assert isinstance(value.atom, VName)
@@ -190,7 +190,7 @@ class Evaluator:
         result = function.run(given[: function.arity], span)
         return self.apply(result, given[function.arity :], span)
 
-    def argument(self, type_: Type, sizes: dict[VName, Param], params: list[Param],
+    def argument(self, type_: Type, sizes: dict[VName | Size, Param], params: list[Param],
                  base: str) -> Value:
         """The value of an entry parameter: fresh core parameters for its leaves."""
         def size(length: Size) -> Atom:
@@ -198,10 +198,12 @@ class Evaluator:
                 return i64(length.constant)
             match length.terms:
                 case ((((VName() as name),), 1),):
-                    if name not in sizes:
-                        sizes[name] = self.builder.fresh(name.base, Prim.I64)
-                    return sizes[name].name
-            raise CompilerLimitation("An entry parameter may not have a computed size.")
+                    key: VName | Size = name
+                case _:  # computed: where it matters, the program compares it
+                    key, name = length, VName("size", 0)
+            if key not in sizes:
+                sizes[key] = self.builder.fresh(name.base, Prim.I64)
+            return sizes[key].name
 
         def leaf(type_: Type, outer: tuple[Atom, ...]) -> Value:
             match type_:

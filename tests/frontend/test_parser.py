@@ -82,7 +82,7 @@ def test_declaration_parses(text: str) -> None:
     ("def f =\n  let y = 1 + in y", "syntax-error", 2, 15),
     ("def in = 1", "syntax-error", 1, 5),
     ("def f = if a then b", "syntax-error", 1, 20),
-    ("module m = { }", "unsupported-feature", 1, 1),
+    ("module m = { def }", "syntax-error", 1, 18),
     ("def f = match x case 1 -> 2", "unsupported-feature", 1, 9),
     ("def f = #none", "unsupported-feature", 1, 9),
     ("def f = 300u8", "literal-out-of-range", 1, 9),

@@ -1,0 +1,102 @@
+"""The module language: what it means, and what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.errors import ProgramError
+
+I32 = np.int32
+
+PROGRAMS: dict[str, tuple[str, list[Any], Any]] = {
+    "members": ("module M = { def one = 1i32 def two = one + one }\nentry main = M.two", [], 2),
+    "nested": ("module M = { module N = { def f (x: i32) = x * 3 } }\nentry main x = M.N.f x",
+               [I32(5)], 15),
+    "open": ("module M = { def f (x: i32) = x + 1 }\nopen M\nentry main x = f x", [I32(5)], 6),
+    "local": ("module M = { local def f (x: i32) = x + 1 def g x = f (f x) }\nentry main x = M.g x",
+              [I32(5)], 7),
+    "shadowing": ("def x = 1i32\nmodule M = { def y = x def x = 10i32 def z = x }\n"
+                  "entry main = (M.y + M.z, x).0", [], 11),
+    "variables hide modules": ("module m = { def f (x: i32) = x }\n"
+                               "entry main (a: i32) = let m = {f = a + 1} in m.f", [I32(5)], 6),
+    "types": ("module M = { type t = i32 def zero: t = 0 }\nentry main (x: M.t): M.t = x + M.zero",
+              [I32(5)], 5),
+    "operators": ("module M = { def (+++) (x: i32) (y: i32) = 10 * x + y }\n"
+                  "entry main x = x M.+++ 2", [I32(5)], 52),
+    "ascription": ("module type S = { type t val f: t -> t }\n"
+                   "module M: S with t = i32 = { type t = i32 def g (x: t) = x + 1 "
+                   "def f x = g (g x) }\nentry main x = M.f x", [I32(5)], 7),
+    "parametric": ("module type S = { type t val plus: t -> t -> t val zero: t }\n"
+                   "module Sum (P: S) = { def sum [n] (xs: [n]P.t) = reduce P.plus P.zero xs }\n"
+                   "module A = Sum { type t = i32 def plus (x: t) y = x + y def zero = 0i32 }\n"
+                   "module B = Sum { type t = f32 def plus (x: t) y = x * y def zero = 1f32 }\n"
+                   "entry main [n] (xs: [n]i32) = A.sum xs + i32.f32 (B.sum (map f32.i32 xs))",
+                   [np.array([2, 3, 4], I32)], 33),
+    "numeric parameters": ("module Twice (R: numeric) = { def f (x: R.t) = x R.+ x }\n"
+                           "module T = Twice i32\nentry main x = T.f x", [I32(5)], 10),
+    "higher order": ("module type S = { val x: i32 }\n"
+                     "module Apply (F: (P: S) -> S) = F { def x = 20i32 }\n"
+                     "module M = Apply (\\(P: S) -> { def x = P.x + 1 })\n"
+                     "entry main = M.x", [], 21),
+    "curried": ("module type S = { val x: i32 }\n"
+                "module F (P: S) (Q: S) = { def y = P.x - Q.x }\n"
+                "module M = F { def x = 7i32 } { def x = 2i32 }\nentry main = M.y", [], 5),
+    "include": ("module type A = { val x: i32 }\nmodule type B = { include A val y: i32 }\n"
+                "module M: B = { def x = 1i32 def y = 2i32 }\nentry main = M.x + M.y", [], 3),
+    "sizes": ("module M = { def f [n] (xs: [n]i32) = i32.i64 n }\nentry main [n] (xs: [n]i32) = "
+              "M.f xs", [np.zeros(4, I32)], 4),
+}
+
+
+@pytest.mark.parametrize(("text", "args", "want"), PROGRAMS.values(), ids=PROGRAMS)
+def test_meaning(text: str, args: list[Any], want: int) -> None:
+    assert runelift.compile(text, device="interpreter").main(*args) == want
+
+
+@pytest.mark.parametrize(("text", "code", "place"), [
+    ("entry main (x: i32) = N.f x", "unknown-field|ambiguous-type|unknown-name", "1:23"),
+    ("module M = { def f (x: i32) = x }\nentry main x = M.g x", "unknown-name", "2:16"),
+    ("module M = N", "unknown-module", "1:12"),
+    ("module M: S = { def x = 1i32 }", "unknown-module-type", "1:11"),
+    ("module M: { val y: i32 } = { def x = 1i32 }", "missing-member", "1:28"),
+    ("module M: { val x: i32 } = { def x = 1i32 def y = 2i32 }\nentry main = M.y",
+     "unknown-name", "2:14"),
+    ("module M = { def x = 1i32 }\nmodule N = M {}", "not-parametric", "2:12"),
+    ("module F (P: {}) = {}\nopen F", "not-a-structure", "2:1"),
+    ('import "nowhere"', "missing-import", "1:1"),
+    ("entry main (x: M.t) = x", "unknown-module", "1:16"),
+])
+def test_errors(text: str, code: str, place: str) -> None:
+    with pytest.raises(ProgramError, match=rf":{place}: error\[({code})\]"):
+        runelift.compile(text, device="interpreter")
+
+
+def test_imports(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "base.fut").write_text("def two = 2i32\nentry hidden = 1i32")
+    (tmp_path / "lib" / "more.fut").write_text('local import "base"\ndef four = two + two')
+    main = tmp_path / "main.fut"
+    main.write_text('import "lib/more"\nmodule B = import "lib/base"\nentry main = four + B.two')
+    program = runelift.compile(main, device="interpreter")
+    assert program.main() == 6
+    assert list(program.entries) == ["main"]
+
+
+def test_cyclic_imports(tmp_path: Path) -> None:
+    (tmp_path / "a.fut").write_text('import "b"')
+    (tmp_path / "b.fut").write_text('import "a"')
+    (tmp_path / "main.fut").write_text('import "a"\nentry main = 1i32')
+    with pytest.raises(ProgramError, match=r"b\.fut:1:1: error\[cyclic-import\]"):
+        runelift.compile(tmp_path / "main.fut", device="interpreter")
+
+
+def test_error_in_an_imported_file_names_that_file(tmp_path: Path) -> None:
+    (tmp_path / "a.fut").write_text("def x = y")
+    (tmp_path / "main.fut").write_text('import "a"\nentry main = x')
+    with pytest.raises(ProgramError, match=r"a\.fut:1:9: error\[unknown-name\]"):
+        runelift.compile(tmp_path / "main.fut", device="interpreter")
