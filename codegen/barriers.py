@@ -5,7 +5,8 @@ writes, unless both are known to touch a cell from the same work-item only.  Bar
 where all work-items come by; a statement that only some of them run (or a loop they run unequally
 often) is one unit.  In straight-line code a barrier is put as late as possible, which is optimal
 there; the back edges of loops count; a barrier that only the first iteration would need is put
-before the loop.
+before the loop.  A branch with barriers inside is followed by one: PoCL 3.0 gives wrong results
+without.
 
 A unit is taken to be free of races in itself: that is the business of who made it.
 """
@@ -60,16 +61,17 @@ class Access:
 
 def insert_barriers(code: Iterable[Stm], private: Iterable[VName] = (),
                     independent: Iterable[VName] = (),
-                    overlaps: Mapping[VName, VName] | None = None) -> tuple[Stm, ...]:
+                    overlaps: Mapping[VName, VName] | None = None,
+                    constants: Iterable[VName] = ()) -> tuple[Stm, ...]:
     """``code`` with the barriers it needs; those it has are dropped.
 
     ``private``: buffers of which each work-item has a part of its own.  ``independent``: the
     indices of loops whose iterations, of all work-items, do not touch the same cells, so that they
     are units.  ``overlaps`` names, for memories that share their place with others, one
-    representative.
+    representative.  ``constants`` are known when the kernel is built.
     """
     stms = tuple(_without_barriers(code))
-    facts = _Facts(set(private), set(independent), dict(overlaps or {}))
+    facts = _Facts(set(private), set(independent), dict(overlaps or {}), frozenset(constants))
     facts.collect(stms)
     placed, _ = _place(stms, frozenset(), facts)
     return placed
@@ -180,6 +182,7 @@ class _Facts:
     private: set[VName]
     independent: set[VName]
     overlaps: dict[VName, VName]
+    constants: frozenset[VName]
     differing: set[VName] = field(default_factory=set)
     known: dict[VName, Exp] = field(default_factory=dict)
     assigned: set[VName] = field(default_factory=set)
@@ -238,6 +241,17 @@ class _Facts:
                 if mem in self.private:
                     return False
         return all(map(self.uniform, _parts(exp)))
+
+    def settled(self, exp: Exp) -> bool:
+        """Whether an expression is known when the kernel is built."""
+        match exp:
+            case imp.Lit():
+                return True
+            case imp.Var(name):
+                return name in self.constants
+            case imp.Apply(_, _, args):
+                return all(map(self.settled, args))
+        return False
 
     def owner(self, index: Exp, alone: bool) -> Owner:
         """The law by which the cell at ``index`` is the running work-item's own."""
@@ -319,6 +333,9 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
             else_, after_else = _place(stm.else_, pending, facts)
             placed.append(replace(stm, then_=then_, else_=else_))
             pending = after_then | after_else
+            if count_barriers(placed[-1:]) and not facts.settled(stm.cond):
+                placed.append(BARRIER)
+                pending = frozenset()
         else:
             assert isinstance(stm, imp.For | imp.While)
             alone, after_alone = _settle(stm.body, frozenset(), facts)

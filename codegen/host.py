@@ -659,6 +659,8 @@ class HostBuilder:
             try:
                 steps = self._side(version.body, stm.pat)
                 shares, steps = _early(steps, types.keys() | set(plan.DEVICE_SIZES))
+                if version.guard is not None:
+                    shares = [replace(s, parameter=version.guard.chunk) for s in shares]
                 self.emit(*shares)
                 known = types.keys() | set(plan.DEVICE_SIZES) | {
                     n for share in shares for n in share.names()}

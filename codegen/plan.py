@@ -161,13 +161,15 @@ class ShareOut:
 
     ``group`` is 0 where the device cannot have chunks as long as that.
     ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
-    ``loops`` are numbers of points that the work-items share in loops of any length.
+    ``loops`` are numbers of points that the work-items share in loops of any length.  A tuning
+    file may say under the name ``parameter`` how long chunks should be.
     """
 
     group: VName
     staged: VName
     chunks: tuple[Chunk, ...]
     loops: tuple[Size, ...]
+    parameter: str = ""
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""

@@ -201,11 +201,11 @@ class _Writer:
                 self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.ShareOut(_, _, chunks, loops):
+            case plan.ShareOut(_, _, chunks, loops, parameter):
                 points = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({points}), ({looped}))")
+                          f"rt.share_out(({points}), ({looped}), {parameter!r})")
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
                 self.nested(then_, version)

@@ -545,6 +545,16 @@ class Guard:
     group: Size | None = None
     default: int | None = None
 
+    @property
+    def chunk(self) -> str:
+        """Under which name a tuning file says how long the chunks of work-items should be."""
+        return f"{self.name}.chunk"
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """All names of the version in tuning files."""
+        return (self.name, self.chunk) if self.kind is Kind.INTRA else (self.name,)
+
 
 @dataclass(frozen=True, slots=True)
 class Version:

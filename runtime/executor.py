@@ -333,9 +333,13 @@ class Run:
         self.executable.specialise(site, constants)
         self._enqueue(site, groups, group, lengths, args)
 
-    def share_out(self, points: tuple[int, ...], loops: tuple[int, ...]) -> tuple[int, ...]:
+    def share_out(self, points: tuple[int, ...], loops: tuple[int, ...],
+                  parameter: str) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        return share_out(self.device.info.shares, points, loops)
+        limits = self.device.info.shares
+        if (chunk := self._thresholds.get(parameter)) is not None:
+            limits = limits.preferring(chunk)
+        return share_out(limits, points, loops)
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:

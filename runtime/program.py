@@ -241,7 +241,8 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
     compiled = compile_source(source, policy=policy)
-    known = {guard.name for guard in forest_of(compiled.versioned).guards()}
+    known = {name for guard in forest_of(compiled.versioned).guards()
+             for name in guard.parameters}
     return Program(compiled, select(device), _thresholds(path, tuning, known), policy)
 
 

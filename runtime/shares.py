@@ -7,7 +7,7 @@ allows, and chunks grow only where the group cannot.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 
@@ -27,6 +27,11 @@ class ShareLimits:
     chunk: int
     max_chunk: int
     staged: bool
+
+    def preferring(self, chunk: int) -> ShareLimits:
+        """The same with chunks of ``chunk`` elements where rows are long enough."""
+        size = min(_power(max(chunk, 1)), self.max_chunk)
+        return replace(self, chunk=size, lanes=1 if size > self.chunk else self.lanes)
 
 
 @cache

@@ -131,7 +131,7 @@ def _write(output: Path, tuning: Tuning, program: Program) -> None:
     """Write the thresholds; those of entry points that were not tuned now are kept."""
     kept: dict[str, int] = {}
     if output.exists():
-        known = {guard.name for guard in program.tree.guards()}
+        known = {name for guard in program.tree.guards() for name in guard.parameters}
         try:
             kept = {name: value for name, value in read_tuning(output).items() if name in known}
         except UserError as error:

@@ -93,7 +93,8 @@ def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
 
 def _thresholds(program: Program, texts: list[str]) -> dict[str, int]:
     given = _assignments(texts)
-    for warning in unknown_names(given, (guard.name for guard in program.tree.guards())):
+    known = (name for guard in program.tree.guards() for name in guard.parameters)
+    for warning in unknown_names(given, known):
         raise UserError(warning.replace("; it is ignored", ""))
     return program.thresholds | given
 

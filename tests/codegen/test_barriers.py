@@ -75,7 +75,8 @@ def test_branches() -> None:
     """A barrier inside where the group takes one side, around where work-items differ."""
     alike = imp.If(imp.Apply("lt", I64, (imp.WorkItem(imp.Id.GROUP_ID), lit(2))),
                    (write(A), read(A, BEFORE)))
-    assert insert_barriers([alike]) == (imp.If(alike.cond, (write(A), BARRIER, read(A, BEFORE))),)
+    assert insert_barriers([alike, read(B)]) == (
+        imp.If(alike.cond, (write(A), BARRIER, read(A, BEFORE))), BARRIER, read(B))
     apart = imp.If(imp.Apply("lt", I64, (LID, lit(2))), (read(A, BEFORE),))
     assert insert_barriers([write(A), apart]) == (write(A), BARRIER, apart)
 

@@ -24,6 +24,12 @@ def test_every_element_has_its_place(points: int) -> None:
     assert bool(whole) == (group * chunk == points)
 
 
+@pytest.mark.parametrize(("wish", "group", "chunk"), [
+    (1, 1024, 4), (4, 1024, 4), (8, 512, 8), (30, 128, 32), (100, 128, 32)])
+def test_chunks_as_a_tuning_file_wishes(wish: int, group: int, chunk: int) -> None:
+    assert share_out(GPU.preferring(wish), (4096,), ()) == (group, 1, chunk, 1)
+
+
 def test_loops_of_any_length() -> None:
     assert share_out(GPU, (), (10**9,)) == (256, 1)
     assert share_out(GPU, (64,), (10**9,)) == (256, 1, 1, 0)

@@ -1,0 +1,100 @@
+"""Whole programs whose rows are work-groups: the intra-group version against the interpreter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.syntax import Kind
+from runelift.runtime.device import find_devices
+
+PROGRAMS = {
+    "affine scan, forwards and backwards": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
+  map (\\xs ->
+    let op (a, b) (c, d) = (a * c, b * c + d)
+    let (bs, cs) = unzip (scan op (1, 0) (zip (map (% 3) xs) xs))
+    let ss = reverse (scan (+) 0 (reverse bs))
+    in map3 (\\s x c -> s + x * k + c) ss xs cs) xss
+""",
+    "a reduction decides about a branch in a loop; the last branch exchanges elements": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): ([n][m]i32, [n]i32) =
+  unzip (map (\\xs ->
+    let ys = loop ys = copy xs for i < k do
+      let s = reduce (+) 0 ys
+      let zs = if s % 2 == 0 then map (\\y -> y / 2 + s % 7) ys
+               else map2 (\\y j -> y * 3 + i32.i64 j) ys (iota m)
+      in if k > 3 then map2 (+) zs (rotate 1 zs) else zs
+    in (ys, reduce i32.max i32.lowest ys)) xss)
+""",
+    "rows and columns of a matrix": """
+entry main [n][p] (xss: [n][p]i32) (k: i32): ([n][p]i32, [n][p][2]i32, [n][2][p]i32) =
+  unzip3 (map (\\xs ->
+    let xss = map (\\x -> map (\\j -> x + i32.i64 j * k) (iota 2)) xs
+    let sums = map (reduce (+) 0) xss
+    let scans = map (scan (+) 0) xss
+    let turned = transpose (map2 (\\row s -> map (+ s) row) scans sums)
+    in (sums, scans, map (scan i32.max i32.lowest) turned)) xss)
+""",
+    "odd-even sort": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
+  map (\\xs -> loop xs = copy xs for t < m do
+    map (\\j -> let left = (j + t) % 2 == 1
+               let other = if left then j - 1 else j + 1
+               in if other < 0 || other >= m then xs[j]
+                  else if left then i32.max xs[j] xs[other] else i32.min xs[j] xs[other])
+        (iota m)) xss
+""",
+    "radix sort": """
+def step [m] (xs: [m]i32) (b: i32): [m]i32 =
+  let bits = map (\\x -> i64.i32 (((x + 64) >> b) & 1)) xs
+  let zeros = scan (+) 0 (map (1 -) bits)
+  let ones = scan (+) 0 bits
+  let total = if m > 0 then zeros[m - 1] else 0
+  let is = map3 (\\bit z o -> if bit == 0 then z - 1 else total + o - 1) bits zeros ones
+  in scatter (copy xs) is xs
+entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
+  map (\\xs -> loop xs for b < 3 + k do step xs b) xss
+""",
+    "a while loop on the largest element, found with its place": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): ([n]i64, [n][m]i32) =
+  unzip (map (\\xs ->
+    let larger (a, i) (b, j) = if a > b || (a == b && i < j) then (a, i) else (b, j)
+    let (best, at) = reduce larger (i32.lowest, -1) (zip xs (iota m))
+    let (ys, _, _) = loop (ys, go, t) = (map (+ best) xs, true, 0i32) while go do
+      let s = reduce (+) 0 ys
+      let zs = map (\\y -> (y * 3 + s) / 4) ys
+      in (zs, reduce i32.max 0 zs > 20 && t < k, t + 1)
+    in (at, ys)) xss)
+""",
+}
+SHAPES = [(3, 5), (2, 37)]
+
+
+@pytest.mark.parametrize("on", ["pocl", "oclgrind"])
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=list(PROGRAMS))
+def test_program(text: str, on: str) -> None:
+    wanted = {"pocl": "Portable", "oclgrind": "Oclgrind"}[on]
+    if not any(wanted in d.platform and d.problem is None for d in find_devices()):
+        pytest.skip(f"no {on} here")
+    program = runelift.compile(text, device=on)
+    meaning = runelift.compile(text, device="interpreter")
+    force = {name: number for forest in program.tree.entries
+             for name, site in forest.sites().items()
+             for number, alternative in enumerate(site.alternatives)
+             if alternative.kind is Kind.INTRA}
+    assert force
+    for shape in SHAPES:
+        rows = np.random.default_rng(shape[1]).integers(-50, 50, shape).astype(np.int32)
+        args = rows, np.int32(4)
+        for got, expected in zip(results(program.run("main", args, force=force)),
+                                 results(meaning.run("main", args)), strict=True):
+            np.testing.assert_array_equal(got, expected)
+
+
+def results(value: Any) -> list[np.ndarray[Any, Any]]:
+    """The arrays that a run gives."""
+    return [np.asarray(x) for x in value[0]]
