@@ -73,6 +73,12 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 
 
+def interface(fun: Fun) -> plan.Interface:
+    """What a caller of an entry point gives."""
+    return plan.Interface(fun.name, tuple(p.name for p in fun.params[: fun.sizes]),
+                          tuple(_spec(p) for p in fun.params[fun.sizes:]))
+
+
 def plan_fun(fun: Fun, names: Names) -> plan.Plan:
     """The plan of an entry point; CompilerLimitation if no version of it can be compiled."""
     host = HostBuilder(names, needed_on_host(fun))
@@ -95,9 +101,9 @@ def plan_fun(fun: Fun, names: Names) -> plan.Plan:
                           for s in param.type.shape)
             buffer = host.own_buffer(atom, shared=True)
             specs.append(plan.ValueSpec(buffer, param.type.elem, shape))
-    return release_dead(plan.Plan(
-        fun.name, tuple(p.name for p in fun.params[: fun.sizes]),
-        tuple(_spec(p) for p in fun.params[fun.sizes:]), tuple(specs), tuple(host.steps)))
+    given = interface(fun)
+    return release_dead(plan.Plan(given.entry, given.sizes, given.params, tuple(specs),
+                                  tuple(host.steps)))
 
 
 def _spec(param: Param) -> plan.ValueSpec:

@@ -250,8 +250,8 @@ class ValueSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """The plan of an entry point.
+class Interface:
+    """What a caller of an entry point gives.
 
     Size parameters are bound from the shapes of the arguments, which must agree.
     """
@@ -259,7 +259,11 @@ class Plan:
     entry: str
     sizes: tuple[VName, ...]
     params: tuple[ValueSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Interface):
+    """The plan of an entry point."""
+
     results: tuple[ValueSpec, ...]
     steps: tuple[Step, ...]
-
-

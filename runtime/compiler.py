@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from runelift.codegen.host import plan_fun
-from runelift.codegen.plan import Plan
+from runelift.codegen.host import interface, plan_fun
+from runelift.codegen.plan import Interface, Plan
 from runelift.frontend.load import load
 from runelift.ir.names import Names
 from runelift.ir.source import Source
@@ -23,7 +23,19 @@ class Compiled:
     optimised: Core
     versioned: Core
     derivations: tuple[Derivation, ...]
-    plans: dict[str, Plan]
+    names: Names
+    interfaces: dict[str, Interface]
+    _plans: dict[str, Plan] = field(default_factory=dict, compare=False)
+
+    def plan(self, entry: str) -> Plan:
+        """The host plan of an entry point, made when first asked for.
+
+        CompilerLimitation if no version of it can be compiled; the interpreter may still run it.
+        """
+        if entry not in self._plans:
+            (fun,) = (fun for fun in self.versioned.funs if fun.name == entry)
+            self._plans[entry] = plan_fun(fun, self.names)
+        return self._plans[entry]
 
 
 def compile_source(source: Source, *, policy: str = "all") -> Compiled:
@@ -33,5 +45,5 @@ def compile_source(source: Source, *, policy: str = "all") -> Compiled:
     optimised = optimise(core, names)
     versioned, derivations = derive(optimised, names, policy=policy)
     versioned = clean(versioned, names)
-    plans = {fun.name: plan_fun(fun, names) for fun in versioned.funs}
-    return Compiled(source, core, optimised, versioned, derivations, plans)
+    interfaces = {fun.name: interface(fun) for fun in versioned.funs}
+    return Compiled(source, core, optimised, versioned, derivations, names, interfaces)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from runelift.codegen.plan import Plan, ValueSpec
+from runelift.codegen.plan import Interface, Plan, ValueSpec
 from runelift.frontend.load import read_source
 from runelift.ir.errors import UserError
 from runelift.ir.interpret import interpret
@@ -75,12 +75,12 @@ class Program:
     @property
     def entries(self) -> tuple[str, ...]:
         """The names of the entry points."""
-        return tuple(self.compiled.plans)
+        return tuple(self.compiled.interfaces)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or name not in self.compiled.plans:
+        if name.startswith("_") or name not in self.compiled.interfaces:
             raise AttributeError(f"the program has no entry point '{name}'; it has "
-                                 f"{', '.join(self.compiled.plans)}")
+                                 f"{', '.join(self.compiled.interfaces)}")
 
         def entry(*args: Any, device_arrays: bool = False) -> Any:
             results, _ = self.run(name, args, device_arrays=device_arrays)
@@ -96,11 +96,10 @@ class Program:
 
         ``force`` names the alternative to run at a site; ``thresholds`` override the tuning.
         """
-        plan = self._plan(entry)
         if self.device_info is None:
-            fun_args = _check_arguments(plan, list(args))
+            fun_args = _check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        executable = self._executable(entry)
+        plan, executable = self._plan(entry), self._executable(entry)
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
         recording = self.recording if record is None else record
@@ -126,12 +125,16 @@ class Program:
         del results
         return seconds
 
-    def _plan(self, entry: str) -> Plan:
+    def interface(self, entry: str) -> Interface:
+        """What a caller of ``entry`` gives."""
         try:
-            return self.compiled.plans[entry]
+            return self.compiled.interfaces[entry]
         except KeyError:
             raise UserError(f"Unknown entry point '{entry}'.  The program has "
                             f"{', '.join(self.entries)}.") from None
+
+    def _plan(self, entry: str) -> Plan:
+        return self.compiled.plan(self.interface(entry).entry)
 
     def _executable(self, entry: str) -> Any:
         from runelift.runtime.executor import Executable
@@ -150,7 +153,7 @@ class Program:
             self._device = open_device(self.device_info)
         return self._device
 
-    def _bind(self, plan: Plan, args: list[Any]) -> dict[str, Any]:
+    def _bind(self, plan: Interface, args: list[Any]) -> dict[str, Any]:
         """Arguments by the name of their parameter, arrays on the device."""
         values = _check_arguments(plan, args)
         sizes = _sizes(plan, values)
@@ -266,7 +269,7 @@ def _thresholds(path: Path | None, tuning: str | Path | Mapping[str, int] | None
     return read_tuning(beside, known) if beside is not None and beside.exists() else {}
 
 
-def _check_arguments(plan: Plan, args: list[Any]) -> list[Any]:
+def _check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
     """The arguments as NumPy values of the right types; UserError if one is wrong."""
     if len(args) != len(plan.params):
         raise UserError(f"Entry point '{plan.entry}' takes {len(plan.params)} arguments, but "
@@ -314,7 +317,7 @@ def _show(size: Atom) -> str:
     return str(size.value) if isinstance(size, Const) else size.base
 
 
-def _sizes(plan: Plan, values: list[Any]) -> dict[VName, int]:
+def _sizes(plan: Interface, values: list[Any]) -> dict[VName, int]:
     """The size parameters, from the shapes of the arguments, which must agree."""
     known: dict[VName, int] = {
         spec.name: int(value) for spec, value in zip(plan.params, values, strict=True)

@@ -57,7 +57,7 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift run``."""
     program = open_program(args)
     entry = pick_entry(program, args.entry)
-    values = _arguments(args, [p.prim for p in program.compiled.plans[entry].params])
+    values = _arguments(args, [p.prim for p in program.interface(entry).params])
     force = _assignments(args.force)
     sites = program.tree.entry(entry).sites()
     for site, index in force.items():
