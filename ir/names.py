@@ -14,6 +14,9 @@ class VName:
     base: str
     tag: int
 
+    def __hash__(self) -> int:
+        return self.tag
+
     def __str__(self) -> str:
         return f"{self.base}_{self.tag}"
 

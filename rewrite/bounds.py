@@ -12,6 +12,7 @@ far below 2^63 because no array has 2^47 elements.
 The pass stands behind flattening: an access that is inside because of the branch or loop
 around it must not be moved out of it any more.
 """
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
@@ -60,6 +61,7 @@ from runelift.ir.syntax import (
     shape_of,
 )
 from runelift.ir.traverse import map_inside
+from runelift.rewrite.rule import Rewriting, rule
 
 LARGEST_COEFFICIENT = 1 << 10
 LARGEST_CONSTANT = 1 << 40
@@ -86,11 +88,46 @@ class Connective:
 Condition: TypeAlias = Comparison | Connective
 
 
-def remove_checks(program: Program, names: Names) -> Program:
+@rule(Index, Update)
+def access_proved(known: _Known, exp: Exp) -> Exp | None:
+    """xs[i] ⇒ xs[i] without a check
+
+    Provided: 0 <= i < n follows from the loops, spaces, branches and types around.
+    """
+    match exp:
+        case Index(array, dims, True) | Update(array, dims, _, True) if known.inside(array, dims):
+            return replace(exp, checked=False)
+    return None
+
+
+@rule(Assert)
+def assertion_proved(known: _Known, exp: Assert) -> bool:
+    """assert c ⇒ nothing
+
+    Provided: c follows from the loops, spaces, branches and types around.
+    """
+    return known.holds(exp.cond)
+
+
+@rule(PrimOp)
+def size_known(known: _Known, exp: Exp, same: Exp) -> Exp:
+    """x ⊕ y ⇒ z
+
+    Provided: z is an atom that is equal, by the arithmetic of sizes.
+    """
+    return same
+
+
+PROVING = (access_proved, assertion_proved, size_known)
+"""The rules of this pass."""
+
+
+def remove_checks(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
     """``program`` without checks that cannot fail."""
+    rewriting = rewriting or Rewriting(names)
     funs = []
     for fun in program.funs:
-        known = _Known()
+        known = _Known(rewriting)
         known.declare(fun.params)
         funs.append(replace(fun, body=known.body(fun.body)))
     return Program(tuple(funs))
@@ -100,6 +137,7 @@ def remove_checks(program: Program, names: Names) -> Program:
 class _Known:
     """What is known at a place in the program."""
 
+    rewriting: Rewriting
     facts: Facts = field(default_factory=Facts)
     values: dict[VName, Size] = field(default_factory=dict)
     tame: set[VName] = field(default_factory=set)
@@ -113,7 +151,7 @@ class _Known:
 
     def inner(self, *facts: Size) -> _Known:
         """The same for a place inside, where more holds."""
-        return _Known(self.facts.given(*facts), dict(self.values), set(self.tame),
+        return _Known(self.rewriting, self.facts.given(*facts), dict(self.values), set(self.tame),
                       dict(self.conditions), dict(self.numbers), dict(self.types),
                       dict(self.counting), dict(self.divided))
 
@@ -229,14 +267,18 @@ class _Known:
 
     def statement(self, stm: Stm) -> Stm | None:
         """The statement with fewer checks; None for an assertion that holds."""
-        exp = self._expression(stm.exp)
+        exp = self._expression(stm)
         match exp:
             case Assert(cond):
-                if self.holds(cond):
+                if self.rewriting.permits(assertion_proved) and assertion_proved.apply(self, exp):
+                    self.rewriting.record(assertion_proved, (stm,), ())
                     return None
                 self.assume(cond, True)
             case PrimOp():
-                exp = self._operation(stm.pat[0].name, exp)
+                same = self._operation(stm.pat[0].name, exp)
+                if same is not exp and self.rewriting.permits(size_known):
+                    exp = size_known.apply(self, exp, same)
+                    self.rewriting.record(size_known, (stm,), (replace(stm, exp=exp),))
             case Iota(count, Const(0), Const(1), Prim.I64):
                 self.counting[stm.pat[0].name] = count
             case AtomExp(atom) if stm.pat[0].type is Prim.I64:
@@ -246,12 +288,16 @@ class _Known:
         self.declare(stm.pat)
         return replace(stm, exp=exp)
 
-    def _expression(self, exp: Exp) -> Exp:
+    def _expression(self, stm: Stm) -> Exp:
+        exp = stm.exp
         match exp:
-            case Index(array, dims, True) if self.inside(array, dims):
-                return replace(exp, checked=False)
-            case Update(array, dims, _, True) if self.inside(array, dims):
-                return replace(exp, checked=False)
+            case Index() | Update():
+                if not self.rewriting.permits(access_proved):
+                    return exp
+                proved: Exp | None = access_proved.apply(self, exp)
+                if proved is not None:
+                    self.rewriting.record(access_proved, (stm,), (replace(stm, exp=proved),))
+                return proved or exp
             case If(cond, then_, else_):
                 yes, no = self.inner(), self.inner()
                 yes.assume(cond, True)

@@ -1,23 +1,29 @@
-"""Fusion: a map whose results only the next operation reads becomes part of it.
+"""Fusion: which two array operations of a body are brought together, and where they then stand.
 
-Producer and consumer have the same width and the consumer reads the producer's results element
-by element.  What else reads them keeps them as further results of the fused operation.  The
-producer moves down to the consumer, which is safe because meaning is by value.
-
-Source: Henriksen, Design and Implementation of the Futhark Programming Language, 2017, ch. 5.
+Bodies are fused from the inside out.  Inside a body, the dependence graph decides: two
+operations can become one if no third statement needs the first and is needed by the second.
+What stands between them moves in front of the fused operation, or behind it if it needs the
+first.  Nothing moves past an operation that consumes an array it reads, and nothing that
+depends on an assertion moves in front of it.  No computation is repeated: a result that others
+need stays a result of the fused operation.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    Atom,
     Body,
+    Exp,
     Hist,
+    Iota,
     Lambda,
     Map,
-    Param,
     Program,
     Redomap,
     Scanomap,
@@ -25,108 +31,238 @@ from runelift.ir.syntax import (
     Soac,
     Stm,
 )
-from runelift.ir.traverse import free_vars, map_inside, rename_lambda, substitute_lambda
+from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside
+from runelift.rewrite.consumption import consumed_by, root_of
+from runelift.rewrite.pick import names_in
+from runelift.rewrite.rule import Rewriting, Rule
+from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL
+from runelift.rewrite.rules.soac import operands
+from runelift.rewrite.rules.unused import may_fail_on_purpose
 
-CONSUMERS = (Map, Redomap, Scanomap, Scatter, Hist)
+SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
 
-
-def fuse(program: Program, names: Names) -> Program:
-    """``program`` with producers fused into consumers, innermost bodies first."""
-    return Program(tuple(replace(fun, body=_fuse_body(fun.body, names)) for fun in program.funs))
-
-
-def _fuse_body(body: Body, names: Names) -> Body:
-    stms = [Stm(s.pat, map_inside(s.exp, lambda b: _fuse_body(b, names),
-                                  lambda lam: _fuse_lambda(lam, names)), s.attrs, s.loc)
-            for s in body.stms]
-    changed = True
-    while changed:
-        changed = False
-        for position in range(len(stms) - 1, -1, -1):
-            fused = _fuse_into(stms, position, body, names)
-            if fused is not None:
-                stms = fused
-                changed = True
-                break
-    return Body(tuple(stms), body.result)
+ALONE = frozenset({"sequential", "opaque", "nofuse"})
+"""Attributes that hold for a whole operation, and so must not spread to another."""
 
 
-def _fuse_lambda(lam: Lambda, names: Names) -> Lambda:
-    return Lambda(lam.params, _fuse_body(lam.body, names), lam.ret)
+def fuse(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+    """``program`` with array operations fused wherever that repeats no computation."""
+    fuser = _Fuser(rewriting or Rewriting(names))
+    return Program(tuple(replace(fun, body=fuser.body(fun.body)) for fun in program.funs))
 
 
-def _fuse_into(stms: list[Stm], position: int, body: Body, names: Names) -> list[Stm] | None:
-    """The statements with a producer fused into the consumer at ``position``, if there is one."""
-    consumer = stms[position]
-    soac = consumer.exp
-    if not isinstance(soac, CONSUMERS) or "sequential" in consumer.attrs:
+@dataclass(slots=True)
+class _Node:
+    """A statement of a body in the dependence graph."""
+
+    stm: Stm
+    bound: frozenset[VName]
+    free: frozenset[VName]
+    consumed: frozenset[VName]
+    parallel: bool
+    """Whether an array operation stands inside."""
+
+    @classmethod
+    def of(cls, stm: Stm) -> _Node:
+        """The node of a statement."""
+        return cls(stm, frozenset(p.name for p in stm.pat), frozenset(free_vars(stm)),
+                   frozenset(consumed_by(stm)), _parallel_inside(stm.exp))
+
+    def fused_with(self, second: _Node, fused: Stm) -> _Node:
+        """The node of ``fused``, which stands for this one and the second."""
+        return _Node(fused, frozenset(p.name for p in fused.pat),
+                     (self.free | second.free) - self.bound, self.consumed | second.consumed,
+                     self.parallel or second.parallel)
+
+    @property
+    def width(self) -> Atom | None:
+        """The width, if this is an array operation that may be fused."""
+        exp = self.stm.exp
+        return exp.width if isinstance(exp, SOACS) else None
+
+
+class _Fuser:
+    """The state of fusion over a program."""
+
+    def __init__(self, rewriting: Rewriting) -> None:
+        self.rewriting = rewriting
+        self.defs: dict[VName, Stm] = {}
+
+    def lambda_(self, lam: Lambda) -> Lambda:
+        return replace(lam, body=self.body(lam.body))
+
+    def body(self, body: Body) -> Body:
+        """A body, its inner bodies first; fused again where fusion around it has added to it."""
+        stms: list[Stm] = []
+        for stm in body.stms:
+            for param in stm.pat:
+                self.defs[param.name] = stm
+            stms.append(replace(stm, exp=map_inside(stm.exp, self.body, self.lambda_)))
+        if sum(isinstance(stm.exp, SOACS) for stm in stms) < 2:
+            return Body(tuple(stms), body.result)
+        graph = _Graph(self, stms, body.result)
+        graph.fuse_all(VERTICAL)
+        graph.fuse_all(HORIZONTAL)
+        return Body(tuple(node.stm for node in graph.nodes), body.result)
+
+    def roots(self, names: Iterable[VName]) -> set[VName]:
+        """The arrays that ``names`` are views of."""
+        return {root_of(name, self.defs) for name in names}
+
+
+class _Graph:
+    """The statements of one body, in an order that keeps all dependences."""
+
+    def __init__(self, fuser: _Fuser, stms: Iterable[Stm], result: tuple[Atom, ...]) -> None:
+        self.fuser = fuser
+        self.nodes = [_Node.of(stm) for stm in stms]
+        self.uses = Counter(names_in(result))
+        for node in self.nodes:
+            self.uses.update(node.free)
+
+    def fuse_all(self, rules: tuple[Rule, ...]) -> None:
+        """Fuse from the first statement to the last, each as often as possible."""
+        vertical = rules is VERTICAL
+        position = 0
+        while position < len(self.nodes):
+            moved = self._fuse_at(position, rules, vertical)
+            position = position + 1 if moved is None else moved
+
+    def _fuse_at(self, position: int, rules: tuple[Rule, ...], vertical: bool) -> int | None:
+        """Fuse something into the node at ``position``; where the fused node stands then."""
+        second = self.nodes[position]
+        width = second.width
+        if width is None:
+            return None
+        for number in range(position - 1, -1, -1):
+            first = self.nodes[number]
+            if first.width != width:
+                continue
+            fits = _feeds(first, second) if vertical else self._beside(first, second)
+            if not fits or not _attributes_agree(first.stm, second.stm):
+                continue
+            for rule in rules:
+                heads = (type(first.stm.exp), type(second.stm.exp))
+                if rule.heads == heads and self.fuser.rewriting.permits(rule):
+                    moved = self._fuse(number, position, rule)
+                    if moved is not None:
+                        return moved
         return None
-    for number in range(position - 1, -1, -1):
-        producer = stms[number]
-        if not isinstance(producer.exp, Map) or producer.exp.width != soac.width:
-            continue
-        made = {p.name for p in producer.pat}
-        if not made & set(soac.arrays) or made & _other_uses(soac):
-            continue
-        between = stms[number + 1 : position]
-        elsewhere = {n for s in (*between, *stms[position + 1 :]) for n in free_vars(s)}
-        elsewhere |= {a for a in body.result if isinstance(a, VName)}
-        extra = [p for p in producer.pat if p.name in elsewhere]
-        if extra and (made & {n for s in between for n in free_vars(s)}
-                      or isinstance(soac, Scatter | Hist)):
-            continue
-        fused = _fused(producer, producer.exp, soac, extra, names)
-        pat = (*consumer.pat, *extra)
-        attrs = tuple(dict.fromkeys((*consumer.attrs, *producer.attrs)))
-        stm = Stm(pat, fused, attrs, consumer.loc)
-        return [*stms[:number], *between, stm, *stms[position + 1 :]]
-    return None
+
+    def _fuse(self, number: int, position: int, rule: Rule) -> int | None:
+        """Replace two nodes by one if the order of the others allows it."""
+        first, second = self.nodes[number], self.nodes[position]
+        around = self._around(number, position)
+        if around is None:
+            return None
+        needed = frozenset(name for name in first.bound
+                           if self.uses[name] > (name in second.free))
+        if needed and isinstance(second.stm.exp, Scatter | Hist):
+            return None
+        before, after = around
+        fused: Stm = rule.apply(first.stm, second.stm, needed)
+        self.fuser.rewriting.record(rule, (first.stm, second.stm), (fused,))
+        if first.parallel and second.parallel:
+            fused = replace(fused, exp=map_inside(fused.exp, self.fuser.body,
+                                                  self.fuser.lambda_))
+        for param in fused.pat:
+            self.fuser.defs[param.name] = fused
+        node = first.fused_with(second, fused)
+        self.uses.subtract(first.free)
+        self.uses.subtract(second.free)
+        self.uses.update(node.free)
+        self.nodes[number : position + 1] = [*before, node, *after]
+        return number + len(before)
+
+    def _around(self, number: int, position: int) -> tuple[list[_Node], list[_Node]] | None:
+        """What stands between two nodes: what must come before and after if they are fused."""
+        first, second = self.nodes[number], self.nodes[position]
+        before: list[_Node] = []
+        after: list[_Node] = []
+        dependent = set(first.bound)
+        for node in self.nodes[number + 1 : position]:
+            if node.free & dependent:
+                if may_fail_on_purpose(node.stm.exp):
+                    return None
+                dependent |= node.bound
+                after.append(node)
+            else:
+                before.append(node)
+        if second.free & (dependent - first.bound):
+            return None
+        return None if self._consumed(first, second, before, after) else (before, after)
+
+    def _consumed(self, first: _Node, second: _Node, before: list[_Node],
+                  after: list[_Node]) -> bool:
+        """Whether something would be read after it has been consumed."""
+        roots = self.fuser.roots
+        early = roots(name for node in before for name in node.consumed)
+        late_reads = roots(name for node in after for name in node.free)
+        now = roots(second.consumed)
+        reads = roots(first.free)
+        return bool(reads & early or reads & now or late_reads & early or late_reads & now)
+
+    def _beside(self, first: _Node, second: _Node) -> bool:
+        """Whether two operations read the same array, and are simple enough to be one."""
+        one, two = first.stm.exp, second.stm.exp
+        if not isinstance(one, Map | Redomap) or not isinstance(two, Map | Redomap):
+            return False
+        if first.bound & second.free or not (
+            isinstance(one, Map) or isinstance(two, Map) or _scalar_operators(one, two)
+        ):
+            return False
+        shared = {a for a in one.arrays if a in two.arrays and not self._is_iota(a)}
+        return bool(shared) and not first.parallel and not second.parallel
+
+    def _is_iota(self, name: VName) -> bool:
+        made = self.fuser.defs.get(name)
+        return made is not None and isinstance(made.exp, Iota)
+
+
+def _feeds(first: _Node, second: _Node) -> bool:
+    """Whether the second operation reads results of the first, and only element by element."""
+    one, two = first.stm.exp, second.stm.exp
+    if not isinstance(one, Map | Redomap | Scanomap) or not isinstance(two, SOACS):
+        return False
+    elements = {p.name for p in first.stm.pat[operands(one) :]}
+    if not elements & set(two.arrays) or first.bound & _other_uses(two):
+        return False
+    if not first.bound.isdisjoint(set(two.arrays) - elements):
+        return False
+    if isinstance(two, Scatter | Hist) and first.parallel:
+        return False
+    return not (isinstance(one, Redomap) and isinstance(two, Redomap)) or _scalar_operators(
+        one, two)
+
+
+def _attributes_agree(first: Stm, second: Stm) -> bool:
+    return not ALONE & (set(first.attrs) ^ set(second.attrs))
 
 
 def _other_uses(soac: Soac) -> set[VName]:
     """What an operation uses other than element by element."""
-    used = free_vars(soac.lam)
+    used = names_in((soac.width,))
+    for lam in lambdas_of(soac):
+        used |= free_vars(lam)
     match soac:
         case Redomap(ops=ops) | Scanomap(ops=ops):
-            for op in ops:
-                used |= free_vars(op.lam) | {a for a in op.neutral if isinstance(a, VName)}
+            used |= {name for op in ops for name in names_in(op.neutral)}
         case Scatter(dests=dests):
             used |= {d.array for d in dests}
         case Hist(ops=hist_ops):
-            for hist in hist_ops:
-                used |= free_vars(hist.op.lam) | set(hist.dests)
+            for op in hist_ops:
+                used |= {*op.dests, *names_in((op.bins, *op.op.neutral))}
     return used
 
 
-def _fused(stm: Stm, producer: Map, consumer: Soac, extra: list[Param], names: Names) -> Soac:
-    """``consumer (f, ...) ∘ producer g``: g's statements, then f's on its results."""
-    first = rename_lambda(producer.lam, names)
-    values = dict(zip((p.name for p in stm.pat), first.body.result, strict=True))
-    inner = {p.name: values[a] for p, a in zip(consumer.lam.params, consumer.arrays, strict=True)
-             if a in values}
-    second = substitute_lambda(consumer.lam, inner)
-    inputs = list(zip(first.params, producer.arrays, strict=True))
-    inputs += [(p, a) for p, a in zip(second.params, consumer.arrays, strict=True)
-               if a not in values]
-    merged, renamed = _merge_inputs(inputs)
-    result = (*second.body.result, *(values[p.name] for p in extra))
-    ret = (*second.ret, *(first.ret[[q.name for q in stm.pat].index(p.name)] for p in extra))
-    lam = Lambda(tuple(p for p, _ in merged),
-                 Body((*first.body.stms, *second.body.stms), result), ret)
-    lam = substitute_lambda(lam, renamed)
-    return replace(consumer, lam=lam, arrays=tuple(a for _, a in merged))
+def _scalar_operators(*soacs: Map | Redomap) -> bool:
+    """Whether all operators work on scalars; flattening handles a vector operator only alone."""
+    return all(isinstance(type_, Prim) for soac in soacs if isinstance(soac, Redomap)
+               for op in soac.ops for type_ in op.lam.ret)
 
 
-def _merge_inputs(inputs: list[tuple[Param, VName]]) -> tuple[list[tuple[Param, VName]],
-                                                             dict[VName, VName]]:
-    """Inputs that are the same array become one."""
-    first: dict[VName, Param] = {}
-    merged: list[tuple[Param, VName]] = []
-    renamed: dict[VName, VName] = {}
-    for param, array in inputs:
-        if array in first:
-            renamed[param.name] = first[array].name
-        else:
-            first[array] = param
-            merged.append((param, array))
-    return merged, renamed
+def _parallel_inside(exp: Exp) -> bool:
+    """Whether an array operation stands in a body or lambda of ``exp``."""
+    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
+    return any(isinstance(stm.exp, SOACS) or _parallel_inside(stm.exp)
+               for body in bodies for stm in body.stms)

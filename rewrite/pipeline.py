@@ -1,66 +1,88 @@
-"""The passes from core to core, in order, and the runner that checks after each."""
+"""The order of passes, and the runner that checks the program after each of them."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from runelift.ir.check import check
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
-from runelift.rewrite.bounds import remove_checks
-from runelift.rewrite.fuse import fuse
-from runelift.rewrite.simplify import simplify
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A named function from programs to programs."""
-
-    name: str
-    description: str
-    run: Callable[[Program, Names], Program]
-
-
-SIMPLIFY = Pass("simplify", "copy propagation, rules, common subexpressions, dead code", simplify)
-FUSE = Pass("fuse", "fuse maps into the operations that read their results", fuse)
-BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks)
+from runelift.rewrite.passes import BOUNDS, CSE, FUSE, HOIST, SIMPLIFY, Pass
+from runelift.rewrite.rule import Rewriting
 
 STANDARD: tuple[Pass, ...] = (
-    SIMPLIFY,  # first, so that fusion sees producers and consumers without copies in between
+    SIMPLIFY,
+    CSE,
+    HOIST,  # before fusion: what is left in a lambda then belongs there
+    SIMPLIFY,  # fusion wants producer and consumer without copies in between
     FUSE,
     SIMPLIFY,
-)
-AFTER_FLATTENING: tuple[Pass, ...] = (
-    SIMPLIFY,
-    BOUNDS,
+    CSE,  # fused lambdas often load or compute the same thing
+    HOIST,  # flattening wants every size as far out as it can be
     SIMPLIFY,
 )
+"""From the core IR of the front end to the core IR that is flattened."""
 
-Watch = Callable[[Pass, Program], None]
+AFTER_FLATTENING: tuple[Pass, ...] = (SIMPLIFY, CSE, BOUNDS, SIMPLIFY)
+"""Versioned IR is not hoisted: flattening has put definitions into kernels on purpose."""
+
+Watch: TypeAlias = Callable[[Pass, Program], None]
+"""Called with each pass and the program after it."""
+
+
+@dataclass(slots=True)
+class Timing:
+    """How long the passes took, in order, in seconds."""
+
+    seconds: list[tuple[str, float]] = field(default_factory=list)
 
 
 def run_passes(passes: Iterable[Pass], program: Program, names: Names, *, phase: str,
-               watch: Watch | None = None) -> Program:
+               rewriting: Rewriting | None = None, watch: Watch | None = None,
+               timing: Timing | None = None) -> Program:
     """``program`` after the passes; CompilerBug names a pass whose result is not well formed."""
+    rewriting = rewriting or Rewriting(names)
     check(program, phase)
-    for each in passes:
-        program = each.run(program, names)
-        try:
-            check(program, phase)
-        except CompilerBug as bug:
-            raise CompilerBug(f"after pass '{each.name}': {bug}") from bug
+    settled: dict[str, int] = {}
+    for number, each in enumerate(passes, 1):
+        start = time.perf_counter()
+        if settled.get(each.name) != rewriting.fired.total():  # else it would change nothing
+            try:
+                program = each.run(program, names, rewriting)
+                check(program, phase)
+            except CompilerBug as bug:
+                raise CompilerBug(f"in pass {number}, '{each.name}': {bug}") from bug
+            settled[each.name] = rewriting.fired.total()
+        if timing is not None:
+            timing.seconds.append((each.name, time.perf_counter() - start))
         if watch is not None:
             watch(each, program)
     return program
 
 
-def optimise(program: Program, names: Names, *, watch: Watch | None = None) -> Program:
-    """The core program after :data:`STANDARD`."""
-    return run_passes(STANDARD, program, names, phase="core", watch=watch)
+def optimise(program: Program, names: Names, rewriting: Rewriting | None = None, *,
+             dump: Watch | None = None, timing: Timing | None = None) -> Program:
+    """The core program after :data:`STANDARD`.
+
+    ``rewriting`` says which rules and passes are left out, how often rules may fire, and who
+    sees every firing; ``dump`` sees the program after each pass.
+    """
+    return _run(STANDARD, program, names, "core", rewriting, dump, timing)
 
 
-def clean(program: Program, names: Names, *, watch: Watch | None = None) -> Program:
-    """The versioned program after :data:`AFTER_FLATTENING`."""
-    return run_passes(AFTER_FLATTENING, program, names, phase="versioned", watch=watch)
+def clean(program: Program, names: Names, rewriting: Rewriting | None = None, *,
+          dump: Watch | None = None, timing: Timing | None = None) -> Program:
+    """The versioned program after :data:`AFTER_FLATTENING`; otherwise as :func:`optimise`."""
+    return _run(AFTER_FLATTENING, program, names, "versioned", rewriting, dump, timing)
+
+
+def _run(passes: tuple[Pass, ...], program: Program, names: Names, phase: str,
+         rewriting: Rewriting | None, watch: Watch | None, timing: Timing | None) -> Program:
+    rewriting = rewriting or Rewriting(names)
+    wanted = [each for each in passes if each.name not in rewriting.disabled]
+    return run_passes(wanted, program, names, phase=phase, rewriting=rewriting, watch=watch,
+                      timing=timing)

@@ -12,6 +12,7 @@ from runelift.ir.source import Source
 from runelift.ir.syntax import Program as Core
 from runelift.rewrite.flatten import Derivation, derive
 from runelift.rewrite.pipeline import clean, optimise
+from runelift.rewrite.rule import Rewriting
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +39,17 @@ class Compiled:
         return self._plans[entry]
 
 
-def compile_source(source: Source, *, policy: str = "all") -> Compiled:
-    """Compile a program; ProgramError if it is wrong, CompilerLimitation if we cannot."""
-    names = Names()
+def compile_source(source: Source, *, policy: str = "all",
+                   rewriting: Rewriting | None = None) -> Compiled:
+    """Compile a program; ProgramError if it is wrong, CompilerLimitation if we cannot.
+
+    ``rewriting`` limits and watches the rules of the optimiser.
+    """
+    rewriting = rewriting or Rewriting(Names())
+    names = rewriting.names
     core = load(source, names)
-    optimised = optimise(core, names)
+    optimised = optimise(core, names, rewriting)
     versioned, derivations = derive(optimised, names, policy=policy)
-    versioned = clean(versioned, names)
+    versioned = clean(versioned, names, rewriting)
     interfaces = {fun.name: interface(fun) for fun in versioned.funs}
     return Compiled(source, core, optimised, versioned, derivations, names, interfaces)

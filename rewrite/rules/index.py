@@ -1,155 +1,491 @@
 """Indexing and layout: an index of a view is an index of what it views."""
+# ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    ArrayLit,
+    ArrayType,
+    Atom,
     AtomExp,
+    Concat,
     Const,
+    Convert,
     Copy,
     Dim,
-    Exp,
     Index,
     Iota,
+    PrimOp,
     Rearrange,
     Replicate,
     Reshape,
     SliceDim,
     Stm,
+    Type,
+    Update,
+    elem_of,
     i64,
     shape_of,
 )
-from runelift.rewrite.rule import Defs, RuleBook, rule
+from runelift.rewrite.rule import Replacement, RuleBook, rule
+from runelift.rewrite.scope import Scope, is_whole
 
 
-def _definition(name: VName, defs: Defs) -> Exp | None:
-    stm = defs.get(name)
-    return stm.exp if stm is not None else None
+@rule(Index, Update)
+def check_inside(scope: Scope, stm: Stm) -> Replacement:
+    """xs[i] ⇒ xs[i] without a check
 
-
-@rule(Index)
-def index_iota(exp: Exp, defs: Defs) -> Exp | None:
-    """(iota n)[i] ⇒ i    (an i64 iota from 0 by 1)"""
-    match exp:
-        case Index(array, (index,)) if not isinstance(index, SliceDim):
-            match _definition(array, defs):
-                case Iota(_, Const(0), Const(1), Prim.I64) if not exp.checked:
-                    return AtomExp(index)
+    Provided: 0 <= i < n is known, because i counts up to n, the size of xs.
+    """
+    match stm.exp:
+        case Index(array, dims, True) if scope.selects_inside(array, dims):
+            return Index(array, dims, False)
+        case Update(array, dims, value, True) if scope.selects_inside(array, dims):
+            return Update(array, dims, value, False)
     return None
 
 
 @rule(Index)
-def index_replicate(exp: Exp, defs: Defs) -> Exp | None:
-    """(replicate n x)[i] ⇒ x"""
-    match exp:
-        case Index(array, dims, False) if all(not isinstance(d, SliceDim) for d in dims):
-            match _definition(array, defs):
-                case Replicate(shape, value) if len(shape) == len(dims):
+def index_whole(scope: Scope, stm: Stm) -> Replacement:
+    """xs[:, :] ⇒ xs"""
+    match stm.exp:
+        case Index(array, dims):
+            shape = shape_of(scope.type(array))
+            if all(is_whole(d, n) for d, n in zip(dims, shape, strict=True)):
+                return AtomExp(array)
+    return None
+
+
+@rule(Index)
+def index_iota(scope: Scope, stm: Stm) -> Replacement:
+    """(iota n s t)[i] ⇒ s + i * t,  (iota n s t)[a :+ m * b] ⇒ iota m (s + a * t) (b * t)
+
+    Provided: the index is inside for certain or need not be checked.
+    """
+    match stm.exp:
+        case Index(array, (dim,), checked):
+            match scope.exp(array):
+                case Iota(count, start, step, prim) if not checked or scope.inside(dim, count):
+                    terms = _Terms(scope, stm)
+                    if isinstance(dim, SliceDim):
+                        first = terms.affine(start, dim.start, step, prim)
+                        stride = terms.times(terms.as_prim(dim.stride, prim), step, prim)
+                        return terms.then(Iota(dim.count, first, stride, prim))
+                    return terms.then(AtomExp(terms.affine(start, dim, step, prim)))
+    return None
+
+
+@rule(Index)
+def index_replicate(scope: Scope, stm: Stm) -> Replacement:
+    """(replicate n x)[i] ⇒ x,  (replicate n x)[a :+ m, j] ⇒ replicate m x[j]
+
+    Provided: the index into the replicated dimensions need not be checked, and what the index
+    would look at lives long enough.
+    """
+    match stm.exp:
+        case Index(array, dims, checked):
+            match scope.exp(array):
+                case Replicate(shape, value) if not (
+                    isinstance(value, VName) and scope.consumes(value)
+                ):
+                    outer, inner = dims[: len(shape)], dims[len(shape) :]
+                    if checked and not all(map(scope.inside, outer, shape)):
+                        return None
+                    counts = tuple(d.count for d in outer if isinstance(d, SliceDim))
+                    if not inner:
+                        return Replicate(counts, value) if counts else AtomExp(value)
+                    assert isinstance(value, VName)
+                    item = Index(value, inner, checked)
+                    if not counts:
+                        return item
+                    param = scope.fresh("x", _indexed(scope.type(value), inner))
+                    return (Stm((param,), item, loc=stm.loc),
+                            Stm(stm.pat, Replicate(counts, param.name), stm.attrs, stm.loc))
+    return None
+
+
+@rule(Index)
+def index_index(scope: Scope, stm: Stm) -> Replacement:
+    """xs[i, :][j] ⇒ xs[i, j],  xs[a :+ n * b][j] ⇒ xs[a + j * b]
+
+    Provided: a check of the result is as strict as the checks of both, and does not move into
+    a lambda.
+    Because: the check of xs[i, :] is done once outside, but for every element inside.
+    """
+    match stm.exp:
+        case Index(array, dims, checked):
+            match scope.exp(array):
+                case Index(origin, outer, checked_before):
+                    if checked_before and not (
+                        scope.here(array) and _slices_whole(scope, origin, outer)
+                    ):
+                        return None
+                    if checked and not _as_strict(scope, array, origin, outer, dims):
+                        return None
+                    terms = _Terms(scope, stm)
+                    given = iter(dims)
+                    merged = tuple(terms.within(dim, next(given)) if isinstance(dim, SliceDim)
+                                   else dim for dim in outer)
+                    return terms.then(Index(origin, merged, checked or checked_before))
+    return None
+
+
+def _slices_whole(scope: Scope, array: VName, dims: tuple[Dim, ...]) -> bool:
+    """Whether all slices among ``dims`` are whole, so that their check checks nothing."""
+    sizes = shape_of(scope.type(array))
+    return all(is_whole(dim, size) for dim, size in zip(dims, sizes, strict=True)
+               if isinstance(dim, SliceDim))
+
+
+def _as_strict(scope: Scope, array: VName, origin: VName, outer: tuple[Dim, ...],
+               dims: tuple[Dim, ...]) -> bool:
+    """Whether indices that are inside of ``origin`` are inside of the slice ``array`` too."""
+    sizes = shape_of(scope.type(origin))
+    slices = [is_whole(dim, size) for dim, size in zip(outer, sizes, strict=True)
+              if isinstance(dim, SliceDim)]
+    shape = shape_of(scope.type(array))
+    return all(same or scope.inside(dim, size)
+               for same, dim, size in zip(slices, dims, shape, strict=True))
+
+
+@rule(Index)
+def index_rearrange(scope: Scope, stm: Stm) -> Replacement:
+    """(rearrange p xs)[i...] ⇒ rearrange p' xs[i∘p⁻¹...]
+
+    Provided: some index is not a slice.
+    Because: p' orders the slices that are left; usually it is the identity.
+    """
+    match stm.exp:
+        case Index(array, dims, checked) if not all(isinstance(d, SliceDim) for d in dims):
+            match scope.exp(array):
+                case Rearrange(perm, origin):
+                    back = tuple(dims[perm.index(k)] for k in range(len(perm)))
+                    index = Index(origin, back, checked)
+                    kept = [k for k, dim in zip(perm, dims, strict=True)
+                            if isinstance(dim, SliceDim)]
+                    order = tuple(sorted(kept).index(k) for k in kept)
+                    if order == tuple(range(len(order))):
+                        return index
+                    param = scope.fresh("x", _indexed(scope.type(origin), back))
+                    return (Stm((param,), index, loc=stm.loc),
+                            Stm(stm.pat, Rearrange(order, param.name), stm.attrs, stm.loc))
+    return None
+
+
+@rule(Index)
+def index_reshape(scope: Scope, stm: Stm) -> Replacement:
+    """(reshape s xs)[i...] ⇒ xs[i...]
+
+    Provided: s and the shape of xs have the same rank and differ in at most one dimension.
+    Because: the number of elements is the same, so the sizes that differ are equal too.
+    """
+    match stm.exp:
+        case Index(array, dims, checked):
+            match scope.exp(array):
+                case Reshape(shape, origin):
+                    before = shape_of(scope.type(origin))
+                    if len(before) == len(shape) and sum(
+                        a != b for a, b in zip(before, shape, strict=True)
+                    ) <= 1:
+                        return Index(origin, dims, checked)
+    return None
+
+
+@rule(Index)
+def index_copy(scope: Scope, stm: Stm) -> Replacement:
+    """(copy xs)[i] ⇒ xs[i]
+
+    Provided: nothing consumes xs, which lives longer now.
+    """
+    match stm.exp:
+        case Index(array, dims, checked):
+            match scope.exp(array):
+                case Copy(origin) if not scope.consumes(origin):
+                    return Index(origin, dims, checked)
+    return None
+
+
+@rule(Index)
+def index_literal(scope: Scope, stm: Stm) -> Replacement:
+    """[a₀, ..., aₖ][c] ⇒ a_c,  [a₀, ..., aₖ][c, i] ⇒ a_c[i]
+
+    Provided: c is a constant that is inside, and nothing consumes a_c.
+    """
+    match stm.exp:
+        case Index(array, (Const(c), *rest), checked):
+            match scope.exp(array):
+                case ArrayLit(elems, _) if 0 <= c < len(elems):
+                    elem = elems[int(c)]
+                    if not rest:
+                        return AtomExp(elem)
+                    if isinstance(elem, VName) and not scope.consumes(elem):
+                        return Index(elem, tuple(rest), checked)
+    return None
+
+
+@rule(Index)
+def index_update(scope: Scope, stm: Stm) -> Replacement:
+    """(xs with [i] <- v)[i] ⇒ v
+
+    Provided: the update is not checked.
+    Does not handle: other indices; xs would have to live longer.
+    """
+    match stm.exp:
+        case Index(array, dims):
+            match scope.exp(array):
+                case Update(_, same, value, False) if same == dims and not (
+                    isinstance(value, VName) and scope.consumes(value)
+                ):
                     return AtomExp(value)
     return None
 
 
-@rule(Index)
-def index_view(exp: Exp, defs: Defs) -> Exp | None:
-    """xs[i, :][j] ⇒ xs[i, j]    (where the inner slices are whole)"""
-    match exp:
-        case Index(array, dims, checked):
-            match _definition(array, defs):
-                case Index(origin, outer, False):
-                    given = iter(dims)
-                    merged: list[Dim] = []
-                    for dim in outer:
-                        if not isinstance(dim, SliceDim):
-                            merged.append(dim)
-                        elif dim.start == i64(0) and dim.stride == i64(1):
-                            merged.append(next(given))
-                        else:
-                            return None
-                    if checked and any(isinstance(d, SliceDim) and not _whole(d, defs, origin, k)
-                                       for k, d in enumerate(outer)):
-                        return None
-                    return Index(origin, tuple(merged), checked)
-    return None
-
-
-def _whole(dim: SliceDim, defs: Defs, array: VName, position: int) -> bool:
-    stm = defs.get(array)
-    if stm is None:
-        return False
-    type_ = next(p.type for p in stm.pat if p.name == array)
-    return shape_of(type_)[position] == dim.count
-
-
-@rule(Index)
-def index_rearrange(exp: Exp, defs: Defs) -> Exp | None:
-    """(rearrange p xs)[i] ⇒ xs[p⁻¹ i]    (a single element)"""
-    match exp:
-        case Index(array, dims, checked) if all(not isinstance(d, SliceDim) for d in dims):
-            match _definition(array, defs):
-                case Rearrange(perm, origin):
-                    back = tuple(dims[perm.index(k)] for k in range(len(perm)))
-                    return Index(origin, back, checked)
-    return None
-
-
 @rule(Rearrange)
-def rearrange_twice(exp: Exp, defs: Defs) -> Exp | None:
-    """Rearrange p (rearrange q xs) ⇒ rearrange (q ∘ p) xs"""
-    match exp:
+def rearrange_twice(scope: Scope, stm: Stm) -> Replacement:
+    """rearrange p (rearrange q xs) ⇒ rearrange (q ∘ p) xs"""
+    match stm.exp:
         case Rearrange(perm, array):
-            match _definition(array, defs):
+            match scope.exp(array):
                 case Rearrange(inner, origin):
                     return Rearrange(tuple(inner[k] for k in perm), origin)
     return None
 
 
 @rule(Rearrange)
-def rearrange_nothing(exp: Exp, defs: Defs) -> Exp | None:
-    """Rearrange id xs ⇒ xs"""
-    match exp:
+def rearrange_nothing(scope: Scope, stm: Stm) -> Replacement:
+    """rearrange id xs ⇒ xs"""
+    match stm.exp:
         case Rearrange(perm, array) if perm == tuple(range(len(perm))):
             return AtomExp(array)
     return None
 
 
+@rule(Rearrange)
+def rearrange_replicate(scope: Scope, stm: Stm) -> Replacement:
+    """rearrange p (replicate (n...) x) ⇒ replicate (n∘p...) x
+
+    Provided: x is a scalar.
+    """
+    match stm.exp:
+        case Rearrange(perm, array):
+            match scope.exp(array):
+                case Replicate(shape, value) if len(shape) == len(perm):
+                    return Replicate(tuple(shape[k] for k in perm), value)
+    return None
+
+
 @rule(Reshape)
-def reshape_twice(exp: Exp, defs: Defs) -> Exp | None:
-    """Reshape s (reshape t xs) ⇒ reshape s xs"""
-    match exp:
+def reshape_twice(scope: Scope, stm: Stm) -> Replacement:
+    """reshape s (reshape t xs) ⇒ reshape s xs
+
+    Because: the front end has asserted that the sizes of a reshape agree.
+    """
+    match stm.exp:
         case Reshape(shape, array):
-            match _definition(array, defs):
+            match scope.exp(array):
                 case Reshape(_, origin):
                     return Reshape(shape, origin)
     return None
 
 
 @rule(Reshape)
-def reshape_nothing(exp: Exp, defs: Defs) -> Exp | None:
-    """Reshape s xs ⇒ xs    (xs has the shape s)"""
-    match exp:
-        case Reshape(shape, array):
-            type_ = _type(array, defs)
-            if type_ is not None and shape_of(type_) == shape:
-                return AtomExp(array)
+def reshape_nothing(scope: Scope, stm: Stm) -> Replacement:
+    """reshape s xs ⇒ xs
+
+    Provided: s is the shape of xs.
+    """
+    match stm.exp:
+        case Reshape(shape, array) if shape_of(scope.type(array)) == shape:
+            return AtomExp(array)
     return None
 
 
-def _type(name: VName, defs: Defs):  # type: ignore[no-untyped-def]
-    stm: Stm | None = defs.get(name)
-    return None if stm is None else next(p.type for p in stm.pat if p.name == name)
+@rule(Reshape)
+def reshape_replicate(scope: Scope, stm: Stm) -> Replacement:
+    """reshape (s) (replicate (n) x) ⇒ replicate (s) x
+
+    Provided: x is a scalar, and both shapes hold the same sizes apart from 1.
+    """
+    match stm.exp:
+        case Reshape(shape, array):
+            match scope.exp(array):
+                case Replicate(before, value) if (
+                    not shape_of(scope.type(value)) and _factors(before) == _factors(shape)
+                ):
+                    return Replicate(shape, value)
+    return None
+
+
+def _factors(shape: tuple[Atom, ...]) -> list[Atom]:
+    return sorted((size for size in shape if size != i64(1)), key=str)
 
 
 @rule(Copy)
-def copy_fresh(exp: Exp, defs: Defs) -> Exp | None:
-    """Copy (copy xs) ⇒ copy xs    (meaning is by value)"""
-    match exp:
+def copy_twice(scope: Scope, stm: Stm) -> Replacement:
+    """copy (copy xs) ⇒ copy xs
+
+    Provided: nothing consumes xs, which lives longer now.
+    """
+    match stm.exp:
         case Copy(array):
-            match _definition(array, defs):
-                case Copy(origin):
+            match scope.exp(array):
+                case Copy(origin) if not scope.consumes(origin):
                     return Copy(origin)
     return None
 
 
-INDEX = RuleBook([index_iota, index_replicate, index_view, index_rearrange, rearrange_twice,
-                  rearrange_nothing, reshape_twice, reshape_nothing, copy_fresh])
+@rule(Copy)
+def copy_generated(scope: Scope, stm: Stm) -> Replacement:
+    """copy (iota n) ⇒ iota n,  copy (replicate n x) ⇒ replicate n x
+
+    Provided: x is a scalar.
+    """
+    match stm.exp:
+        case Copy(array):
+            match scope.exp(array):
+                case Iota() as made:
+                    return made
+                case Replicate(_, value) as made if not shape_of(scope.type(value)):
+                    return made
+    return None
+
+
+@rule(Replicate)
+def replicate_twice(scope: Scope, stm: Stm) -> Replacement:
+    """replicate n (replicate m x) ⇒ replicate (n, m) x
+
+    Provided: nothing consumes x.
+    """
+    match stm.exp:
+        case Replicate(shape, value):
+            match scope.exp(value):
+                case Replicate(inner, origin) if not (
+                    isinstance(origin, VName) and scope.consumes(origin)
+                ):
+                    return Replicate((*shape, *inner), origin)
+    return None
+
+
+@rule(Concat)
+def concat_concat(scope: Scope, stm: Stm) -> Replacement:
+    """concat (concat xs ys) zs ⇒ concat xs ys zs
+
+    Provided: both are along the same dimension and nothing consumes xs or ys.
+    """
+    match stm.exp:
+        case Concat(dim, arrays, size):
+            flat: list[VName] = []
+            for array in arrays:
+                match scope.exp(array):
+                    case Concat(inner, parts, _) if inner == dim and not any(
+                        map(scope.consumes, parts)
+                    ):
+                        flat += parts
+                    case _:
+                        flat.append(array)
+            if len(flat) > len(arrays):
+                return Concat(dim, tuple(flat), size)
+    return None
+
+
+@rule(Concat)
+def concat_empty(scope: Scope, stm: Stm) -> Replacement:
+    """concat xs [] ⇒ concat xs,  concat xs ⇒ copy xs"""
+    match stm.exp:
+        case Concat(dim, arrays, size):
+            if len(arrays) == 1:
+                return Copy(arrays[0])
+            kept = tuple(a for a in arrays if shape_of(scope.type(a))[dim] != i64(0))
+            if kept and len(kept) < len(arrays):
+                return Concat(dim, kept, size)
+    return None
+
+
+@rule(Update)
+def update_own_element(scope: Scope, stm: Stm) -> Replacement:
+    """xs with [i] <- xs[i] ⇒ xs"""
+    match stm.exp:
+        case Update(array, dims, value):
+            match scope.exp(value):
+                case Index(same, inner) if same == array and inner == dims:
+                    return AtomExp(array)
+    return None
+
+
+@rule(Update)
+def update_whole(scope: Scope, stm: Stm) -> Replacement:
+    """xs with [:] <- ys ⇒ copy ys
+
+    Provided: the slice is the whole of xs.
+    """
+    match stm.exp:
+        case Update(array, dims, VName() as value) if all(
+            is_whole(d, n)
+            for d, n in zip(dims, shape_of(scope.type(array)), strict=True)
+        ):
+            return Copy(value)
+    return None
+
+
+def _indexed(type_: Type, dims: Iterable[Dim]) -> Type:
+    """The type of ``xs[dims]`` for an ``xs`` of the type."""
+    counts = tuple(d.count for d in dims if isinstance(d, SliceDim))
+    return ArrayType(elem_of(type_), counts) if counts else elem_of(type_)
+
+
+class _Terms:
+    """Index arithmetic in front of a statement, without what is known to do nothing."""
+
+    def __init__(self, scope: Scope, stm: Stm) -> None:
+        self.scope = scope
+        self.stm = stm
+        self.stms: list[Stm] = []
+
+    def then(self, exp: AtomExp | Index | Iota) -> tuple[Stm, ...]:
+        """The arithmetic, then the statement with ``exp`` instead of its expression."""
+        return (*self.stms, Stm(self.stm.pat, exp, self.stm.attrs, self.stm.loc))
+
+    def within(self, outer: SliceDim, dim: Dim) -> Dim:
+        """The index into the sliced dimension that ``dim`` is inside of the slice."""
+        if isinstance(dim, SliceDim):
+            return SliceDim(self.affine(outer.start, dim.start, outer.stride), dim.count,
+                            self.times(dim.stride, outer.stride))
+        return self.affine(outer.start, dim, outer.stride)
+
+    def affine(self, start: Atom, index: Atom, step: Atom, prim: Prim = Prim.I64) -> Atom:
+        """``start + index * step``; the index is an i64."""
+        return self.plus(start, self.times(self.as_prim(index, prim), step, prim), prim)
+
+    def as_prim(self, index: Atom, prim: Prim) -> Atom:
+        """The i64 ``index`` as a ``prim``."""
+        return index if prim is Prim.I64 else self._emit(Convert(Prim.I64, prim, index), prim)
+
+    def plus(self, x: Atom, y: Atom, prim: Prim = Prim.I64) -> Atom:
+        """``x + y``."""
+        if x == Const(0, prim):
+            return y
+        return x if y == Const(0, prim) else self._emit(PrimOp("add", prim, (x, y)), prim)
+
+    def times(self, x: Atom, y: Atom, prim: Prim = Prim.I64) -> Atom:
+        """``x * y``."""
+        if x == Const(1, prim):
+            return y
+        return x if y == Const(1, prim) else self._emit(PrimOp("mul", prim, (x, y)), prim)
+
+    def _emit(self, exp: PrimOp | Convert, prim: Prim) -> Atom:
+        param = self.scope.fresh("i", prim)
+        self.stms.append(Stm((param,), exp, loc=self.stm.loc))
+        return param.name
+
+
+INDEX = RuleBook([
+    check_inside, index_whole, index_iota, index_replicate, index_index, index_rearrange,
+    index_reshape, index_copy, index_literal, index_update, rearrange_twice, rearrange_nothing,
+    rearrange_replicate, reshape_twice, reshape_nothing, reshape_replicate, copy_twice,
+    copy_generated, replicate_twice, concat_concat, concat_empty,
+    update_own_element, update_whole,
+])

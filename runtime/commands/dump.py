@@ -16,7 +16,14 @@ from __future__ import annotations
 
 import argparse
 
-from runelift.runtime.commands.options import add_entry, add_policy, add_program, existing
+from runelift.runtime.commands.options import (
+    add_entry,
+    add_policy,
+    add_program,
+    add_rewriting,
+    existing,
+    rewriting_of,
+)
 
 STAGES = ("core", "opt", "flat", "kernels", "host", "tree")
 
@@ -29,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dot", action="store_true", help="print the tree for Graphviz")
     add_entry(parser)
     add_policy(parser)
+    add_rewriting(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -38,7 +46,8 @@ def execute(args: argparse.Namespace) -> int:
     from runelift.runtime.compiler import compile_source
     from runelift.runtime.program import Program
 
-    compiled = compile_source(read_source(existing(args.program)), policy=args.policy)
+    compiled = compile_source(read_source(existing(args.program)), policy=args.policy,
+                              rewriting=rewriting_of(args))
     program = Program(compiled, None)
     if args.stage == "tree":
         tree = program.tree if args.entry is None else program.tree.entry(

@@ -9,7 +9,6 @@ from dataclasses import asdict
 
 from runelift.frontend.load import load, read_source
 from runelift.ir.errors import UserError
-from runelift.ir.names import Names
 from runelift.rewrite.flatten import derive
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime.commands.options import (
@@ -17,8 +16,10 @@ from runelift.runtime.commands.options import (
     add_json,
     add_policy,
     add_program,
+    add_rewriting,
     existing,
     print_json,
+    rewriting_of,
 )
 
 
@@ -28,12 +29,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_entry(parser)
     add_policy(parser)
     add_json(parser)
+    add_rewriting(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift explain``."""
-    names = Names()
-    program = optimise(load(read_source(existing(args.program)), names), names)
+    rewriting = rewriting_of(args)
+    names = rewriting.names
+    program = optimise(load(read_source(existing(args.program)), names), names, rewriting)
     _, derivations = derive(program, names, policy=args.policy)
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import sys
 import warnings
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from runelift.ir.errors import UserError
 
 if TYPE_CHECKING:
+    from runelift.ir.syntax import Stm
+    from runelift.rewrite.rule import Rewriting, Rule
     from runelift.runtime.program import Program
 
 POLICIES = ("all", "classic", "moderate")
@@ -32,6 +35,47 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--policy", choices=POLICIES, default="all",
                         help="which code versions to keep: every one, those that Futhark 0.26 "
                              "keeps, or one (default: %(default)s)")
+
+
+def add_rewriting(parser: argparse.ArgumentParser) -> None:
+    """What the optimiser may do, and whether it tells."""
+    group = parser.add_argument_group("rewrite rules ('runelift rules' lists them)")
+    group.add_argument("--disable", metavar="RULE", action="append", default=[],
+                       help="leave out a rule or a whole pass; may be repeated")
+    group.add_argument("--fuel", metavar="N", type=int,
+                       help="stop rewriting after rules have fired N times")
+    group.add_argument("--trace-rules", action="store_true",
+                       help="show every firing of a rule on standard error")
+
+
+def rewriting_of(args: argparse.Namespace) -> Rewriting:
+    """The rewriting that the options of :func:`add_rewriting` ask for."""
+    from runelift.ir.names import Names
+    from runelift.rewrite.passes import PASSES, RULES
+    from runelift.rewrite.rule import Rewriting
+
+    known = {each.name for each in PASSES} | {each.name for each in RULES}
+    for name in args.disable:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise UserError(f"No rule or pass is called '{name}'."
+                            + (f"  Did you mean '{near[0]}'?" if near else
+                               "  'runelift rules' lists them."))
+    if args.fuel is not None and args.fuel < 0:
+        raise UserError("--fuel cannot be negative.")
+    return Rewriting(Names(), frozenset(args.disable), args.fuel,
+                     print_firing if args.trace_rules else None)
+
+
+def print_firing(rule: Rule, before: tuple[Stm, ...], after: tuple[Stm, ...]) -> None:
+    """Show what a rule did, on standard error."""
+    from runelift.ir.pretty import pretty_stm
+
+    def lines(sign: str, stms: tuple[Stm, ...]) -> list[str]:
+        return [f"  {sign} {line}" for stm in stms for line in pretty_stm(stm).splitlines()]
+
+    print("\n".join([f"{rule.name}:", *lines("-", before), *lines("+", after)]),
+          file=sys.stderr)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import pkgutil
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import runelift.rewrite.rules as books
 from runelift.ir.errors import UserError
 from runelift.rewrite.flatten import FLATTENING
-from runelift.rewrite.rule import Rule
+from runelift.rewrite.passes import PASSES
 from runelift.runtime.commands.options import add_json, print_json
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A rule as it is listed: the book it stands in, its name, and its law."""
+    """A rule as it is listed: its pass, its name, its law, and notes by kind."""
 
     book: str
     name: str
     law: str
+    notes: tuple[tuple[str, str], ...] = ()
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +37,8 @@ def execute(args: argparse.Namespace) -> int:
     if not found:
         raise UserError(f"No rule contains '{args.pattern}'.")
     if args.json:
-        print_json([{"book": r.book, "name": r.name, "law": r.law} for r in found])
+        print_json([{"book": r.book, "name": r.name, "law": r.law, "notes": dict(r.notes)}
+                    for r in found])
         return 0
     book = ""
     for rule in found:
@@ -47,16 +46,18 @@ def execute(args: argparse.Namespace) -> int:
             book = rule.book
             print(f"== {book}\n")
         print(rule.name)
-        print(textwrap.indent(textwrap.dedent("    " + rule.law).strip(), "    ") + "\n")
+        print(textwrap.indent(textwrap.dedent("    " + rule.law).strip(), "    "))
+        for kind, said in rule.notes:
+            print(textwrap.fill(f"{kind}: {said}", 96, initial_indent="    ",
+                                subsequent_indent="      "))
+        print()
     return 0
 
 
 def all_rules() -> Iterator[Listed]:
-    """Every rule of every book."""
-    for info in pkgutil.iter_modules(books.__path__, books.__name__ + "."):
-        module = importlib.import_module(info.name)
-        for value in vars(module).values():
-            if isinstance(value, Rule) and value.apply.__module__ == info.name:
-                yield Listed(info.name.rpartition(".")[2], value.name, value.law)
-    for rule in FLATTENING:
-        yield Listed("flattening", f"{rule.name} {rule.title}", rule.law)
+    """Every rule of every pass, then those of flattening."""
+    for each in PASSES:
+        for rule in each.rules:
+            yield Listed(each.name, rule.name, rule.law, rule.notes)
+    for step in FLATTENING:
+        yield Listed("flattening", f"{step.name} {step.title}", step.law)

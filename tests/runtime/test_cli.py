@@ -233,6 +233,23 @@ def test_explain(run: Run, program: Path) -> None:
     assert run("explain", program, "-e", "other").status == 1
 
 
+def test_rules_are_switched_and_traced(run: Run, program: Path) -> None:
+    found = run("dump", program, "--trace-rules")
+    assert "unused_statement:" in found.err
+    fired = found.err.count(":\n  - let")
+    assert run("dump", program, "--trace-rules", "--fuel", "1").err.count(
+        ":\n  - let") == 1 < fired
+    none = run("dump", program, "--trace-rules", "--fuel", "0")
+    assert none.err == ""
+    assert none.out != found.out
+    off = run("explain", program, "--trace-rules", "--disable", "unused_statement")
+    assert off.status == 0
+    assert "unused_statement:" not in off.err
+    wrong = run("dump", program, "--disable", "copy_propagatoin")
+    assert wrong.status == 1
+    assert "Did you mean 'copy_propagation'?" in wrong.err
+
+
 def test_rules(run: Run) -> None:
     listed = json.loads(run("rules", "--json").out)
     assert all(rule["law"] for rule in listed)

@@ -1,0 +1,114 @@
+"""Which arrays are consumed: those whose memory an in-place operation may reuse.
+
+The meaning of a program is by value, so consumption never decides whether a rewrite is right.
+It decides whether a rewrite is good: one that makes a consumed array live longer turns an
+update in place into a copy of the whole array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from runelift.ir.names import VName
+from runelift.ir.syntax import (
+    Atom,
+    AtomExp,
+    Body,
+    Exp,
+    Hist,
+    If,
+    Index,
+    Loop,
+    Map,
+    Param,
+    Program,
+    Rearrange,
+    Redomap,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SegHist,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Update,
+    Versions,
+)
+from runelift.ir.traverse import bodies_of, lambdas_of
+
+
+def consumed_names(program: Program) -> frozenset[VName]:
+    """All names whose arrays are consumed, under whatever alias."""
+    consumed: set[VName] = set()
+    for fun in program.funs:
+        _body(fun.body, consumed)
+    return frozenset(consumed)
+
+
+def consumed_by(stm: Stm) -> set[VName]:
+    """The names that ``stm`` consumes, also names that it binds inside."""
+    consumed: set[VName] = set()
+    _statement(stm, consumed)
+    return consumed
+
+
+def view_of(exp: Exp) -> VName | None:
+    """The array whose memory the value of ``exp`` shares."""
+    match exp:
+        case AtomExp(VName() as array) | Rearrange(_, array) | Reshape(_, array):
+            return array
+        case Index(array, dims) if any(isinstance(d, SliceDim) for d in dims):
+            return array
+    return None
+
+
+def root_of(name: VName, defs: Mapping[VName, Stm]) -> VName:
+    """The array that ``name`` is a view of, through any number of views."""
+    while (stm := defs.get(name)) is not None and (array := view_of(stm.exp)) is not None:
+        name = array
+    return name
+
+
+def _body(body: Body, consumed: set[VName]) -> None:
+    for stm in reversed(body.stms):
+        _statement(stm, consumed)
+
+
+def _statement(stm: Stm, consumed: set[VName]) -> None:
+    """Add what ``stm`` consumes; ``consumed`` holds what is consumed after it."""
+    exp = stm.exp
+    if (array := view_of(exp)) is not None:
+        if stm.pat[0].name in consumed:
+            consumed.add(array)
+        return
+    match exp:
+        case If() | Versions():
+            for body in bodies_of(exp):
+                _pass_on(stm.pat, body.result, consumed)
+        case Loop(params, _, body):
+            carried = [p.param for p in params]
+            _pass_on(stm.pat, body.result, consumed)
+            _pass_on(stm.pat, tuple(p.init for p in params), consumed)
+            _body(body, consumed)
+            _pass_on(carried, body.result, consumed)
+            _pass_on(carried, tuple(p.init for p in params), consumed)
+            return
+        case Update(array):
+            consumed.add(array)
+        case Scatter(dests=dests) | SegScatter(dests=dests):
+            consumed.update(dest.array for dest in dests)
+        case Hist(ops=ops) | SegHist(ops=ops):
+            consumed.update(dest for op in ops for dest in op.dests)
+    for body in bodies_of(exp):
+        _body(body, consumed)
+    for lam in lambdas_of(exp):
+        _body(lam.body, consumed)
+    if isinstance(exp, Map | Redomap | Scanomap | Scatter | Hist):
+        _pass_on(exp.lam.params, exp.arrays, consumed)
+
+
+def _pass_on(params: Iterable[Param], atoms: tuple[Atom, ...], consumed: set[VName]) -> None:
+    """What is consumed as a parameter is consumed as the argument."""
+    for param, atom in zip(params, atoms, strict=True):
+        if param.name in consumed and isinstance(atom, VName):
+            consumed.add(atom)

@@ -1,0 +1,44 @@
+"""Passes: named functions from programs to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runelift.ir.names import Names
+from runelift.ir.syntax import Program
+from runelift.rewrite.bounds import PROVING, remove_checks
+from runelift.rewrite.cse import SHARING, eliminate_common
+from runelift.rewrite.fuse import fuse
+from runelift.rewrite.hoist import hoist, hoist_invariant
+from runelift.rewrite.rule import Rewriting, Rule
+from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL
+from runelift.rewrite.simplify import SIMPLIFICATION, simplify
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass: its name, what it does, its rules, and the function.
+
+    The third argument of ``run`` says which rules may fire; without it all may.
+    """
+
+    name: str
+    description: str
+    run: Callable[[Program, Names, Rewriting | None], Program]
+    rules: tuple[Rule, ...] = ()
+
+
+SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dead code",
+                simplify, SIMPLIFICATION.rules)
+CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
+HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
+             (hoist_invariant,))
+FUSE = Pass("fuse", "make one array operation of two", fuse, (*VERTICAL, *HORIZONTAL))
+BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
+
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS)
+"""All passes."""
+
+RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)
+"""The rule book of the optimiser."""

@@ -1,0 +1,186 @@
+"""Fusion: laws about two array operations of the same width, next to each other.
+
+A fusion rule takes two statements and the results of the first that others need too; it
+returns one statement that binds the results of both.  When two statements may be brought
+together is :mod:`~runelift.rewrite.fuse`'s to decide.
+
+Source: Henriksen, Design and Implementation of the Futhark Programming Language, 2017, ch. 5.
+"""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+from runelift.ir.names import VName
+from runelift.ir.syntax import (
+    Body,
+    Hist,
+    Lambda,
+    Map,
+    Redomap,
+    Scanomap,
+    Scatter,
+    Soac,
+    Stm,
+)
+from runelift.ir.traverse import substitute_body
+from runelift.rewrite.rule import Rule, rule
+from runelift.rewrite.rules.soac import operands
+
+T = TypeVar("T")
+
+
+@rule(Map, Map)
+def map_map(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """map f (map g xs) ⇒ map (f ∘ g) xs"""
+    return joined(first, second, needed)
+
+
+@rule(Map, Redomap)
+def map_redomap(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """redomap ⊕ f (map g xs) ⇒ redomap ⊕ (f ∘ g) xs"""
+    return joined(first, second, needed)
+
+
+@rule(Map, Scanomap)
+def map_scanomap(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """scanomap ⊕ f (map g xs) ⇒ scanomap ⊕ (f ∘ g) xs"""
+    return joined(first, second, needed)
+
+
+@rule(Map, Scatter)
+def map_scatter(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """scatter d f (map g xs) ⇒ scatter d (f ∘ g) xs
+
+    Provided: nobody else needs map g xs.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Map, Hist)
+def map_hist(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """hist d ⊕ f (map g xs) ⇒ hist d ⊕ (f ∘ g) xs
+
+    Provided: nobody else needs map g xs.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Redomap, Map)
+def redomap_map(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """(s, ys) = redomap ⊕ g xs, zs = map f ys ⇒ (s, zs) = redomap ⊕ (id ⊗ f ∘ g) xs
+
+    Provided: f does not need s.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Redomap, Redomap)
+def redomap_redomap(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """(s, ys) = redomap ⊕ g xs, t = redomap ⊗ f ys ⇒ (s, t) = redomap (⊕, ⊗) (id ⊗ f ∘ g) xs
+
+    Provided: neither f nor ⊗ needs s.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Scanomap, Map)
+def scanomap_map(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """(s, ys) = scanomap ⊕ g xs, zs = map f ys ⇒ (s, zs) = scanomap ⊕ (id ⊗ f ∘ g) xs
+
+    Provided: f does not need s.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Map, Map)
+def maps_together(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """ys = map f xs, zs = map g xs ⇒ (ys, zs) = map (λx → (f x, g x)) xs
+
+    Provided: neither f nor g has parallelism inside.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Map, Redomap)
+def map_beside_redomap(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """ys = map g xs, s = redomap ⊕ f xs ⇒ (s, ys) = redomap ⊕ (λx → (f x, g x)) xs
+
+    Provided: neither f nor g has parallelism inside.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Redomap, Map)
+def redomap_beside_map(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """s = redomap ⊕ f xs, ys = map g xs ⇒ (s, ys) = redomap ⊕ (λx → (f x, g x)) xs
+
+    Provided: neither f nor g has parallelism inside.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Redomap, Redomap)
+def redomaps_together(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """s = redomap ⊕ f xs, t = redomap ⊗ g xs ⇒ (s, t) = redomap (⊕, ⊗) (λx → (f x, g x)) xs
+
+    Provided: neither f nor g has parallelism inside, and the operators work on scalars.
+    """
+    return joined(first, second, needed)
+
+
+VERTICAL: tuple[Rule, ...] = (
+    map_map, map_redomap, map_scanomap, map_scatter, map_hist, redomap_map, redomap_redomap,
+    scanomap_map,
+)
+"""The second operation reads what the first makes."""
+
+HORIZONTAL: tuple[Rule, ...] = (
+    maps_together, map_beside_redomap, redomap_beside_map, redomaps_together,
+)
+"""Both operations read the same array."""
+
+
+def joined(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """One statement for two; of the first one's further results those in ``needed`` stay."""
+    one, two = first.exp, second.exp
+    assert isinstance(one, Map | Redomap | Scanomap)
+    assert isinstance(two, Soac)
+    reduced = operands(one)
+    value = {p.name: a for p, a in zip(first.pat, one.lam.body.result, strict=True)}
+    inputs = list(zip(two.lam.params, two.arrays, strict=True))
+    fed = {p.name: value[a] for p, a in inputs if a in value}
+    other = [(p, a) for p, a in inputs if a not in value]
+    stays = [k >= reduced and p.name in needed for k, p in enumerate(first.pat)]
+    own = 0 if isinstance(two, Scatter | Hist) else operands(two)
+
+    def arrange(of_one: tuple[T, ...], of_two: tuple[T, ...]) -> tuple[T, ...]:
+        extra = (item for item, stay in zip(of_one, stays, strict=True) if stay)
+        return (*of_one[:reduced], *of_two[:own], *of_two[own:], *extra)
+
+    then = substitute_body(two.lam.body, fed)
+    lam = Lambda((*one.lam.params, *(p for p, _ in other)),
+                 Body((*one.lam.body.stms, *then.stms),
+                      arrange(one.lam.body.result, then.result)),
+                 arrange(one.lam.ret, two.lam.ret))
+    exp = _with_operators(one, two, lam, (*one.arrays, *(a for _, a in other)))
+    return Stm(arrange(first.pat, second.pat), exp, _union(second.attrs, first.attrs),
+               second.loc or first.loc)
+
+
+def _with_operators(one: Map | Redomap | Scanomap, two: Soac, lam: Lambda,
+                    arrays: tuple[VName, ...]) -> Soac:
+    """``two`` with the operators of both."""
+    if isinstance(one, Map):
+        return replace(two, lam=lam, arrays=arrays)
+    if isinstance(two, Map):
+        return replace(one, lam=lam, arrays=arrays)
+    assert isinstance(two, Redomap | Scanomap)
+    return replace(two, ops=(*one.ops, *two.ops), lam=lam, arrays=arrays)
+
+
+def _union(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*first, *second)))

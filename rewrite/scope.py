@@ -1,0 +1,148 @@
+"""What is known where a statement stands: the symbol table that rules look things up in.
+
+Binders are unique in a program, so one table serves all scopes: a name that a statement uses
+is in scope there, and so are the operands of its definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    ArrayType,
+    Atom,
+    Const,
+    Dim,
+    Exp,
+    Iota,
+    Param,
+    SliceDim,
+    Stm,
+    Type,
+    i64,
+    shape_of,
+)
+
+Known: TypeAlias = dict[Hashable, list[tuple[Exp, tuple[VName, ...]]]]
+"""Expressions with equal keys, and the names of their results."""
+
+
+@dataclass(slots=True)
+class Scope:
+    """The definitions, types and ranges of names.
+
+    ``bounds`` holds names that are at least 0 and less than an atom.  ``depths`` says how many
+    lambdas stand around a definition, ``depth`` how many stand here.  ``consumed`` are arrays
+    that an in-place update reuses: a rule must not make them live longer.  ``live`` are the
+    names that are used after the statement (during the backward walk only).  ``copies`` are names
+    that are known to be other atoms, ``known`` the expressions computed so far, per body.
+    """
+
+    names: Names
+    consumed: frozenset[VName] = frozenset()
+    defs: dict[VName, Stm] = field(default_factory=dict)
+    types: dict[VName, Type] = field(default_factory=dict)
+    bounds: dict[VName, Atom] = field(default_factory=dict)
+    depths: dict[VName, int] = field(default_factory=dict)
+    depth: int = 0
+    live: set[VName] = field(default_factory=set)
+    copies: dict[VName, Atom] = field(default_factory=dict)
+    known: list[Known] = field(default_factory=lambda: [{}])
+
+    # Learning
+
+    def bind(self, params: Iterable[Param]) -> None:
+        """Names that have no definition: parameters."""
+        for param in params:
+            self.types[param.name] = param.type
+            self.depths[param.name] = self.depth
+
+    def bind_index(self, name: VName, bound: Atom) -> None:
+        """An i64 that counts from 0 up to ``bound``."""
+        self.bind((Param(name, Prim.I64),))
+        self.bounds[name] = bound
+
+    def define(self, stm: Stm) -> None:
+        """The names of a statement's pattern."""
+        for param in stm.pat:
+            self.types[param.name] = param.type
+            self.depths[param.name] = self.depth
+            self.defs[param.name] = stm
+
+    # Looking up
+
+    def exp(self, atom: Atom) -> Exp | None:
+        """The expression of which ``atom`` is the only result."""
+        stm = self.defs.get(atom) if isinstance(atom, VName) else None
+        return stm.exp if stm is not None and len(stm.pat) == 1 else None
+
+    def resolve(self, atom: Atom) -> Atom:
+        """What ``atom`` is known to be."""
+        return self.copies.get(atom, atom) if isinstance(atom, VName) else atom
+
+    def type(self, atom: Atom) -> Type:
+        """The type of an atom, with its sizes resolved."""
+        if not isinstance(atom, VName):
+            return atom.prim
+        type_ = self.types[atom]
+        if isinstance(type_, ArrayType) and any(size in self.copies for size in type_.shape):
+            return ArrayType(type_.elem, tuple(map(self.resolve, type_.shape)))
+        return type_
+
+    def fresh(self, base: str | VName, type_: Type) -> Param:
+        """A parameter with a name that occurs nowhere else."""
+        return Param(self.names.fresh(base), type_)
+
+    def here(self, name: VName) -> bool:
+        """Whether ``name`` is bound inside the same lambdas as this place."""
+        return self.depths.get(name, 0) == self.depth
+
+    def consumes(self, name: VName) -> bool:
+        """Whether something reuses the memory of ``name``."""
+        return name in self.consumed
+
+    # Ranges
+
+    def below(self, index: Atom, size: Atom) -> bool:
+        """Whether ``0 <= index < size`` for certain."""
+        if isinstance(index, Const):
+            return index.value >= 0 and isinstance(size, Const) and index.value < size.value
+        bound = self.bounds.get(index)
+        return bound is not None and at_most(self.resolve(bound), size)
+
+    def inside(self, dim: Dim, size: Atom) -> bool:
+        """Whether an index or slice is inside of a dimension of ``size`` for certain."""
+        return is_whole(dim, size) if isinstance(dim, SliceDim) else self.below(dim, size)
+
+    def selects_inside(self, array: VName, dims: tuple[Dim, ...]) -> bool:
+        """Whether ``array[dims]`` cannot be out of bounds."""
+        shape = shape_of(self.type(array))
+        return all(self.inside(d, n) for d, n in zip(dims, shape, strict=True))
+
+
+def at_most(size: Atom, limit: Atom) -> bool:
+    """Whether ``size <= limit`` because they are equal or constant."""
+    return size == limit or (isinstance(size, Const) and isinstance(limit, Const)
+                             and size.value <= limit.value)
+
+
+def is_whole(dim: Dim, size: Atom) -> bool:
+    """Whether ``dim`` is the slice that takes a dimension of ``size`` as it is."""
+    return isinstance(dim, SliceDim) and dim == whole(size)
+
+
+def whole(size: Atom) -> SliceDim:
+    """The slice ``0 :+ size * 1``."""
+    return SliceDim(i64(0), size, i64(1))
+
+
+def is_counting(exp: Exp | None) -> bool:
+    """Whether ``exp`` is ``[0, 1, ..., n-1]`` of type i64."""
+    match exp:
+        case Iota(_, Const(0), Const(1), Prim.I64):
+            return True
+    return False

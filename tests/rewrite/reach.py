@@ -1,0 +1,128 @@
+"""A small program for every rule that the front end can bring about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+I32, I64, F32 = np.int32, np.int64, np.float32
+XS = np.array([3, 1, 4, 1, 5], I32)
+YS = np.array([2, 7, 1, 8, 2], I32)
+FS = np.array([0.5, -0.0, -2.0], F32)
+XSS = np.arange(6, dtype=I32).reshape(2, 3)
+IS = np.array([0, 9, 2, -1, 3])
+X, Y, N, B = I32(6), I32(-7), I64(3), True
+
+ONE = "entry main (x: i32) (y: i32) = "
+VECTOR = "entry main [n] (xs: [n]i32) = "
+TWO = "entry main [n] (xs: [n]i32) (ys: [n]i32) = "
+MATRIX = "entry main [n][m] (xss: [n][m]i32) = "
+
+REACH: dict[str, tuple[str, list[Any]]] = {
+    "copy_propagation": (ONE + "(x ^ x) + y", [X, Y]),
+    "fold_constants": (ONE + "let z = x ^ x in i32.abs (z - 3) + y", [X, Y]),
+    "fold_conversion": (ONE + "let z = x ^ x in i64.i32 z + i64.i32 y", [X, Y]),
+    "same_conversion": (ONE + "i32.u32 (u32.i32 x) + y", [X, Y]),
+    "conversion_chain": (ONE + "(i8.i64 (i64.i32 x), y)", [X, Y]),
+    "neutral_element": (ONE + "let z = x ^ x in (x + z) * (z + 1) + y", [X, Y]),
+    "float_neutral": ("entry main (x: f32) = (x * 1, x / 1, x - 0)", [F32(-0.0)]),
+    "absorbing_element": (ONE + "let z = x - x in z * y", [X, Y]),
+    "right_neutral": (ONE + "let z = x - x in (x - z) % (z + 1) + y", [X, Y]),
+    "same_operands": (ONE + "(x - x, i32.min y y)", [X, Y]),
+    "same_compared": (ONE + "(x == x, x < x, y)", [X, Y]),
+    "compared_with_bool": ("entry main (b: bool) = let t = (b == b) in b == t", [B]),
+    "double_negation": (ONE + "-(-x) + y", [X, Y]),
+    "excluded_middle": ("entry main (b: bool) = let c = !b in (b && c, b || c)", [B]),
+    "negated_comparison": (ONE + "!(x < y)", [X, Y]),
+    "gather_constants": (ONE + "((x + 3) + 4) * 2 * 5 + y", [X, Y]),
+    "cancel": (ONE + "(x + y) - y", [X, Y]),
+    "check_inside": ("entry main [n] (xs: [n]i32) = loop s = 0 for i < n do s * 2 + xs[i]", [XS]),
+    "index_whole": (VECTOR + "xs[0:n]", [XS]),
+    "index_iota": ("entry main (n: i64) (m: i64) = let is = iota n in loop s = 0 for i < n do "
+                   "s + is[i] * m", [N, N]),
+    "index_replicate": ("entry main (n: i64) (x: i32) = let rs = replicate n x in "
+                        "loop s = 0 for i < n do s * 2 + rs[i]", [N, X]),
+    "index_index": (MATRIX + "loop s = 0 for i < n do let r = xss[i] in "
+                    "loop s for j < m do s * 2 + r[j]", [XSS]),
+    "index_rearrange": (MATRIX + "let t = transpose xss in loop s = 0 for i < m do "
+                        "loop s for j < n do s * 2 + t[i, j]", [XSS]),
+    "index_copy": ("entry main [n] (xs: [n]i32) = let ys = copy xs in "
+                   "loop s = 0 for i < n do s * 2 + ys[i]", [XS]),
+    "index_literal": (ONE + "let xs = [x, y, x + y] in (xs[2], xs[0])", [X, Y]),
+    "index_update": ("entry main [n] (xs: *[n]i32) = loop xs for i < n do "
+                     "let ys = xs with [i] = i32.i64 i in ys with [i] = ys[i] * 3", [XS]),
+    "concat_empty": (VECTOR + "xs ++ replicate 0 7", [XS]),
+    "rearrange_twice": ("entry main [n][m][k] (xs: [n][m][k]i32) = "
+                        "transpose (transpose xs)", [np.arange(24, dtype=I32).reshape(2, 3, 4)]),
+    "rearrange_nothing": (MATRIX + "transpose (transpose xss)", [XSS]),
+    "rearrange_replicate": ("entry main (n: i64) (x: i32) = "
+                            "transpose (replicate n (replicate 2 x))", [N, X]),
+    "reshape_twice": ("entry main [n][m][k] (xs: [n][m][k]i32) = flatten (flatten xs)",
+                      [np.arange(24, dtype=I32).reshape(2, 3, 4)]),
+    "reshape_nothing": (MATRIX + "unflatten (flatten xss :> [n*m]i32)", [XSS]),
+    "copy_twice": (VECTOR + "copy (copy xs)", [XS]),
+    "copy_generated": ("entry main (n: i64) = copy (iota n)", [N]),
+    "replicate_twice": ("entry main (n: i64) (x: i32) = replicate 2 (replicate n x)", [N, X]),
+    "concat_concat": (TWO + "xs ++ ys ++ xs", [XS, YS]),
+    "update_own_element": ("entry main [n] (xs: *[n]i32) = let x = xs[1] in xs with [1] = x", [XS]),
+    "update_whole": ("entry main [n] (xs: *[n]i32) (ys: [n]i32) = xs with [0:n] = ys", [XS, YS]),
+    "branch_known": (ONE + "if x == x then y else x", [X, Y]),
+    "branch_negated": (ONE + "let c = x < y || y < 3 in if !c then x * y else x / 2", [X, Y]),
+    "branch_invariant": (ONE + "if x < y then (x, y * 2) else (x, y * 3)", [X, Y]),
+    "branch_on_bools": (ONE + "if x < y then true else false", [X, Y]),
+    "branch_same_result": (ONE + "let (a, b) = if x < y then (let z = x * 2 in (z, z)) "
+                           "else (y, y) in a * b", [X, Y]),
+    "loop_never": (ONE + "loop z = x for _i < (y - y) do z * 2", [X, Y]),
+    "loop_once": (ONE + "let one = y - y + 1 in loop z = x for _i < one do z * 2", [X, Y]),
+    "loop_invariant": (ONE + "(loop (a, b) = (x, y) for _i < 5 do (a, b * a)).1", [X, Y]),
+    "loop_duplicate": (ONE + "let (a, b) = loop (a, b) = (x, x) for i < 5 do "
+                       "let c = y + i in (c, c) in a * b", [X, Y]),
+    "assert_true": (ONE + "assert (x == x) y", [X, Y]),
+    "map_invariant": ("entry main [n] (xs: [n]i32) (y: i32) = map (\\_ -> y * 2) xs", [XS, Y]),
+    "map_identity": (TWO + "map (\\x -> x) xs ++ ys", [XS, YS]),
+    "map_same_result": (VECTOR + "unzip (map (\\x -> let y = x * 2 in (y, y)) xs)", [XS]),
+    "commutative_operator": (
+        "entry main [n] (xs: [n]f32) (ys: [n]f32) = "
+        "reduce (\\(a, b) (c, d) -> (a + c, b + d)) (0, 0) (zip xs ys)", [FS, FS]),
+    "input_twice": (VECTOR + "map2 (*) xs xs", [XS]),
+    "input_replicate": (VECTOR + "map2 (*) xs (replicate n 3)", [XS]),
+    "input_copy": (VECTOR + "map (+ 1) (copy xs)", [XS]),
+    "input_index": (VECTOR + "map (\\i -> xs[i] * i32.i64 i) (iota n)", [XS]),
+    "width_zero": (VECTOR + "let k = n - n in (map (* 2) (xs[0:k]), i32.sum (xs[0:k]))", [XS]),
+    "width_one": (VECTOR + "map (\\x -> i32.sum (map (+ x) [x * 2])) xs", [XS]),
+    "unused_statement": (ONE + "let z = x * y in x + y", [X, Y]),
+    "unused_branch_result": (ONE + "(if x < y then (x * 2, y) else (y, x * 3)).0", [X, Y]),
+    "unused_loop_parameter": (
+        ONE + "(loop (a, b) = (x, y) for _i < 5 do (a + 3, b * a)).0", [X, Y]),
+    "unused_map_result": (VECTOR + "(unzip (map (\\x -> (x * 2, x * 3)) xs)).0", [XS]),
+    "copy_of_dying": (VECTOR + "let ys = map (* 2) xs in copy ys", [XS]),
+    "unused_input": (TWO + "map2 (\\x _ -> x * 2) xs ys", [XS, YS]),
+    "common_subexpression": (ONE + "(x * y) * (y * x)", [X, Y]),
+    "hoist_invariant": (
+        "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
+    "map_map": (VECTOR + "map (+ 1) (map (* 2) xs)", [XS]),
+    "map_redomap": (VECTOR + "i32.sum (map (* 2) xs)", [XS]),
+    "map_scanomap": (VECTOR + "scan (+) 0 (map (* 2) xs)", [XS]),
+    "map_scatter": (
+        "entry main [n] (is: [n]i64) (xs: [n]i32) = scatter (replicate 4 0) is (map (* 2) xs)",
+        [IS, XS]),
+    "map_hist": ("entry main [n] (is: [n]i64) (xs: [n]i32) = "
+                 "reduce_by_index (replicate 4 0) (+) 0 is (map (* 2) xs)", [IS, XS]),
+    "redomap_map": (VECTOR + "let ys = map (* 2) xs let s = i32.sum ys "
+                    "in (s, ys, map (+ 1) ys)", [XS]),
+    "redomap_redomap": (VECTOR + "let ys = map (* 2) xs in (i32.sum ys, i32.maximum ys)", [XS]),
+    "scanomap_map": (VECTOR + "let ys = map (* 2) xs let s = scan (+) 0 ys "
+                     "in (s, ys, map (+ 1) ys)", [XS]),
+    "maps_together": (VECTOR + "(map (* 2) xs, map (+ 1) xs)", [XS]),
+    "map_beside_redomap": (VECTOR + "(map (* 2) xs, i32.sum xs)", [XS]),
+    "redomap_beside_map": (VECTOR + "let s = i32.sum xs let ys = map (* 2) xs in (s, ys)", [XS]),
+    "redomaps_together": (VECTOR + "(i32.sum xs, i32.maximum xs)", [XS]),
+}
+
+REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
+    "access_proved": (VECTOR + "map (\\i -> if i > 0 then xs[i - 1] else 0) (iota n)", [XS]),
+    "assertion_proved": (VECTOR + "map (\\i -> assert (i >= 0) xs[i]) (iota n)", [XS]),
+    "size_known": (VECTOR + "(n + 2) - (n + 1)", [XS]),
+}
+"""The same for rules that work after flattening."""
