@@ -57,7 +57,8 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     params += [printer.param(p) for p in kernel.params]
     params += [f"__local {TYPES[a.prim]} *{name(a.name)}" for a in kernel.local_memory]
     lines = [f"// {kernel.comment}"] if kernel.comment else []
-    lines += [f"#define {name(c)} {value}L" for c, value in given.items()]
+    chosen = "" if constants else "  // chosen by the host for each build"
+    lines += [f"#define {name(c)} {value}L{chosen}" for c, value in given.items()]
     if kernel.constants:
         group = given[kernel.constants[0]]
         lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")

@@ -65,7 +65,7 @@ def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
                 assert not isinstance(value, View)
                 k.emit(imp.Store(mem, LID, value, prim))
         multiple = imp.Apply("eq", Prim.I64, (
-            op("rem", LID, op("mul", distance, lit(2))), lit(0)))
+            op("and", LID, op("sub", op("mul", distance, lit(2)), lit(1))), lit(0)))
         within = imp.Apply("lt", Prim.I64, (partner, LSIZE))
         k.emit(imp.If(imp.Apply("and", Prim.BOOL, (multiple, within)), tuple(active)))
         k.emit(imp.Barrier(imp.Space.LOCAL))

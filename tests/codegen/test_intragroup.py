@@ -49,7 +49,7 @@ from runelift.ir.syntax import (
     i64,
 )
 
-from .harness import Builder, Host, Rows, rows, slice_all
+from .harness import Builder, Host, Rows, agree, rows, slice_all
 
 I64, GROUP, LOCAL = Prim.I64, Level.GROUP, Level.LOCAL
 
@@ -372,3 +372,26 @@ def test_histogram_of_pairs() -> None:
     op = HistOp(r.m, (firsts, seconds), b.affine())
     hists = b.lets([r.row_type] * 2, SegHist(LOCAL, (SegDim(j, r.m),), (op,), k.body(x, j, x)))
     r.check([*hists], [r.row_type] * 2, GROUP)
+
+
+def test_one_group_runs_a_whole_loop() -> None:
+    """A kernel without points around it: the matrix stays with one work-group."""
+    r = rows(3, 5)
+    b, body, table = Builder(r.body.names), Builder(r.body.names), ArrayType(I64, (r.n, r.m))
+    (xs,) = (p.name for p in r.args if isinstance(p.type, ArrayType))
+    p, q, t, x, y = (b.fresh(base) for base in ("p", "q", "t", "x", "y"))
+    point = body.inner()
+    beside = point.op("mod", I64, point.add(y, i64(1)), r.m)
+    value = point.add(point.let(I64, Index(p, (x, y))), point.let(I64, Index(p, (x, beside))))
+    space = (SegDim(x, r.n), SegDim(y, r.m))
+    moved = body.let(table, SegMap(LOCAL, space, point.body(value), (I64,)))
+    sums = body.inner()
+    element = sums.let(I64, Index(moved, (x, y)))
+    rows_ = body.let(ArrayType(I64, (r.n,)), SegRed(
+        LOCAL, space, (body.operator("add", I64, 0),), sums.body(element), (I64,)))
+    total = body.add(q, body.let(I64, Index(rows_, (t,))))
+    loop = Loop((LoopParam(Param(p, table), xs), LoopParam(Param(q, I64), i64(1))),
+                ForLoop(t, r.n), body.body(moved, total))
+    done, count = b.lets([table, I64], loop)
+    agree(SegMap(GROUP, (), b.body(done, count), (table, I64)), [table, I64], r.args,
+          r.body.names)
