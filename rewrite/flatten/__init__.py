@@ -8,7 +8,7 @@ that the tuner sets.
 
 Read :mod:`~runelift.rewrite.flatten.nest` (the context Σ), then
 :mod:`~runelift.rewrite.flatten.rules` (G0 to G9), then
-:mod:`~runelift.rewrite.flatten.walk` (distribution, which is G6).
+:mod:`~runelift.rewrite.flatten.walk` (which performs G0 and G6).
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from collections.abc import Iterable
 
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
+from runelift.rewrite.flatten.book import FlatteningRule
 from runelift.rewrite.flatten.derivation import Derivation
-from runelift.rewrite.flatten.flattener import Flattener, FlatteningRule, flatten_fun
+from runelift.rewrite.flatten.flattener import Flattener, flatten_fun
 from runelift.rewrite.flatten.policy import policy as named_policy
 from runelift.rewrite.flatten.rules import FLATTENING, RULES
 

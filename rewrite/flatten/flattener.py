@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from runelift.ir.names import Names, VName
@@ -27,6 +27,7 @@ from runelift.ir.syntax import (
     Type,
 )
 from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lambda
+from runelift.rewrite.flatten.book import FlatteningRule
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.policy import Policy
@@ -34,20 +35,6 @@ from runelift.rewrite.flatten.walk import Walk
 
 INTRA_DEFAULT = 32
 """The threshold of an intra version when nothing was tuned (Futhark's figure)."""
-
-
-@dataclass(frozen=True, slots=True)
-class FlatteningRule:
-    """A rule: its name in the paper, what it is called here, its law, and the function.
-
-    ``apply`` returns None when the rule fired, else why it did not ("" if that is no news).
-    """
-
-    name: str
-    title: str
-    law: str
-    heads: tuple[type, ...]
-    apply: Callable[[Walk, Stm], str | None] = field(repr=False)
 
 
 @dataclass(slots=True)

@@ -1,7 +1,6 @@
-"""Distribution: walking a body under a nest, statement by statement (rule G6).
+"""Distribution: walking a body under a nest, statement by statement (rules G0 and G6).
 
-``Σ ⊢ let x = e₁ in e₂`` runs e₁ under Σ, giving the expanded array x', and then e₂ under Σ with
-``x := x'[i...]``.  Each parallel statement becomes host statements of its own; the sequential
+Each parallel statement becomes host statements of its own; the sequential
 statements between them are collected and become one segmap when something outside needs their
 results.  Statements cheap enough to be computed again (views, index arithmetic) are not run at
 all: they become definitions of the nest.
@@ -42,6 +41,7 @@ from runelift.ir.syntax import (
     shape_of,
 )
 from runelift.ir.traverse import free_vars
+from runelift.rewrite.flatten.book import performed_by_walk
 from runelift.rewrite.flatten.nest import Nest
 
 if TYPE_CHECKING:
@@ -78,15 +78,11 @@ class Walk:
 
     def body(self, body: Body) -> tuple[Atom, ...]:
         """Walk ``body``; the results are expanded by Σ."""
-        needed: frozenset[VName] = frozenset(a for a in body.result if isinstance(a, VName))
-        later = [needed]
-        for stm in reversed(body.stms[1:]):
-            needed |= frozenset(free_vars(stm))
-            later.append(needed)
-        for stm, after in zip(body.stms, reversed(later), strict=False):
-            self._later = after
-            self.statement(stm)
-        return self.results(body.result)
+        return distribution(self, body)
+
+    def look_ahead(self, later: frozenset[VName]) -> None:
+        """Say which names are used after the next statement."""
+        self._later = later
 
     def need(self, names: Iterable[VName]) -> None:
         """Say that ``names`` are used after the present statement."""
@@ -164,14 +160,7 @@ class Walk:
         pat = [*stored, *(Param(name, self.flattener.types[name]) for name in extra)]
         if not pat and not any(_must_run(stm) for stm in self.pending):
             return ()
-        host = self.expanded_pat(pat)
-        body = self.nest.kernel_body(tuple(self.pending), tuple(p.name for p in pat))
-        loc = next((stm.loc for stm in self.pending if stm.loc), None)
-        self.emit(Stm(host, self.segmap(self.nest.space, body, tuple(p.type for p in pat)),
-                      loc=loc))
-        self.pending = []
-        self.bind(pat, host)
-        return host[len(stored):]
+        return sequential_code(self, pat)[len(stored):]
 
     def segmap(self, space: Space, body: Body, ret: tuple[Type, ...]) -> SegMap:
         """A segmap at this level whose names are its own."""
@@ -254,6 +243,46 @@ class Walk:
             return True
         return (isinstance(self.flattener.types[name], Prim) and not self.invariant(name)
                 and self.nest.expanded(name) is None)
+
+
+@performed_by_walk("G6")
+def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
+    """Σ ⊢ let x = e₁ in e₂ ⇒ s₁; s₂      Σ ⊢ e₁ ⇒ s₁ with x' for x at every point of Σ,
+                                       Σ, x := x'[i...] ⊢ e₂ ⇒ s₂
+
+    Statements without parallelism are held back and run together, by G0, when something outside
+    of their kernel needs what they compute.
+    """
+    needed: frozenset[VName] = frozenset(a for a in body.result if isinstance(a, VName))
+    later = [needed]
+    for stm in reversed(body.stms[1:]):
+        needed |= frozenset(free_vars(stm))
+        later.append(needed)
+    for stm, after in zip(body.stms, reversed(later), strict=False):
+        walk.look_ahead(after)
+        walk.statement(stm)
+    results = walk.results(body.result)
+    if walk.nest.space and len(walk.out) > 1:
+        walk.flattener.derivation.fired("G6", f"{len(body.stms)} statements",
+                                        f"distributed over {len(walk.out)}")
+    return results
+
+
+@performed_by_walk("G0")
+def sequential_code(walk: Walk, pat: Sequence[Param]) -> tuple[Param, ...]:
+    """Σ ⊢ e ⇒ let x' = segmap Σ e      e has no parallelism that another rule uses
+
+    The result are the arrays x' for ``pat``, names that the pending statements bind.
+    """
+    host = walk.expanded_pat(pat)
+    body = walk.nest.kernel_body(tuple(walk.pending), tuple(p.name for p in pat))
+    loc = next((stm.loc for stm in walk.pending if stm.loc), None)
+    walk.flattener.derivation.fired("G0", ", ".join(p.name.base for p in pat) or "checks",
+                                    f"{len(walk.pending)} sequential statements", loc)
+    walk.emit(Stm(host, walk.segmap(walk.nest.space, body, tuple(p.type for p in pat)), loc=loc))
+    walk.pending = []
+    walk.bind(pat, host)
+    return host
 
 
 def _bound(stm: Stm) -> list[VName]:

@@ -1,0 +1,32 @@
+r"""The rules of incremental flattening, G0 to G9.
+
+Each rule is one function.  Its docstring is the inference rule: ``Σ ⊢ e ⇒ s`` reads "under the
+map nest Σ, the expression e becomes the host statements s".  It returns None when it fired,
+else the reason why it did not (empty if there is nothing to say).  G0 and G6, which make kernels
+of what the other rules leave and distribute Σ over a body, are performed by the walk
+(:mod:`~runelift.rewrite.flatten.walk`).
+
+Source: Henriksen et al., Incremental Flattening for Nested Data Parallelism, PPoPP 2019,
+section 3, with the implementation's extensions (spec B.2).
+"""
+
+from __future__ import annotations
+
+from runelift.rewrite.flatten.book import FLATTENING, FlatteningRule
+from runelift.rewrite.flatten.rules import (
+    control,
+    layouts,
+    maps,
+    reductions,
+    sequential,
+    writes,
+)
+
+__all__ = ["FLATTENING", "RULES", "control", "layouts", "maps", "reductions", "sequential",
+           "writes"]
+
+RULES: dict[type, tuple[FlatteningRule, ...]] = {
+    head: tuple(rule for rule in FLATTENING if head in rule.heads)
+    for rule in FLATTENING for head in rule.heads
+}
+"""The rules by the expression they start from, in the order in which they are tried."""

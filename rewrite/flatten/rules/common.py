@@ -1,0 +1,91 @@
+"""What several rules need."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    Atom,
+    Const,
+    Exp,
+    Hist,
+    Lambda,
+    Map,
+    Param,
+    Redomap,
+    Scanomap,
+    Scatter,
+    Stm,
+    Type,
+    shape_of,
+)
+from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.walk import Walk
+
+Node = TypeVar("Node")
+
+
+def node_of(stm: Stm, node: type[Node]) -> Node:
+    """The expression of ``stm``, which its rule's head says is a ``node``."""
+    assert isinstance(stm.exp, node)
+    return stm.exp
+
+
+def array_name(atom: Atom) -> VName:
+    """An array, which is never a constant."""
+    assert isinstance(atom, VName)
+    return atom
+
+
+def prim_of(type_: Type) -> Prim:
+    """The primitive type at the bottom of a type."""
+    return type_ if isinstance(type_, Prim) else type_.elem
+
+
+def fresh_param(walk: Walk, base: str, type_: Type) -> Param:
+    """A new name of a type, which the flattener learns."""
+    param = Param(walk.flattener.names.fresh(base), type_)
+    walk.flattener.learn_params([param])
+    return param
+
+
+def base_name(atom: Atom) -> str:
+    """An atom as a derivation shows it."""
+    return str(atom.value) if isinstance(atom, Const) else atom.base
+
+
+def show_nest(nest: Nest) -> str:
+    """A nest as a derivation shows it."""
+    return "⟨" + ", ".join(f"{d.index.base} < {base_name(d.width)}" for d in nest.space) + "⟩"
+
+
+def irregular(walk: Walk, stm: Stm) -> str | None:
+    """Why a SOAC cannot run under Σ as an operation of its own, if so."""
+    soac = stm.exp
+    assert isinstance(soac, Map | Redomap | Scanomap | Scatter | Hist)
+    if not walk.invariant(soac.width):
+        return f"its width '{base_name(soac.width)}' differs between points of the nest"
+    for param in stm.pat:
+        if not walk.regular(param.type):
+            return f"'{param.name.base}' has another shape at each point of the nest"
+    inside = {p.name for s in soac.lam.body.stms for p in s.pat}
+    for type_ in soac.lam.ret:
+        if any(size in inside for size in shape_of(type_)):
+            return "its results have different shapes"
+    return None
+
+
+def enter(walk: Walk, width: Atom, lam: Lambda, arrays: tuple[VName, ...]) -> Nest:
+    """Σ, ⟨params ∈ arrays, width⟩ with a fresh index."""
+    index = walk.flattener.names.fresh("i")
+    walk.flattener.learn_params([Param(index, Prim.I64)])
+    return walk.nest.enter(index, width, zip(lam.params, arrays, strict=True))
+
+
+def emit_with_nest(walk: Walk, stm: Stm, nest: Nest, exp: Exp) -> None:
+    """Emit ``exp`` with expanded results and bind the names of ``stm`` to them."""
+    host = walk.expanded_pat(stm.pat)
+    walk.emit(Stm(host, exp, stm.attrs, stm.loc))
+    walk.bind(stm.pat, host)

@@ -1,0 +1,193 @@
+"""Maps: rules G2 and G3, where code versions come from."""
+
+from __future__ import annotations
+
+from runelift.ir.names import VName
+from runelift.ir.sizes import greatest, least, product
+from runelift.ir.syntax import (
+    AtomExp,
+    Body,
+    Exp,
+    Guard,
+    Kind,
+    Lambda,
+    Level,
+    Loop,
+    Map,
+    Param,
+    SegMap,
+    Stm,
+    Version,
+    Versions,
+    i64,
+)
+from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.flattener import describe
+from runelift.rewrite.flatten.nest import Nest, size_of
+from runelift.rewrite.flatten.parallelism import (
+    has_parallelism,
+    segop_spaces,
+)
+from runelift.rewrite.flatten.policy import Candidates, obey_attributes
+from runelift.rewrite.flatten.rules.common import (
+    base_name,
+    emit_with_nest,
+    enter,
+    irregular,
+    node_of,
+    show_nest,
+)
+from runelift.rewrite.flatten.rules.sequential import inner_bodies
+from runelift.rewrite.flatten.walk import Walk
+
+
+@flattening("G2", Map)
+def map_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ map (λx → e) xs ⇒ segmap (Σ, ⟨x ∈ xs⟩) e      e has no parallelism"""
+    soac = node_of(stm, Map)
+    if why := irregular(walk, stm):
+        return why
+    if has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs:
+        return ""
+    if why := walk.prepare(stm):
+        return why
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    walk.flattener.derivation.fired(
+        "G2", describe(stm), f"a work-item per point of {show_nest(nest)}", stm.loc)
+    emit_with_nest(walk, stm, nest, _outer(walk, nest, soac.lam))
+    return None
+
+
+@flattening("G3", Map)
+def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ map (λx → e) xs ⇒ if t_top ≤ Par(Σ') then segmap Σ' e
+                            else if t_intra ≤ Par(e) then segmap^group Σ' (∅ ⊢_local e)
+                            else (Σ' ⊢ e)
+
+    Provided e has parallelism; Σ' = Σ, ⟨x ∈ xs⟩.  The three bodies are e_top, e_middle and
+    e_flat of the paper.  A candidate that would be no different from another, or that is
+    irregular, is not built; the policy may drop others.
+    """
+    soac = node_of(stm, Map)
+    if why := irregular(walk, stm):
+        return why
+    if why := walk.prepare(stm):
+        return why
+    flattener, derivation = walk.flattener, walk.flattener.derivation
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    if walk.level is Level.LOCAL:
+        derivation.fired("G3", describe(stm), "inside a group: the flat version only", stm.loc)
+        return _descend(walk, stm, nest, soac.lam)
+    kinds = frozenset({Kind.OUTER, Kind.INTRA, Kind.FLAT})
+    kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, kinds)))
+    derivation.fired("G3", describe(stm), f"versions over {show_nest(nest)}", stm.loc)
+    site = flattener.site()
+    with derivation.inside():
+        outer = _outer(walk, nest, soac.lam) if Kind.OUTER in kinds else None
+        outer_guard = flattener.guard(stm, Kind.OUTER, len(nest.space), nest.par) if outer else None
+        intra: SegMap | None = None
+        if Kind.INTRA in kinds:
+            intra_or_why = _intragroup(walk, nest, soac.lam)
+            if isinstance(intra_or_why, str):
+                derivation.refused("G3 intra", describe(stm), intra_or_why, stm.loc)
+            else:
+                intra = intra_or_why
+        intra_guard = _intra_guard(walk, stm, nest, intra) if intra else None
+        flat: Body | None = None
+        if Kind.FLAT in kinds:
+            flat, parallel = flattener.body(nest, soac.lam.body)
+            if not parallel and (outer or intra):
+                derivation.refused("G3 flat", describe(stm), "nothing inside can be distributed",
+                                   stm.loc)
+                flat = None
+    host = walk.expanded_pat(stm.pat)
+    alternatives: list[Version] = []
+    if outer:
+        alternatives.append(Version(outer_guard, Kind.OUTER,
+                                    single_version(walk, host, outer, stm)))
+    if intra:
+        alternatives.append(Version(intra_guard, Kind.INTRA,
+                                    single_version(walk, host, intra, stm)))
+    if flat is not None:
+        alternatives.append(Version(None, Kind.FLAT, flat))
+    if not alternatives:
+        fallback = _outer(walk, nest, soac.lam)
+        alternatives.append(Version(None, Kind.OUTER, single_version(walk, host, fallback, stm)))
+    emit_versions(walk, stm, host, site, alternatives)
+    walk.bind(stm.pat, host)
+    return None
+
+
+def emit_versions(walk: Walk, stm: Stm, host: tuple[Param, ...], site: str,
+                   alternatives: list[Version]) -> None:
+    """One alternative stands for itself; several become a ``Versions`` node."""
+    last = alternatives[-1]
+    alternatives[-1] = Version(None, last.kind, last.body)
+    if len(alternatives) > 1:
+        versions = Versions(site, tuple(alternatives), tuple(p.type for p in host))
+        walk.emit(Stm(host, versions, stm.attrs, stm.loc))
+        return
+    for inner in last.body.stms:
+        walk.emit(inner)
+    for param, atom in zip(host, last.body.result, strict=True):
+        walk.emit(Stm((param,), AtomExp(atom)))
+
+
+def _descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> str | None:
+    """e_flat alone: continue with the body under the larger nest."""
+    with walk.flattener.derivation.inside():
+        flat, _ = walk.flattener.body(nest, lam.body)
+    for inner in flat.stms:
+        walk.emit(inner)
+    host = walk.expanded_pat(stm.pat)
+    for param, atom in zip(host, flat.result, strict=True):
+        walk.emit(Stm((param,), AtomExp(atom)))
+    walk.bind(stm.pat, host)
+    return None
+
+
+def _outer(walk: Walk, nest: Nest, lam: Lambda) -> SegMap:
+    """e_top: one work-item per point, everything inside sequential."""
+    return walk.segmap(nest.space, nest.kernel_body(lam.body.stms, lam.body.result), lam.ret)
+
+
+def _intragroup(walk: Walk, nest: Nest, lam: Lambda) -> SegMap | str:
+    """e_middle: one work-group per point, what is inside flattened over its work-items."""
+    flattener = walk.flattener
+    space, body = flattener.fresh_kernel(nest.space, nest.kernel_body(lam.body.stms,
+                                                                      lam.body.result))
+    with flattener.derivation.inside():
+        group_body, _ = flattener.inside_group().body(Nest(), body)
+    if all(dim.width == i64(1) for inner in segop_spaces(group_body) for dim in inner):
+        return "no operation inside can use the work-items of a group"
+    inside = {name for stm in group_body.stms for name in _bound_inside(stm)}
+    inside |= {dim.index for dim in space}
+    for inner in segop_spaces(group_body):
+        for dim in inner:
+            if dim.width in inside:
+                return f"the width '{base_name(dim.width)}' is known only inside of the group"
+    return SegMap(Level.GROUP, space, group_body, lam.ret)
+
+
+def _bound_inside(stm: Stm) -> list[VName]:
+    names = [p.name for p in stm.pat]
+    if isinstance(stm.exp, Loop):
+        names += [p.param.name for p in stm.exp.params]
+    for body in inner_bodies(stm.exp):
+        names += [name for inner in body.stms for name in _bound_inside(inner)]
+    return names
+
+
+def _intra_guard(walk: Walk, stm: Stm, nest: Nest, intra: SegMap) -> Guard:
+    products = [product([size_of(dim.width) for dim in space])
+                for space in segop_spaces(intra.body)]
+    return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), least(*products),
+                                greatest(*products))
+
+
+def single_version(walk: Walk, host: tuple[Param, ...], exp: Exp, stm: Stm) -> Body:
+    """A body that is one statement with names of its own."""
+    pat = tuple(Param(walk.flattener.names.fresh(p.name), p.type) for p in host)
+    inner = Stm(pat, exp, loc=stm.loc)
+    walk.flattener.learn(inner)
+    return Body((inner,), tuple(p.name for p in pat))

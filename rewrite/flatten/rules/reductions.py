@@ -1,0 +1,229 @@
+"""Reductions and scans: rules G1, G4 and G9."""
+
+from __future__ import annotations
+
+from runelift.ir.names import VName
+from runelift.ir.syntax import (
+    Atom,
+    Body,
+    Dim,
+    Index,
+    Kind,
+    Lambda,
+    Level,
+    Map,
+    Operator,
+    Param,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Scanomap,
+    SegRed,
+    SegScan,
+    Stm,
+    Version,
+    array_of,
+    i64,
+    row_of,
+    shape_of,
+)
+from runelift.ir.traverse import free_vars
+from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.flattener import describe
+from runelift.rewrite.flatten.nest import Nest, whole
+from runelift.rewrite.flatten.parallelism import (
+    has_parallelism,
+    is_identity,
+    scalar_operator,
+    vector_operator,
+)
+from runelift.rewrite.flatten.policy import Candidates, obey_attributes
+from runelift.rewrite.flatten.rules.common import emit_with_nest, enter, irregular, show_nest
+from runelift.rewrite.flatten.rules.maps import emit_versions, single_version
+from runelift.rewrite.flatten.walk import Walk
+
+
+@flattening("G4", Redomap, Scanomap)
+def vector_operator_interchange(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ reduce (map ⊕) (replicate k e) xss ⇒ Σ ⊢ map (reduce ⊕ e) (transpose xss)
+
+    The same for scan, with its result transposed back.  Nested vectors take one dimension at
+    a time.
+    """
+    soac = stm.exp
+    assert isinstance(soac, Redomap | Scanomap)
+    if len(soac.ops) != 1 or not is_identity(soac.lam):
+        return ""
+    inner = vector_operator(soac.ops[0])
+    if inner is None:
+        return ""
+    if any(not walk.invariant(a) for a in (soac.width, inner.width)):
+        return "the vectors have another length at each point of the nest"
+    flattener = walk.flattener
+    neutral = tuple(_element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
+    columns: list[VName] = []
+    for array in soac.arrays:
+        type_ = flattener.types[array]
+        perm = (1, 0, *range(2, len(shape_of(type_))))
+        shape = shape_of(type_)
+        column = Param(flattener.names.fresh(array),
+                       array_of((shape[1], shape[0], *shape[2:]), row_of(type_, 2)
+                                if len(shape) == 2 else row_of(type_, len(shape))))
+        walk.statement(Stm((column,), Rearrange(perm, array), loc=stm.loc))
+        flattener.types[column.name] = column.type
+        columns.append(column.name)
+    params = tuple(Param(flattener.names.fresh("column"), row_of(flattener.types[c]))
+                   for c in columns)
+    elements = tuple(Param(flattener.names.fresh("x"), row_of(p.type)) for p in params)
+    operator = Operator(inner.lam, neutral, soac.ops[0].comm)
+    identity = Lambda(elements, Body((), tuple(p.name for p in elements)),
+                      tuple(p.type for p in elements))
+    folded = tuple(Param(flattener.names.fresh(p.name),
+                         row_of(p.type) if isinstance(soac, Redomap)
+                         else array_of((soac.width,), row_of(p.type, 2)))
+                   for p in stm.pat)
+    fold = type(soac)(soac.width, (operator,), identity, tuple(p.name for p in params))
+    lam = Lambda(params, Body((Stm(folded, fold, stm.attrs, stm.loc),),
+                              tuple(p.name for p in folded)), tuple(p.type for p in folded))
+    flattener.learn_lambda(lam)
+    flattener.derivation.fired("G4", describe(stm), "the map of the operator goes outside", stm.loc)
+    nested = Map(inner.width, lam, tuple(columns))
+    with flattener.derivation.inside():
+        if isinstance(soac, Redomap):
+            walk.statement(Stm(stm.pat, nested, stm.attrs, stm.loc))
+            return None
+        rows = tuple(Param(flattener.names.fresh(p.name), array_of((inner.width,), f.type))
+                     for p, f in zip(stm.pat, folded, strict=True))
+        flattener.learn_params(rows)
+        walk.need(p.name for p in rows)
+        walk.statement(Stm(rows, nested, stm.attrs, stm.loc))
+        for param, row in zip(stm.pat, rows, strict=True):
+            perm = (1, 0, *range(2, len(shape_of(row.type))))
+            walk.statement(Stm((param,), Rearrange(perm, row.name), loc=stm.loc))
+    return None
+
+
+def _element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
+    """An element of the neutral array of a vectorised operator; they are all equal."""
+    assert isinstance(neutral, VName)
+    definition = walk.nest.defs.get(neutral) or walk.flattener.host_defs.get(neutral)
+    if definition is not None and isinstance(definition.exp, Replicate):
+        shape, value = definition.exp.shape, definition.exp.value
+        if len(shape) == 1:
+            return value
+    type_ = walk.flattener.types[neutral]
+    element = Param(walk.flattener.names.fresh("neutral"), row_of(type_))
+    walk.flattener.learn_params([element])
+    if definition is not None and isinstance(definition.exp, Replicate):
+        walk.statement(Stm((element,), Replicate(definition.exp.shape[1:], definition.exp.value)))
+    else:
+        dims: tuple[Dim, ...] = (i64(0), *map(whole, shape_of(element.type)))
+        walk.statement(Stm((element,), Index(neutral, dims)))
+    return element.name
+
+
+@flattening("G9", Redomap, Scanomap)
+def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ redomap ⊕ e f xs ⇒ if t ≤ Par(Σ, ⟨x ∈ xs⟩) then segred (Σ, ⟨x ∈ xs⟩) ⊕ e f
+                            else (Σ ⊢ reduce ⊕ e (map f xs))
+
+    Provided f has parallelism.  The same for scans.  An operator over arrays that G4 cannot
+    interchange takes the second side without a guard.
+    """
+    soac = stm.exp
+    assert isinstance(soac, Redomap | Scanomap)
+    if is_identity(soac.lam):
+        return ""
+    scalar = all(scalar_operator(op) for op in soac.ops)
+    parallel = has_parallelism(soac.lam.body) and "sequential_inner" not in stm.attrs
+    if scalar and not parallel:
+        return ""
+    if why := irregular(walk, stm):
+        return why
+    flattener, derivation = walk.flattener, walk.flattener.derivation
+    if not scalar or walk.level is Level.LOCAL or operator_needs_nest(walk, soac.ops):
+        derivation.fired("G9", describe(stm), "split into a map and a reduction", stm.loc)
+        with derivation.inside():
+            for part in _split_map(walk, stm):
+                walk.need(p.name for p in part.pat)
+                walk.statement(part)
+        return None
+    kinds = obey_attributes(stm, frozenset({Kind.REDOMAP, Kind.FLAT}))
+    kinds = flattener.policy(Candidates(stm, soac.lam.body, kinds))
+    if why := walk.prepare(stm):
+        return why
+    derivation.fired("G9", describe(stm), "versions of the map part", stm.loc)
+    site = flattener.site()
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    host = walk.expanded_pat(stm.pat)
+    alternatives: list[Version] = []
+    if Kind.REDOMAP in kinds:
+        segop = _segmented(walk, nest, soac)
+        guard = flattener.guard(stm, Kind.REDOMAP, len(nest.space), nest.par)
+        alternatives.append(Version(guard, Kind.REDOMAP, single_version(walk, host, segop, stm)))
+    if Kind.FLAT in kinds:
+        copy = flattener.copy_body(Body((stm,), tuple(p.name for p in stm.pat)))
+        with derivation.inside():
+            split = Body(tuple(_split_map(walk, copy.stms[0])), copy.result)
+            flat, _ = flattener.body(walk.nest, split)
+        alternatives.append(Version(None, Kind.FLAT, flat))
+    emit_versions(walk, stm, host, site, alternatives)
+    walk.bind(stm.pat, host)
+    return None
+
+
+def _split_map(walk: Walk, stm: Stm) -> list[Stm]:
+    """A redomap or scanomap as a map and a plain reduce or scan of its results."""
+    soac = stm.exp
+    assert isinstance(soac, Redomap | Scanomap)
+    flattener = walk.flattener
+    count = sum(len(op.neutral) for op in soac.ops)
+    mapped = tuple(Param(flattener.names.fresh("mapped"), array_of((soac.width,), type_))
+                   for type_ in soac.lam.ret[:count])
+    elements = tuple(Param(flattener.names.fresh("x"), type_) for type_ in soac.lam.ret[:count])
+    identity = Lambda(elements, Body((), tuple(p.name for p in elements)), soac.lam.ret[:count])
+    flattener.learn_params([*mapped, *elements])
+    map_ = Stm((*mapped, *stm.pat[count:]), Map(soac.width, soac.lam, soac.arrays), stm.attrs,
+               stm.loc)
+    fold = type(soac)(soac.width, soac.ops, identity, tuple(p.name for p in mapped))
+    return [map_, Stm(stm.pat[:count], fold, stm.attrs, stm.loc)]
+
+
+@flattening("G1", Redomap, Scanomap)
+def reduction_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ redomap ⊕ e f xs ⇒ segred (Σ, ⟨x ∈ xs⟩) ⊕ e f      f has no parallelism
+
+    The same with segscan for scans.  Provided ⊕ and e are the same at all points of Σ.
+    """
+    soac = stm.exp
+    assert isinstance(soac, Redomap | Scanomap)
+    if not all(scalar_operator(op) for op in soac.ops):
+        return "its operator works on arrays and is not a map"
+    if why := irregular(walk, stm):
+        return why
+    if why := operator_needs_nest(walk, soac.ops):
+        return why
+    if why := walk.prepare(stm):
+        return why
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    name = "segred" if isinstance(soac, Redomap) else "segscan"
+    walk.flattener.derivation.fired("G1", describe(stm), f"{name} over {show_nest(nest)}", stm.loc)
+    emit_with_nest(walk, stm, nest, _segmented(walk, nest, soac))
+    return None
+
+
+def _segmented(walk: Walk, nest: Nest, soac: Redomap | Scanomap) -> SegRed | SegScan:
+    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
+    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    ops = walk.flattener.copy_operators(soac.ops)
+    node = SegRed if isinstance(soac, Redomap) else SegScan
+    return node(walk.level, space, ops, body, soac.lam.ret)
+
+
+def operator_needs_nest(walk: Walk, ops: tuple[Operator, ...]) -> str | None:
+    """Why the operators cannot run outside of Σ, if they cannot."""
+    for op in ops:
+        for name in (*free_vars(op.lam), *(a for a in op.neutral if isinstance(a, VName))):
+            if not walk.invariant(name):
+                return f"its operator uses '{name.base}', which differs between points of the nest"
+    return None

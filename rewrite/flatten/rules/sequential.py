@@ -1,0 +1,105 @@
+"""Code without parallelism at host level."""
+
+from __future__ import annotations
+
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    Body,
+    Concat,
+    Exp,
+    Hist,
+    If,
+    Index,
+    Level,
+    Loop,
+    Param,
+    Redomap,
+    Replicate,
+    Scanomap,
+    Scatter,
+    SegDim,
+    Stm,
+    Type,
+    Update,
+    array_of,
+    i64,
+    shape_of,
+)
+from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.flattener import describe
+from runelift.rewrite.flatten.nest import whole
+from runelift.rewrite.flatten.parallelism import (
+    SOACS,
+    has_parallelism,
+    is_identity,
+    scalar_operator,
+    vector_operator,
+)
+from runelift.rewrite.flatten.walk import Walk
+
+
+@flattening("sequential", *SOACS, Loop)
+def sequential_at_top(walk: Walk, stm: Stm) -> str | None:
+    """∅ ⊢ e ⇒ segmap ⟨_ < 1⟩ e      e has no parallelism that a rule could use
+
+    One work-item runs it, so that its scalar steps are not launches of their own.  Loops over
+    scalars alone stay where they are: their results may be sizes.
+    """
+    if walk.nest.space:
+        return ""
+    if isinstance(stm.exp, Loop):
+        parallel = has_parallelism(Body((stm,), ()))
+        if parallel or walk.level is Level.LOCAL or not _touches_arrays(stm):
+            return ""
+    elif not _must_be_sequential(stm):
+        return ""
+    if not all(isinstance(p.type, Prim) or _known(p.type, stm) for p in stm.pat):
+        return "a size of its result is known only when it has run"
+    dim = SegDim(walk.flattener.names.fresh("one"), i64(1))
+    result = tuple(p.name for p in stm.pat)
+    host = tuple(Param(walk.flattener.names.fresh(p.name), array_of((i64(1),), p.type))
+                 for p in stm.pat)
+    kernel = walk.segmap((dim,), Body((stm,), result), tuple(p.type for p in stm.pat))
+    walk.flattener.derivation.fired("sequential", describe(stm), "one work-item", stm.loc)
+    walk.emit(Stm(host, kernel, stm.attrs, stm.loc))
+    for param, array in zip(stm.pat, host, strict=True):
+        walk.emit(Stm((param,), Index(array.name, (i64(0), *map(whole, shape_of(param.type)))),
+                      loc=stm.loc))
+    return None
+
+
+def _touches_arrays(stm: Stm) -> bool:
+    """Whether any statement inside reads or makes an array."""
+    bodies = inner_bodies(stm.exp)
+    return any(isinstance(inner.exp, Index | Update | Concat | Replicate | Scatter | Hist)
+               or any(not isinstance(p.type, Prim) for p in inner.pat)
+               or _touches_arrays(inner) for body in bodies for inner in body.stms)
+
+
+def inner_bodies(exp: Exp) -> tuple[Body, ...]:
+    """The bodies of a loop or branch."""
+    match exp:
+        case Loop(body=body):
+            return (body,)
+        case If(then_=then_, else_=else_):
+            return (then_, else_)
+    return ()
+
+
+def _must_be_sequential(stm: Stm) -> bool:
+    """Whether a SOAC has an operator that no segmented operation can run."""
+    if "sequential" in stm.attrs:
+        return True
+    match stm.exp:
+        case Redomap(ops=ops, lam=lam) | Scanomap(ops=ops, lam=lam):
+            odd = [op for op in ops if not scalar_operator(op)]
+            return bool(odd) and is_identity(lam) and not (
+                len(ops) == 1 and vector_operator(ops[0]))
+        case Hist(ops=ops):
+            return any(not scalar_operator(op.op) for op in ops)
+    return False
+
+
+def _known(type_: Type, stm: Stm) -> bool:
+    bound = {p.name for p in stm.pat}
+    return all(size not in bound for size in shape_of(type_))

@@ -1,0 +1,216 @@
+"""Scatters, histograms, updates and concatenations under a nest: rule G1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    Assert,
+    Atom,
+    Body,
+    Concat,
+    Dest,
+    Dim,
+    Hist,
+    HistOp,
+    Index,
+    Lambda,
+    Map,
+    Param,
+    PrimOp,
+    Scatter,
+    SegDim,
+    SegHist,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Update,
+    array_of,
+    i64,
+    shape_of,
+)
+from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.flattener import describe
+from runelift.rewrite.flatten.nest import Nest
+from runelift.rewrite.flatten.parallelism import (
+    has_parallelism,
+    scalar_operator,
+)
+from runelift.rewrite.flatten.rules.common import (
+    array_name,
+    emit_with_nest,
+    enter,
+    fresh_param,
+    irregular,
+    node_of,
+    prim_of,
+    show_nest,
+)
+from runelift.rewrite.flatten.rules.reductions import operator_needs_nest
+from runelift.rewrite.flatten.walk import Walk
+
+
+@flattening("G1", Scatter)
+def scatter_under_nest(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ scatter d is vs ⇒ segscatter (Σ, ⟨i ∈ is, v ∈ vs⟩) d' (Σ's indices, i) v
+
+    d' is d expanded by Σ.  A map part with parallelism is split off first.
+    """
+    soac = node_of(stm, Scatter)
+    if why := irregular(walk, stm):
+        return why
+    if has_parallelism(soac.lam.body):
+        lam, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+        with walk.flattener.derivation.inside():
+            walk.need(p.name for p in split.pat)
+            walk.statement(split)
+        soac = Scatter(soac.width, lam, tuple(p.name for p in split.pat), soac.dests)
+        stm = Stm(stm.pat, soac, stm.attrs, stm.loc)
+    if why := walk.prepare(stm):
+        return why
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    depth = len(walk.nest.space)
+    dests: list[Dest] = []
+    result: list[Atom] = []
+    values = list(soac.lam.body.result)
+    for dest in soac.dests:
+        array = walk.expand(dest.array, walk.flattener.types[dest.array])
+        assert isinstance(array, VName)
+        dests.append(Dest(array, depth + dest.rank))
+        result += [*walk.nest.indices, *values[: dest.rank + 1]]
+        values = values[dest.rank + 1 :]
+    body = nest.kernel_body(soac.lam.body.stms, tuple(result))
+    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    walk.flattener.derivation.fired("G1", describe(stm),
+                                    f"segscatter over {show_nest(nest)}", stm.loc)
+    emit_with_nest(walk, stm, walk.nest, SegScatter(walk.level, space, tuple(dests), body))
+    return None
+
+
+@flattening("G1", Hist)
+def hist_under_nest(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ hist d ⊕ e is vs ⇒ seghist (Σ, ⟨i ∈ is, v ∈ vs⟩) d' ⊕ e i v      d' is d over Σ"""
+    soac = node_of(stm, Hist)
+    if why := irregular(walk, stm):
+        return why
+    if not all(scalar_operator(op.op) for op in soac.ops):
+        return "its operator works on arrays"
+    if why := operator_needs_nest(walk, tuple(op.op for op in soac.ops)):
+        return why
+    if has_parallelism(soac.lam.body):
+        lam, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+        with walk.flattener.derivation.inside():
+            walk.need(p.name for p in split.pat)
+            walk.statement(split)
+        soac = Hist(soac.width, soac.ops, lam, tuple(p.name for p in split.pat))
+        stm = Stm(stm.pat, soac, stm.attrs, stm.loc)
+    if why := walk.prepare(stm):
+        return why
+    nest = enter(walk, soac.width, soac.lam, soac.arrays)
+    ops: list[HistOp] = []
+    for op in soac.ops:
+        dests = tuple(array_name(walk.expand(d, walk.flattener.types[d])) for d in op.dests)
+        (operator,) = walk.flattener.copy_operators((op.op,))
+        ops.append(HistOp(op.bins, dests, operator))
+    body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
+    space, body = walk.flattener.fresh_kernel(nest.space, body)
+    walk.flattener.derivation.fired("G1", describe(stm), f"seghist over {show_nest(nest)}", stm.loc)
+    emit_with_nest(walk, stm, walk.nest, SegHist(walk.level, space, tuple(ops), body))
+    return None
+
+
+def _split_lambda(walk: Walk, stm: Stm, width: Atom, lam: Lambda,
+                  arrays: tuple[VName, ...]) -> tuple[Lambda, Stm]:
+    """A SOAC's lambda as a map of its own, and an identity in its place."""
+    flattener = walk.flattener
+    mapped = tuple(Param(flattener.names.fresh("mapped"), array_of((width,), type_))
+                   for type_ in lam.ret)
+    elements = tuple(Param(flattener.names.fresh("x"), type_) for type_ in lam.ret)
+    flattener.learn_params([*mapped, *elements])
+    identity = Lambda(elements, Body((), tuple(p.name for p in elements)), lam.ret)
+    return identity, Stm(mapped, Map(width, lam, arrays), stm.attrs, stm.loc)
+
+
+@flattening("G1", Update)
+def update_under_nest(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ xs with [d] <- v ⇒ segscatter Σ xs' (Σ's indices, d) v
+
+    A slice adds its dimensions to the space.  Bounds are checked in the kernel.
+    """
+    update = node_of(stm, Update)
+    if not walk.nest.space:
+        return ""
+    (param,) = stm.pat
+    if not walk.regular(param.type):
+        return "the array has another shape at each point of the nest"
+    slices = [dim for dim in update.dims if isinstance(dim, SliceDim)]
+    if any(not walk.invariant(dim.count) for dim in slices):
+        return "the slice has another length at each point of the nest"
+    if why := walk.prepare(stm):
+        return why
+    flattener = walk.flattener
+    array = array_name(walk.expand(update.array, param.type))
+    inner = tuple(SegDim(flattener.names.fresh("k"), dim.count) for dim in slices)
+    stms: list[Stm] = []
+    indices: list[Atom] = []
+    remaining = iter(inner)
+    for dim, size in zip(update.dims, shape_of(param.type), strict=True):
+        position = _position(walk, stms, dim, remaining)
+        if update.checked:
+            _check_bounds(walk, stms, position, size, stm)
+        indices.append(position)
+    value: Atom = update.value
+    if inner and isinstance(value, VName):
+        element = fresh_param(walk, "value", prim_of(param.type))
+        stms.append(Stm((element,), Index(value, tuple(dim.index for dim in inner))))
+        value = element.name
+    nest = Nest((*walk.nest.space, *inner), walk.nest.defs)
+    body = nest.kernel_body(tuple(stms), (*walk.nest.indices, *indices, value))
+    space, body = flattener.fresh_kernel(nest.space, body)
+    dest = Dest(array, len(walk.nest.space) + len(indices))
+    flattener.derivation.fired("G1", describe(stm), "segscatter of the new elements", stm.loc)
+    emit_with_nest(walk, stm, walk.nest, SegScatter(walk.level, space, (dest,), body))
+    return None
+
+
+def _position(walk: Walk, stms: list[Stm], dim: Dim, inner: Iterator[SegDim]) -> Atom:
+    """The index that ``dim`` selects: itself, or start + k * stride of its own dimension."""
+    if not isinstance(dim, SliceDim):
+        return dim
+    scaled = fresh_param(walk, "offset", Prim.I64)
+    place = fresh_param(walk, "index", Prim.I64)
+    stms.append(Stm((scaled,), PrimOp("mul", Prim.I64, (next(inner).index, dim.stride))))
+    stms.append(Stm((place,), PrimOp("add", Prim.I64, (dim.start, scaled.name))))
+    return place.name
+
+
+def _check_bounds(walk: Walk, stms: list[Stm], index: Atom, size: Atom, stm: Stm) -> None:
+    above, below, inside = (fresh_param(walk, "inside", Prim.BOOL) for _ in range(3))
+    stms += [
+        Stm((above,), PrimOp("le", Prim.I64, (i64(0), index))),
+        Stm((below,), PrimOp("lt", Prim.I64, (index, size))),
+        Stm((inside,), PrimOp("and", Prim.BOOL, (above.name, below.name))),
+        Stm((), Assert(inside.name, "Index [{}] out of bounds for array of shape [{}].",
+                       (index, size)), loc=stm.loc),
+    ]
+
+
+@flattening("G1", Concat)
+def concat_under_nest(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ concat xs ys ⇒ concat along a dimension deeper by the depth of Σ, of xs' and ys'"""
+    concat = node_of(stm, Concat)
+    if not walk.nest.space:
+        return ""
+    (param,) = stm.pat
+    arrays = [(array, walk.flattener.types[array]) for array in concat.arrays]
+    if not walk.regular(param.type) or any(not walk.regular(type_) for _, type_ in arrays):
+        return "an array has another shape at each point of the nest"
+    if why := walk.prepare(stm):
+        return why
+    expanded = tuple(array_name(walk.expand(array, type_)) for array, type_ in arrays)
+    walk.flattener.derivation.fired("G1", describe(stm), "concat of the expanded arrays", stm.loc)
+    emit_with_nest(walk, stm, walk.nest,
+                    Concat(concat.dim + len(walk.nest.space), expanded, concat.size))
+    return None
