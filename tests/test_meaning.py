@@ -168,6 +168,11 @@ def test_text_names_every_statement() -> None:
     ("entry main [n] (is: [n]i64) = reduce_by_index_2d (replicate 2 (replicate 2 0i64)) (+) 0 "
      "(map (\\i -> (i % 3, i / 3)) is) is", [np.arange(9)], None),
     ("entry main [n] (xs: [n]i32) = opaque xs", [XS], XS.tolist()),
+    ("entry main (x: i8) = u32.i8 x", [np.int8(-128)], 128),
+    ("entry main (x: i8) = u16.i8 x", [np.int8(-2)], 254),
+    ("entry main (x: i32) = u64.i32 x", [I32(-2)], 2**32 - 2),
+    ("entry main (x: i32) = u8.i32 x", [I32(-2)], 254),
+    ("entry main (x: i8) = i64.i8 x", [np.int8(-128)], -128),
 ])
 def test_prelude_and_declarations(text: str, args: list[Any], want: Any) -> None:
     (found,) = results(text, *args)

@@ -383,7 +383,11 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
 
     if name in {p.value for p in Prim}:
         def conversion(args: tuple[Value, ...], span: Span) -> Value:
-            return Dynamic(e.builder.convert(Prim(name), prim, _scalar(args[0]).atom, span), prim)
+            atom, from_ = _scalar(args[0]).atom, Prim(name)
+            if from_.is_signed and prim.is_unsigned:  # the bits, with zeros in front
+                bits = Prim(f"u{from_.bits}")
+                atom, from_ = e.builder.convert(from_, bits, atom, span), bits
+            return Dynamic(e.builder.convert(from_, prim, atom, span), prim)
         return Function(1, conversion)
     if name in OPERATORS or name in ("==", "!="):
         return Function(2, lambda args, span: arithmetic(e, name, args[0], args[1], span))
