@@ -113,7 +113,8 @@ def assertion_proved(known: _Known, exp: Assert) -> bool:
 def size_known(known: _Known, exp: Exp, same: Exp) -> Exp:
     """x ⊕ y ⇒ z
 
-    Provided: z is an atom that is equal, by the arithmetic of sizes.
+    Provided: z is an atom that is equal, by the arithmetic of sizes and the loops, spaces,
+    branches and types around; such as min (n - 1) i ⇒ i for an index i below n.
     """
     return same
 
@@ -276,17 +277,23 @@ class _Known:
                 self.assume(cond, True)
             case PrimOp():
                 same = self._operation(stm.pat[0].name, exp)
+                if isinstance(same, AtomExp) and stm.pat[0].type is Prim.I64:
+                    self._alias(stm.pat[0].name, same.atom)
                 if same is not exp and self.rewriting.permits(size_known):
                     exp = size_known.apply(self, exp, same)
                     self.rewriting.record(size_known, (stm,), (replace(stm, exp=exp),))
             case Iota(count, Const(0), Const(1), Prim.I64):
                 self.counting[stm.pat[0].name] = count
             case AtomExp(atom) if stm.pat[0].type is Prim.I64:
-                self.values[stm.pat[0].name] = self.value(atom)
-                if self._is_tame(atom):
-                    self.tame.add(stm.pat[0].name)
+                self._alias(stm.pat[0].name, atom)
         self.declare(stm.pat)
         return replace(stm, exp=exp)
+
+    def _alias(self, name: VName, atom: Atom) -> None:
+        """``name`` is another name for ``atom``."""
+        self.values[name] = self.value(atom)
+        if self._is_tame(atom):
+            self.tame.add(name)
 
     def _expression(self, stm: Stm) -> Exp:
         exp = stm.exp
@@ -342,6 +349,9 @@ class _Known:
                 self.conditions[name] = Comparison(exp.op, left, right)
                 return AtomExp(TRUE) if self.holds(name) else exp
             case ("min" | "max"), [left, right]:
+                for larger, smaller in ((0, 1), (1, 0)):
+                    if self.facts.prove(values[larger] - values[smaller]):
+                        return AtomExp(exp.args[larger if exp.op == "max" else smaller])
                 self._extreme(name, exp.op, left, right)
             case ("div" | "quot" | "mod" | "rem"), [num, den]:
                 if exp.op in ("div", "mod") or self.facts.prove(num):

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.inequalities import Facts
+from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import Assert, Body, Index, Program, SegMap, Stm, Update
+from runelift.ir.syntax import Assert, Body, Index, PrimOp, Program, SegMap, Stm, Update
 from runelift.ir.traverse import bodies_of, lambdas_of
 
 NAMES = tuple(VName(base, tag) for tag, base in enumerate("nij", 1))
@@ -129,3 +130,22 @@ def test_nothing_else_is_lost() -> None:
     program = runelift.compile("entry main (n: i64): []i32 = tabulate n (\\i -> i32.i64 i)",
                                device="interpreter").compiled.versioned
     assert any(isinstance(s.exp, SegMap) for s in statements(program.funs[0].body))
+
+
+@pytest.mark.parametrize(("index", "left"), [
+    ("i64.max 0 (i64.min (n - 1) i)", []),
+    ("i64.max 0 (i64.min (n - 1) (i + 1))", ["min"]),
+    ("i64.min (n - 1) (i64.max 0 (i - 1))", ["max"]),
+    ("i64.max 0 (i64.min (n - 1) k)", ["max", "min"]),
+])
+def test_clamping_what_is_inside_does_nothing(index: str, left: list[str]) -> None:
+    text = f"entry main [n] (xs: [n]i32) (k: i64) = map (\\i -> xs[{index}] * 2) (iota n)"
+    program = runelift.compile(text, device="interpreter")
+    found = [stm.exp.op for fun in program.compiled.versioned.funs
+             for stm in statements(fun.body) if isinstance(stm.exp, PrimOp)]
+    assert sorted(op for op in found if op in ("min", "max")) == left
+    for k in (-2, 1, 7):
+        args = [np.array([3, 1, 4], np.int32), np.int64(k)]
+        (before,) = interpret(program.compiled.core, "main", args)
+        (after,) = interpret(program.compiled.versioned, "main", args)
+        np.testing.assert_array_equal(before, after)
