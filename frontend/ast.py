@@ -75,6 +75,13 @@ class TypeRecord(Node):
 
 
 @dataclass(slots=True, eq=False)
+class TypeSum(Node):
+    """``#a t u | #b``."""
+
+    constructors: tuple[tuple[str, tuple[TypeExp, ...]], ...]
+
+
+@dataclass(slots=True, eq=False)
 class TypeArrow(Node):
     """``t -> u`` or ``(x: t) -> u``."""
 
@@ -99,7 +106,7 @@ class TypeExists(Node):
 
 
 TypeExp: TypeAlias = (
-    TypeName | TypeArray | TypeTuple | TypeRecord | TypeArrow | TypeUnique | TypeExists
+    TypeName | TypeArray | TypeTuple | TypeRecord | TypeSum | TypeArrow | TypeUnique | TypeExists
 )
 
 
@@ -156,6 +163,21 @@ class PatRecord(Pattern):
     """``{x = p, y}``; a pun is a field with a :class:`PatName` of the same name."""
 
     fields: tuple[tuple[str, Pattern], ...]
+
+
+@dataclass(slots=True, eq=False)
+class PatConstr(Pattern):
+    """``#a p q``."""
+
+    name: str
+    items: tuple[Pattern, ...]
+
+
+@dataclass(slots=True, eq=False)
+class PatLiteral(Pattern):
+    """A number, boolean or character."""
+
+    literal: Literal
 
 
 @dataclass(slots=True, eq=False)
@@ -355,6 +377,30 @@ class IfExp(Exp):
     cond: Exp
     then_: Exp
     else_: Exp
+
+
+@dataclass(slots=True, eq=False)
+class Constr(Exp):
+    """``#a e f``: a value of a sum type."""
+
+    name: str
+    args: tuple[Exp, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Case(Node):
+    """``case p -> e``."""
+
+    pattern: Pattern
+    body: Exp
+
+
+@dataclass(slots=True, eq=False)
+class MatchExp(Exp):
+    """``match e case p -> f ...``: the first case whose pattern fits."""
+
+    value: Exp
+    cases: tuple[Case, ...]
 
 
 @dataclass(slots=True, eq=False)

@@ -397,6 +397,8 @@ def _special(node: Any, scope: Structure) -> Any:
             return _fields(node, scope, body=scope.hiding([name]))
         case ast.LoopExp():
             return _loop(node, scope)
+        case ast.Case(_, pattern):
+            return _fields(node, scope, body=scope.hiding(_bound(pattern)))
         case ast.TypeArrow(_, str() as param):
             return _fields(node, scope, codomain=scope.hiding([param]))
         case ast.TypeExists(_, sizes):
@@ -432,7 +434,7 @@ def _bound(node: object) -> set[str]:
             return {name}
         case ast.PatAscript(_, inner):
             return _bound(inner)
-        case ast.PatTuple(_, items):
+        case ast.PatTuple(_, items) | ast.PatConstr(_, _, items):
             return _bound(items)
         case ast.PatRecord(_, fields):
             return {name for _, item in fields for name in _bound(item)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ from runelift.ir.source import Source, Span
 STARTS = ("start", "exp", "type")
 MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool"})
 """The built-in modules; ``x.y`` is a member of one of them, or else a field."""
+
+CONSTRUCTORS = 256
+"""The most constructors that a sum type can have."""
 
 
 def parse(source: Source) -> ast.Module:
@@ -92,9 +96,6 @@ _WORDS = {
 }
 
 
-_UNSUPPORTED = {"match": "'match'", "#": "sum types"}
-
-
 def _syntax_error(source: Source, start: int, length: int, found: str,
                   expected: Any) -> ProgramError:
     words = sorted({_WORDS[name] for name in expected if name in _WORDS})
@@ -113,10 +114,6 @@ def _syntax_error(source: Source, start: int, length: int, found: str,
 def _bad_character(source: Source, error: UnexpectedCharacters) -> ProgramError:
     start = error.pos_in_stream or 0
     word = source.text[start:].split(maxsplit=1)[0]
-    if feature := _UNSUPPORTED.get("#" if word[0] == "#" else word):
-        return ProgramError(Diagnostic("unsupported-feature",
-                                       Span(source, start, start + len(word)),
-                                       f"Runelift does not support {feature} yet."))
     known = {_WORDS[name] for name in error.allowed or () if name in _WORDS}
     hints = (f"Expected {' or '.join(sorted(known))}.",) if 0 < len(known) <= 6 else ()
     text = word if word[0].isalnum() else word[0]
@@ -311,11 +308,34 @@ class _Builder(Transformer[Token, Any]):
         items = tuple(c for c in children if c is not None and not isinstance(c, Token))
         return items[0] if len(items) == 1 else ast.TypeTuple(span, items)
 
-    def type_record(self, span: Span, children: list[Any]) -> ast.TypeRecord:
-        return ast.TypeRecord(span, tuple(sorted(c for c in children if isinstance(c, tuple))))
+    def type_record(self, span: Span, children: list[Any]) -> ast.TypeExp:
+        fields = [c for c in children if isinstance(c, tuple)]
+        if (items := _as_tuple(fields)) is not None:
+            return ast.TypeTuple(span, items)
+        return ast.TypeRecord(span, tuple(sorted(fields, key=lambda field: str(field[0]))))
 
     def type_field(self, span: Span, children: list[Any]) -> tuple[str, ast.TypeExp]:
         return str(children[0]), children[1]
+
+    def type_sum(self, span: Span, children: list[Any]) -> ast.TypeSum:
+        for op in children[1::2]:
+            if op != "|":
+                raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
+                                              f"Unexpected '{op}' in a type."))
+        if len(children) > 2 * CONSTRUCTORS:
+            raise ProgramError(Diagnostic("too-many-constructors", span, "A sum type has at most "
+                                          f"{CONSTRUCTORS} constructors."))
+        constructors = sorted(children[0::2], key=lambda c: str(c[0]))
+        for (name, _), (following, _) in pairwise(constructors):
+            if name == following:
+                raise ProgramError(Diagnostic("duplicate-name", span,
+                                              f"Constructor '#{name}' is listed twice."))
+        return ast.TypeSum(span, tuple(constructors))
+
+    def type_constr(self, span: Span,
+                    children: list[Any]) -> tuple[str, tuple[ast.TypeExp, ...]]:
+        name, *args = children
+        return str(name)[1:], tuple(args)
 
     def qual_name(self, span: Span, children: list[Any]) -> ast.QualName:
         parts = [str(children[0]), *(str(c)[1:] for c in children[1:])]
@@ -333,6 +353,21 @@ class _Builder(Transformer[Token, Any]):
 
     def pat_wild(self, span: Span, children: list[Any]) -> ast.PatWild:
         return ast.PatWild(span)
+
+    def pat_constr(self, span: Span, children: list[Any]) -> ast.PatConstr:
+        name, *items = children
+        return ast.PatConstr(span, str(name)[1:], tuple(items))
+
+    pat_apply = pat_constr
+
+    def pat_literal(self, span: Span, children: list[Any]) -> ast.PatLiteral:
+        literal = self.literal(span, children[-1:])
+        if len(children) > 1:
+            literal.value = -literal.value
+        return ast.PatLiteral(span, literal)
+
+    def pat_attr(self, span: Span, children: list[Any]) -> Any:
+        return children[1]
 
     def pat_tuple(self, span: Span, children: list[Any]) -> ast.Pattern:
         items = tuple(c for c in children if c is not None)
@@ -382,6 +417,8 @@ class _Builder(Transformer[Token, Any]):
 
     def app_lambda(self, span: Span, children: list[Any]) -> ast.Exp:
         fun, *args = children
+        if isinstance(fun, ast.Constr) and not fun.args:
+            return ast.Constr(span, fun.name, tuple(args))
         return ast.Apply(span, fun, tuple(args))
 
     def app(self, span: Span, children: list[Any]) -> ast.Exp:
@@ -391,9 +428,14 @@ class _Builder(Transformer[Token, Any]):
         fun, *args = children
         if isinstance(fun, ast.Name) and str(fun.name) == "assert" and len(args) == 2:
             return ast.AssertExp(span, args[0], args[1])
+        if isinstance(fun, ast.Constr) and not fun.args:
+            return ast.Constr(span, fun.name, tuple(args))
         return ast.Apply(span, fun, tuple(args))
 
-    def literal(self, span: Span, children: list[Any]) -> ast.Exp:
+    def constr(self, span: Span, children: list[Any]) -> ast.Constr:
+        return ast.Constr(span, str(children[0])[1:])
+
+    def literal(self, span: Span, children: list[Any]) -> Any:
         (token,) = children
         match token.type:
             case "TRUE" | "FALSE":
@@ -411,8 +453,11 @@ class _Builder(Transformer[Token, Any]):
     def tuple_exp(self, span: Span, children: list[Any]) -> ast.TupleExp:
         return ast.TupleExp(span, tuple(c for c in children if c is not None))
 
-    def record(self, span: Span, children: list[Any]) -> ast.RecordExp:
-        return ast.RecordExp(span, tuple(c for c in children if c is not None))
+    def record(self, span: Span, children: list[Any]) -> ast.Exp:
+        fields = [c for c in children if c is not None]
+        if (items := _as_tuple(fields)) is not None:
+            return ast.TupleExp(span, items)
+        return ast.RecordExp(span, tuple(fields))
 
     def field(self, span: Span, children: list[Any]) -> tuple[str, ast.Exp]:
         name, value = children
@@ -474,6 +519,13 @@ class _Builder(Transformer[Token, Any]):
     def if_exp(self, span: Span, children: list[Any]) -> ast.IfExp:
         return ast.IfExp(span, *children)
 
+    def match_exp(self, span: Span, children: list[Any]) -> ast.MatchExp:
+        value, *cases = children
+        return ast.MatchExp(span, value, tuple(cases))
+
+    def case(self, span: Span, children: list[Any]) -> ast.Case:
+        return ast.Case(span, *children)
+
     def loop(self, span: Span, children: list[Any]) -> ast.LoopExp:
         *sizes, pattern, init, form, body = children
         return ast.LoopExp(span, tuple(sizes), pattern, init, form, body)
@@ -507,6 +559,15 @@ class _Builder(Transformer[Token, Any]):
 
 def _without_attrs(children: list[Any]) -> list[Any]:
     return [c for c in children if isinstance(c, Token) or not isinstance(c, str)]
+
+
+def _as_tuple(fields: list[tuple[str, Any]]) -> tuple[Any, ...] | None:
+    """The components, if the fields are ``0``, ``1``, ... and so those of a tuple."""
+    known = dict(fields)
+    labels = [str(k) for k in range(len(fields))]
+    if len(fields) == 1 or set(known) != set(labels):
+        return None
+    return tuple(known[label] for label in labels)
 
 
 class _Spanned:

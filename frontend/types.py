@@ -49,6 +49,13 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Sum:
+    """``#a t u | #b``: constructors sorted by name, each with the tuple of its payload."""
+
+    fields: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Arrow:
     """``t -> u``.  ``consumes``: the parameter is unique; ``fresh``: the result is.
 
@@ -63,7 +70,7 @@ class Arrow:
     param: VName | None = None
 
 
-Type: TypeAlias = Prim | TypeVar | MetaVar | Array | Tuple | Record | Arrow
+Type: TypeAlias = Prim | TypeVar | MetaVar | Array | Tuple | Record | Sum | Arrow
 
 
 UNIT = Tuple(())
@@ -91,6 +98,19 @@ def show(type_: Type) -> str:
             return f"({', '.join(map(show, items))})"
         case Record(fields):
             return f"{{{', '.join(f'{name}: {show(field)}' for name, field in fields)}}}"
+        case Sum(fields):
+            return " | ".join(" ".join([f"#{name}", *map(_show_atom, payload(field))])
+                              for name, field in fields)
         case Arrow(domain, codomain, consumes):
             left = f"({show(domain)})" if isinstance(domain, Arrow) else show(domain)
             return f"{'*' if consumes else ''}{left} -> {show(codomain)}"
+
+
+def _show_atom(type_: Type) -> str:
+    return f"({show(type_)})" if isinstance(type_, Arrow | Sum) else show(type_)
+
+
+def payload(type_: Type) -> tuple[Type, ...]:
+    """The types of what a constructor is applied to."""
+    assert isinstance(type_, Tuple)
+    return type_.items

@@ -17,6 +17,8 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.frontend import ast
+from runelift.frontend.check.exhaustive import uncovered
+from runelift.frontend.check.sums import refutable_type, sum_type
 from runelift.frontend.check.types import (
     Abbreviation,
     Scheme,
@@ -40,6 +42,7 @@ from runelift.frontend.types import (
     Arrow,
     MetaVar,
     Record,
+    Sum,
     Tuple,
     Type,
     TypeVar,
@@ -112,7 +115,7 @@ class Checker:
         """Check one declaration and add it to the scope."""
         match dec:
             case ast.TypeDec(_, name, params, definition):
-                with self._inner_scope():
+                with self.inner_scope():
                     types, sizes = self._type_params(params)
                     body = self._read(definition)
                 self.abbreviations[name] = Abbreviation(tuple(sizes), tuple(types), body)
@@ -128,6 +131,8 @@ class Checker:
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name)
         dec.type = scheme.type
         self._finish(dec.span)
+        for param in dec.params:
+            self.errors += uncovered([param], param.span)
         dec.type = self.solved.resolve(scheme.type)
         self.errors += check_uniqueness(dec)
         if dec.entry:
@@ -146,15 +151,15 @@ class Checker:
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   name: str) -> Scheme:
         """The scheme of ``name params : ret = body``."""
-        with self._inner_scope():
+        with self.inner_scope():
             types, sizes = self._type_params(type_params)
             domains: list[Arrow] = []
             for param in params:
                 size_name = self.names.fresh("arg")
-                domain = self._pattern(param, anonymous=self.solved.parameter_size,
+                domain = self.pattern(param, anonymous=self.solved.parameter_size,
                                        size_name=size_name)
                 domains.append(Arrow(domain, UNIT, _consumes(param), False, size_name))
-            result = self._infer(body)
+            result = self.infer(body)
             if ret is not None:
                 unknown: list[VName] = []
                 declared = self._read(ret, anonymous=self._unknown(unknown))
@@ -175,10 +180,13 @@ class Checker:
         """Unconstrained type variables of a function become type parameters."""
         if not isinstance(type_, Arrow):
             return type_
+        parts = {m for meta in metas(type_) if meta.id in self.solved.required
+                 for _, member in self.solved.required[meta.id].members
+                 for m in metas(self.solved.resolve(member))}
         scope_metas = {m for b in self.scope.values.values() if not b.scheme.types
                        for m in metas(self.solved.resolve(b.scheme.type))}
-        for meta in sorted(metas(type_) - scope_metas, key=lambda m: m.id):
-            if meta.id not in self.solved.allowed:
+        for meta in sorted(metas(type_) - scope_metas - parts, key=lambda m: m.id):
+            if meta.id not in self.solved.allowed and meta.id not in self.solved.required:
                 name = self.names.fresh("t")
                 types.append(name)
                 self.solved.types[meta.id] = TypeVar(name)
@@ -189,7 +197,7 @@ class Checker:
         """Unify a body's type with the declared one, whose ``[]`` match any size."""
         free = {v: self.solved.size_meta() for v in unknown}
         loose = replace_names(declared, {}, free)
-        self._expect(loose, found, body.span, "the declared result")
+        self.expect(loose, found, body.span, "the declared result")
 
     def _check_entry(self, dec: ast.ValDec, type_: Type) -> None:
         while isinstance(type_, Arrow):
@@ -220,7 +228,8 @@ class Checker:
         self.scope.values[name] = Binding(Scheme(Prim.I64), size, span)
 
     @contextmanager
-    def _inner_scope(self) -> Iterator[None]:
+    def inner_scope(self) -> Iterator[None]:
+        """A scope whose names are forgotten at its end."""
         outer, self.scope = self.scope, self.scope.copy()
         try:
             yield
@@ -234,17 +243,29 @@ class Checker:
             for meta in metas(self.solved.resolve(node.type)):
                 head = self.solved.head(meta)
                 if isinstance(head, MetaVar):
-                    self.solved.types[head.id] = self._default(head)
+                    self.solved.types[head.id] = self._default(head, node.span)
             node.type = self.solved.resolve(node.type)
             if isinstance(node, ast.Literal):
                 self._check_literal(node)
+        self._check_matches()
         for op in self._operators:
             assert op.op_type is not None
             for meta in metas(self.solved.resolve(op.op_type)):
                 head = self.solved.head(meta)
                 if isinstance(head, MetaVar):
-                    self.solved.types[head.id] = self._default(head)
+                    self.solved.types[head.id] = self._default(head, op.span)
             op.op_type = self.solved.resolve(op.op_type)
+
+    def _check_matches(self) -> None:
+        """Every match covers every value, and other patterns fit any value of their type."""
+        for node in self._typed:
+            if isinstance(node, ast.MatchExp):
+                self.errors += uncovered([case.pattern for case in node.cases], node.span)
+            elif isinstance(node, ast.LetPat):
+                self.errors += uncovered([node.pattern], node.pattern.span)
+            elif isinstance(node, ast.LambdaExp):
+                for pattern in node.params:
+                    self.errors += uncovered([pattern], pattern.span)
 
     def _check_literal(self, literal: ast.Literal) -> None:
         """A number that its type does not have is an error."""
@@ -261,7 +282,12 @@ class Checker:
                 "literal-out-of-range", literal.span,
                 f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}."))
 
-    def _default(self, meta: MetaVar) -> Type:
+    def _default(self, meta: MetaVar, span: Span) -> Type:
+        if (required := self.solved.required.get(meta.id)) is not None:
+            mark, what = ("#", "constructor") if required.kind is Sum else (".", "field")
+            raise self._error("ambiguous-type", span, "The type of the value with "
+                              f"{what} '{mark}{required.members[0][0]}' is not known here.",
+                              "Add a type annotation.")
         allowed = self.solved.allowed.get(meta.id)
         if allowed is None:
             return UNIT
@@ -283,7 +309,7 @@ class Checker:
 
     def _size(self, exp: ast.Exp) -> Size:
         """A size expression in a type: checked as an i64."""
-        self._expect(Prim.I64, self._infer(exp), exp.span, "a size")
+        self.expect(Prim.I64, self.infer(exp), exp.span, "a size")
         size = self._size_of(exp)
         return size if size is not None else self.solved.unknown_size()
 
@@ -324,7 +350,7 @@ class Checker:
                labels: tuple[Label, ...] = ()) -> ProgramError:
         return ProgramError(Diagnostic(code, span, message, labels, hints))
 
-    def _expect(self, expected: Type, found: Type, span: Span, what: str) -> None:
+    def expect(self, expected: Type, found: Type, span: Span, what: str) -> None:
         """Unify, or say which type was expected (as ``what``) and which was found."""
         try:
             self.solved.unify(expected, found)
@@ -345,6 +371,10 @@ class Checker:
         type_ = self.solved.resolve(type_)
         if isinstance(type_, MetaVar):
             allowed = self.solved.allowed.get(type_.id)
+            if (required := self.solved.required.get(type_.id)) is not None:
+                known = required.kind(tuple((name, self.solved.resolve(member))
+                                            for name, member in required.members))
+                return show(known).removesuffix("}") + ("" if required.kind is Sum else ", ...}")
             if allowed is not None:
                 return "a float" if allowed <= set(FLOATS) else (
                     "an integer" if allowed <= set(INTS) else "a number")
@@ -352,7 +382,7 @@ class Checker:
 
     # Patterns
 
-    def _pattern(self, pattern: ast.Pattern, type_: Type | None = None, *,
+    def pattern(self, pattern: ast.Pattern, type_: Type | None = None, *,
                  anonymous: SizeMaker | None = None, size: Size | None = None,
                  size_name: VName | None = None) -> Type:
         """Bind the names of ``pattern``; its type, which is ``type_`` if that is given."""
@@ -377,14 +407,14 @@ class Checker:
             case ast.PatAscript(span, inner, type_exp):
                 declared = self._read(type_exp, anonymous)
                 if type_ is not None:
-                    self._expect(declared, type_, span, "a value")
-                self._pattern(inner, declared, anonymous=anonymous, size=size,
+                    self.expect(declared, type_, span, "a value")
+                self.pattern(inner, declared, anonymous=anonymous, size=size,
                               size_name=size_name)
                 return declared
             case ast.PatTuple(span, items):
                 given = self._components(type_, len(items), span)
                 return Tuple(tuple(
-                    self._pattern(item, given[k] if given else None, anonymous=anonymous)
+                    self.pattern(item, given[k] if given else None, anonymous=anonymous)
                     for k, item in enumerate(items)))
             case ast.PatRecord(span, fields):
                 head = self.solved.head(type_) if type_ is not None else None
@@ -393,8 +423,10 @@ class Checker:
                     raise self._error("bad-pattern", span, "The pattern does not have the fields "
                                       f"of {self._show(head or UNIT)}.")
                 return Record(tuple(sorted(
-                    (name, self._pattern(item, known.get(name), anonymous=anonymous))
+                    (name, self.pattern(item, known.get(name), anonymous=anonymous))
                     for name, item in fields)))
+            case ast.PatConstr() | ast.PatLiteral():
+                return refutable_type(self, pattern, type_)
         raise AssertionError(pattern)
 
     def _components(self, type_: Type | None, count: int, span: Span) -> list[Type]:
@@ -403,7 +435,7 @@ class Checker:
         head = self.solved.head(type_)
         if isinstance(head, MetaVar):
             fresh: list[Type] = [self.solved.meta() for _ in range(count)]
-            self._expect(Tuple(tuple(fresh)), head, span, "a tuple")
+            self.expect(Tuple(tuple(fresh)), head, span, "a tuple")
             return fresh
         if not isinstance(head, Tuple) or len(head.items) != count:
             raise self._error("bad-pattern", span,
@@ -413,7 +445,7 @@ class Checker:
 
     # Expressions
 
-    def _infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:
+    def infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:
         """The type of ``exp``; ``expected`` helps with functions and is not enforced."""
         self._typed.append(exp)
         exp.type = UNIT  # so that a failing expression is still annotated
@@ -433,34 +465,34 @@ class Checker:
             case ast.Name(span, name):
                 return self._instantiate(self._lookup(name, span))
             case ast.TupleExp(_, items):
-                return Tuple(tuple(self._infer(item) for item in items))
+                return Tuple(tuple(self.infer(item) for item in items))
             case ast.RecordExp(span, fields):
                 if len({name for name, _ in fields}) < len(fields):
                     raise self._error("duplicate-name", span, "A field is given twice.")
-                return Record(tuple(sorted((name, self._infer(e)) for name, e in fields)))
+                return Record(tuple(sorted((name, self.infer(e)) for name, e in fields)))
             case ast.ArrayExp(_, items):
                 elem: Type = self.solved.meta()
                 for item in items:
-                    self._expect(elem, self._infer(item), item.span, "an element")
-                self._no_function(elem, exp.span, "an array")
+                    self.expect(elem, self.infer(item), item.span, "an element")
+                self.no_function(elem, exp.span, "an array")
                 return Array(Size.of(len(items)), elem)
             case ast.Range():
                 return self._range(exp)
             case ast.Project(span, record, name):
-                return self._field(self._infer(record), name, span)
+                return self._field(self.infer(record), name, span)
             case ast.IndexExp(span, array, dims):
-                return self._index(self._infer(array), dims, span)
+                return self._index(self.infer(array), dims, span)
             case ast.UpdateExp(span, array, dims, value):
-                type_ = self._infer(array)
+                type_ = self.infer(array)
                 part = self._index(type_, dims, span)
-                self._expect(part, self._infer(value), value.span, "a new element")
+                self.expect(part, self.infer(value), value.span, "a new element")
                 return type_
             case ast.RecordUpdate(span, record, path, value):
-                type_ = self._infer(record)
+                type_ = self.infer(record)
                 part = type_
                 for name in path:
                     part = self._field(part, name, span)
-                self._expect(part, self._infer(value), value.span, "a new field")
+                self.expect(part, self.infer(value), value.span, "a new field")
                 return type_
             case ast.Apply():
                 return self._apply(exp, expected)
@@ -469,11 +501,11 @@ class Checker:
             case ast.Negate(_, arg):
                 self._negated.add(id(arg))
                 type_ = self.solved.meta(NUMBERS)
-                self._expect(type_, self._infer(arg), arg.span, "an operand")
+                self.expect(type_, self.infer(arg), arg.span, "an operand")
                 return type_
             case ast.Not(_, arg):
                 type_ = self.solved.meta((*INTS, Prim.BOOL))
-                self._expect(type_, self._infer(arg), arg.span, "an operand")
+                self.expect(type_, self.infer(arg), arg.span, "an operand")
                 return type_
             case ast.LambdaExp():
                 return self._lambda(exp, expected)
@@ -489,45 +521,47 @@ class Checker:
                 domain = expected.domain if isinstance(expected, Arrow) else self.solved.meta()
                 return Arrow(domain, self._index(domain, dims, span))
             case ast.IfExp(span, cond, then_, else_):
-                self._expect(Prim.BOOL, self._infer(cond), cond.span, "a condition")
-                left, right = self._infer(then_), self._infer(else_)
-                joined = self._join(left, right, else_.span, "a branch")
-                self._no_function(joined, span, "a branch")
+                self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
+                left, right = self.infer(then_), self.infer(else_)
+                joined = self.join(left, right, else_.span, "a branch")
+                self.no_function(joined, span, "a branch")
                 return joined
+            case ast.Constr() | ast.MatchExp():
+                return sum_type(self, exp, expected)
             case ast.LetPat(_, sizes, pattern, value, body):
-                found = self._infer(value)
-                with self._inner_scope():
+                found = self.infer(value)
+                with self.inner_scope():
                     for size in sizes:
                         self._bind_size(size.name, self.solved.size_meta(size.name), size.span)
-                    self._pattern(pattern, found, size=self._size_of(value))
-                    return self._infer(body)
+                    self.pattern(pattern, found, size=self._size_of(value))
+                    return self.infer(body)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
                 scheme = self._function(type_params, params, ret, value, name)
-                with self._inner_scope():
+                with self.inner_scope():
                     self.scope.values[name] = Binding(scheme, None, exp.span)
-                    return self._infer(body)
+                    return self.infer(body)
             case ast.LetWith(span, name, name_span, dims, value, body):
                 type_ = self._instantiate(self._lookup(ast.QualName((), name), name_span))
                 part = self._index(type_, dims, span)
-                self._expect(part, self._infer(value), value.span, "a new element")
-                return self._infer(body)
+                self.expect(part, self.infer(value), value.span, "a new element")
+                return self.infer(body)
             case ast.LoopExp():
                 return self._loop(exp)
             case ast.Ascript(span, value, type_exp):
                 declared = self._read(type_exp)
-                self._expect(declared, self._infer(value), span, "a value")
+                self.expect(declared, self.infer(value), span, "a value")
                 return declared
             case ast.Coerce(span, value, type_exp):
                 declared = self._read(type_exp)
-                found = self.solved.resolve(self._infer(value))
-                self._expect(self._forget_sizes(declared), self._forget_sizes(found), span,
+                found = self.solved.resolve(self.infer(value))
+                self.expect(self._forget_sizes(declared), self._forget_sizes(found), span,
                              "a value")
                 return declared
             case ast.AssertExp(_, cond, value):
-                self._expect(Prim.BOOL, self._infer(cond), cond.span, "a condition")
-                return self._infer(value)
+                self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
+                return self.infer(value)
             case ast.AttrExp(_, _, value):
-                return self._infer(value, expected)
+                return self.infer(value, expected)
         raise AssertionError(exp)
 
     def _forget_sizes(self, type_: Type) -> Type:
@@ -535,14 +569,16 @@ class Checker:
         fresh = {v: self.solved.size_meta() for v in sizes_in(type_)}
         return _loosen(replace_names(type_, {}, fresh), self.solved)
 
-    def _join(self, left: Type, right: Type, span: Span, what: str) -> Type:
+    def join(self, left: Type, right: Type, span: Span, what: str) -> Type:
+        """The type of a value of either type; ``what`` has the second."""
         try:
             return self.solved.join(left, right)
-        except TypeMismatch:
-            self._expect(left, right, span, what)
+        except (TypeMismatch, SizeMismatch):
+            self.expect(left, right, span, what)
             raise
 
-    def _no_function(self, type_: Type, span: Span, where: str) -> None:
+    def no_function(self, type_: Type, span: Span, where: str) -> None:
+        """An error if a value is a function."""
         if isinstance(self.solved.head(type_), Arrow):
             raise self._error("function-not-allowed", span,
                               f"A function cannot be the value of {where}.")
@@ -570,7 +606,7 @@ class Checker:
     # Application
 
     def _apply(self, exp: ast.Apply, expected: Type | None) -> Type:
-        type_ = self._infer(exp.fun)
+        type_ = self.infer(exp.fun)
         return self._apply_to(type_, exp.args, exp, expected)
 
     def _apply_to(self, type_: Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
@@ -581,7 +617,7 @@ class Checker:
             type_ = self.solved.head(type_)
             if isinstance(type_, MetaVar):
                 arrow = Arrow(self.solved.meta(), self.solved.meta())
-                self._expect(arrow, type_, exp.span, "a function")
+                self.expect(arrow, type_, exp.span, "a function")
                 type_ = arrow
             if not isinstance(type_, Arrow):
                 raise self._error(
@@ -601,7 +637,7 @@ class Checker:
     def _argument(self, arrow: Arrow, arg: ast.Exp) -> Type:
         """Check one argument; the type of the result."""
         domain = self.solved.resolve(arrow.domain)
-        self._expect(arrow.domain, self._infer(arg, domain), arg.span, "an argument")
+        self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument")
         if arrow.param is None or arrow.param not in sizes_in(self.solved.resolve(arrow.codomain)):
             return arrow.codomain
         size = self._size_of(arg)
@@ -617,18 +653,18 @@ class Checker:
             self.solved.restore(state)
 
     def _lambda(self, exp: ast.LambdaExp, expected: Type | None) -> Type:
-        with self._inner_scope():
+        with self.inner_scope():
             domains: list[Type] = []
             rest = expected
             for param in exp.params:
                 head = self.solved.head(rest) if rest is not None else None
                 given = head.domain if isinstance(head, Arrow) else None
-                domains.append(self._pattern(param, given))
+                domains.append(self.pattern(param, given))
                 rest = head.codomain if isinstance(head, Arrow) else None
-            result = self._infer(exp.body, rest)
+            result = self.infer(exp.body, rest)
             if exp.ret is not None:
                 declared = self._read(exp.ret)
-                self._expect(declared, result, exp.body.span, "the declared result")
+                self.expect(declared, result, exp.body.span, "the declared result")
                 result = declared
         return arrows(domains, result)
 
@@ -651,13 +687,13 @@ class Checker:
         exp.op_type = self._operator(exp.op, exp.op_span)
         self._operators.append(exp)
         if str(exp.op) == "|>":
-            left = self._infer(exp.left)
-            fun = self._infer(exp.right, Arrow(left, self.solved.meta()))
+            left = self.infer(exp.left)
+            fun = self.infer(exp.right, Arrow(left, self.solved.meta()))
             result = self._apply_typed(fun, left, exp.left)
-            self._expect(exp.op_type, arrows([left, fun], result), exp.span, "an operator")
+            self.expect(exp.op_type, arrows([left, fun], result), exp.span, "an operator")
             return result
         if str(exp.op) == "<|":
-            fun = self._infer(exp.left)
+            fun = self.infer(exp.left)
             return self._apply_to(fun, (exp.right,), exp)
         return self._apply_to(exp.op_type, (exp.left, exp.right), exp)
 
@@ -665,9 +701,9 @@ class Checker:
         head = self.solved.head(fun)
         if not isinstance(head, Arrow):
             result = self.solved.meta()
-            self._expect(Arrow(argument, result), head, arg.span, "a function")
+            self.expect(Arrow(argument, result), head, arg.span, "a function")
             return result
-        self._expect(head.domain, argument, arg.span, "an argument")
+        self.expect(head.domain, argument, arg.span, "an argument")
         if head.param is not None:
             size = self._size_of(arg) or self.solved.unknown_size()
             return substitute_size(self.solved.resolve(head.codomain), head.param, size)
@@ -692,7 +728,7 @@ class Checker:
         elem = self.solved.meta(INTS)
         for part in (exp.first, exp.second, exp.last):
             if part is not None:
-                self._expect(elem, self._infer(part), part.span, "a bound")
+                self.expect(elem, self.infer(part), part.span, "a bound")
         first, last = self._size_of(exp.first), self._size_of(exp.last)
         size = None
         if exp.second is None and first is not None and last is not None:
@@ -714,9 +750,9 @@ class Checker:
             case Tuple(items) if name.isdigit() and int(name) < len(items):
                 return items[int(name)]
             case MetaVar():
-                raise self._error("ambiguous-type", span,
-                                  f"The type of the record with field '{name}' is not known here.",
-                                  "Add a type annotation.")
+                member = self.solved.meta()
+                self.expect(self.solved.require(Record, name, member), head, span, "a record")
+                return member
         raise self._error("unknown-field", span,
                           f"A value of type {self._show(head)} has no field '{name}'.")
 
@@ -726,7 +762,7 @@ class Checker:
             head = self.solved.head(type_)
             if isinstance(head, MetaVar):
                 fresh = Array(self.solved.size_meta(), self.solved.meta())
-                self._expect(fresh, head, span, "an array")
+                self.expect(fresh, head, span, "an array")
                 head = fresh
             if not isinstance(head, Array):
                 raise self._error("wrong-rank", span,
@@ -735,8 +771,8 @@ class Checker:
             if isinstance(dim, ast.SliceExp):
                 slices.append(self._slice(dim, head.size))
             else:
-                index = self._infer(dim)
-                self._expect(self.solved.meta(INTS), index, dim.span, "an index")
+                index = self.infer(dim)
+                self.expect(self.solved.meta(INTS), index, dim.span, "an index")
             type_ = head.elem
         for size in reversed(slices):
             type_ = Array(size, type_)
@@ -745,7 +781,7 @@ class Checker:
     def _slice(self, dim: ast.SliceExp, whole: Size) -> Size:
         for part in (dim.start, dim.stop, dim.step):
             if part is not None:
-                self._expect(Prim.I64, self._infer(part), part.span, "a bound of a slice")
+                self.expect(Prim.I64, self.infer(part), part.span, "a bound of a slice")
         if dim.step is not None:
             step = self._size_of(dim.step)
             backwards = step is not None and step.constant == -1
@@ -765,7 +801,7 @@ class Checker:
         try:
             joined = self.solved.join(result, body)
         except TypeMismatch:
-            self._expect(result, body, exp.body.span, "the next value of the loop")
+            self.expect(result, body, exp.body.span, "the next value of the loop")
             raise
         if self._same_sizes(joined, result):
             return joined
@@ -773,12 +809,12 @@ class Checker:
         del self._typed[typed:], self._operators[operators:]
         loose = self._vary(init, joined)
         result, body = self._loop_body(exp, loose)
-        self._join(result, body, exp.body.span, "the next value of the loop")
+        self.join(result, body, exp.body.span, "the next value of the loop")
         return self._vary(loose, joined)
 
     def _loop_init(self, exp: ast.LoopExp) -> Type:
         if exp.init is not None:
-            return self._infer(exp.init)
+            return self.infer(exp.init)
         return self._pattern_value(exp.pattern)
 
     def _pattern_value(self, pattern: ast.Pattern) -> Type:
@@ -796,27 +832,27 @@ class Checker:
 
     def _loop_body(self, exp: ast.LoopExp, init: Type) -> tuple[Type, Type]:
         """The type of the loop's values, and of what its body makes of them."""
-        bound = self._infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
-        array = self._infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
-        with self._inner_scope():
+        bound = self.infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
+        array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
+        with self.inner_scope():
             for size in exp.sizes:
                 self._bind_size(size.name, self.solved.size_meta(size.name), size.span)
-            result = self._pattern(exp.pattern, init, anonymous=self.solved.size_meta)
+            result = self.pattern(exp.pattern, init, anonymous=self.solved.size_meta)
             match exp.form:
                 case ast.ForForm(_, pattern):
                     assert bound is not None
-                    self._expect(self.solved.meta(INTS), bound, exp.form.bound.span, "a bound")
-                    self._pattern(pattern, bound)
+                    self.expect(self.solved.meta(INTS), bound, exp.form.bound.span, "a bound")
+                    self.pattern(pattern, bound)
                 case ast.ForInForm(_, pattern):
                     assert array is not None
                     elem = self.solved.meta()
-                    self._expect(Array(self.solved.size_meta(), elem), array,
+                    self.expect(Array(self.solved.size_meta(), elem), array,
                                  exp.form.array.span, "an array")
-                    self._pattern(pattern, self.solved.head(elem))
+                    self.pattern(pattern, self.solved.head(elem))
                 case ast.WhileForm(_, cond):
-                    self._expect(Prim.BOOL, self._infer(cond), cond.span, "a condition")
-            body = self._infer(exp.body)
-        self._no_function(result, exp.span, "a loop")
+                    self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
+            body = self.infer(exp.body)
+        self.no_function(result, exp.span, "a loop")
         return result, body
 
     def _same_sizes(self, joined: Type, result: Type) -> bool:
@@ -830,9 +866,10 @@ class Checker:
                 return Array(m if m == n else self.solved.unknown_size(), self._vary(s, t))
             case Tuple(xs), Tuple(ys):
                 return Tuple(tuple(self._vary(x, y) for x, y in zip(xs, ys, strict=True)))
-            case Record(xs), Record(ys):
-                return Record(tuple((n, self._vary(x, y))
-                                    for (n, x), (_, y) in zip(xs, ys, strict=True)))
+            case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)):
+                make = Record if isinstance(init, Record) else Sum
+                return make(tuple((n, self._vary(x, y))
+                                  for (n, x), (_, y) in zip(xs, ys, strict=True)))
         return init
 
 
@@ -867,7 +904,7 @@ def _first_order(type_: Type) -> bool:
             return _first_order(elem)
         case Tuple(items):
             return all(map(_first_order, items))
-        case Record(fields):
+        case Record(fields) | Sum(fields):
             return all(_first_order(f) for _, f in fields)
     return True
 
@@ -879,8 +916,8 @@ def _loosen(type_: Type, solved: Substitution) -> Type:
             return Array(solved.size_meta(), _loosen(elem, solved))
         case Tuple(items):
             return Tuple(tuple(_loosen(item, solved) for item in items))
-        case Record(fields):
-            return Record(tuple((n, _loosen(f, solved)) for n, f in fields))
+        case Record(fields) | Sum(fields):
+            return type(type_)(tuple((n, _loosen(f, solved)) for n, f in fields))
     return type_
 
 

@@ -10,7 +10,7 @@ from runelift.frontend import ast
 from runelift.frontend.check.unify import replace_names
 from runelift.frontend.parser import parse_type
 from runelift.frontend.prelude import signature
-from runelift.frontend.types import Array, Arrow, Record, Tuple, Type, TypeVar
+from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, TypeVar
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -67,6 +67,9 @@ class TypeReader:
                 return Tuple(tuple(map(self.read, items)))
             case ast.TypeRecord(_, fields):
                 return Record(tuple(sorted((n, self.read(t)) for n, t in fields)))
+            case ast.TypeSum(_, constructors):
+                return Sum(tuple((name, Tuple(tuple(map(self.read, args))))
+                                 for name, args in constructors))
             case ast.TypeUnique(_, inner):
                 return self.read(inner)
             case ast.TypeArrow(_, _, domain, codomain):

@@ -7,8 +7,9 @@ are polynomials: an equation between them is solved when it is linear in a flexi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from runelift.frontend.types import Array, Arrow, MetaVar, Record, Tuple, Type, TypeVar
+from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, TypeVar
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -27,6 +28,18 @@ class SizeMismatch(Exception):
         self.right = right
 
 
+@dataclass(frozen=True, slots=True)
+class Required:
+    """The constructors or fields that a type must have, with their types."""
+
+    kind: type[Sum] | type[Record]
+    members: tuple[tuple[str, Type], ...]
+
+
+State: TypeAlias = tuple[dict[int, Type], dict[VName, Size], dict[int, frozenset[Prim]],
+                         dict[int, Required]]
+
+
 @dataclass(slots=True)
 class Substitution:
     """What inference has found so far."""
@@ -36,6 +49,8 @@ class Substitution:
     sizes: dict[VName, Size] = field(default_factory=dict)
     allowed: dict[int, frozenset[Prim]] = field(default_factory=dict)
     flexible: set[VName] = field(default_factory=set)
+    required: dict[int, Required] = field(default_factory=dict)
+    """What an undetermined type must have."""
     parameters: set[VName] = field(default_factory=set)
     """Flexible sizes ``[]`` of parameters: joining two types does not decide about them."""
     _next: int = 0
@@ -63,14 +78,20 @@ class Substitution:
         """A size that only the running program knows."""
         return Size.var(self.names.fresh(base))
 
-    def snapshot(self) -> tuple[dict[int, Type], dict[VName, Size], dict[int, frozenset[Prim]]]:
+    def snapshot(self) -> State:
         """The state, to be given to :meth:`restore`."""
-        return dict(self.types), dict(self.sizes), dict(self.allowed)
+        return dict(self.types), dict(self.sizes), dict(self.allowed), dict(self.required)
 
-    def restore(self, state: tuple[dict[int, Type], dict[VName, Size],
-                                   dict[int, frozenset[Prim]]]) -> None:
+    def restore(self, state: State) -> None:
         """Forget what was found since ``state``."""
-        self.types, self.sizes, self.allowed = dict(state[0]), dict(state[1]), dict(state[2])
+        self.types, self.sizes = dict(state[0]), dict(state[1])
+        self.allowed, self.required = dict(state[2]), dict(state[3])
+
+    def require(self, kind: type[Sum] | type[Record], name: str, member: Type) -> MetaVar:
+        """A type to be found that has a constructor or a field."""
+        meta = self.meta()
+        self.required[meta.id] = Required(kind, ((name, member),))
+        return meta
 
     def size(self, size: Size) -> Size:
         """``size`` with what is known."""
@@ -92,8 +113,8 @@ class Substitution:
                 return Array(self.size(size), self.resolve(elem))
             case Tuple(items):
                 return Tuple(tuple(map(self.resolve, items)))
-            case Record(fields):
-                return Record(tuple((name, self.resolve(f)) for name, f in fields))
+            case Record(fields) | Sum(fields):
+                return type(type_)(tuple((name, self.resolve(f)) for name, f in fields))
             case Arrow(domain, codomain, consumes, fresh, param):
                 return Arrow(self.resolve(domain), self.resolve(codomain), consumes, fresh, param)
         return type_
@@ -112,7 +133,7 @@ class Substitution:
             case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
                 for x, y in zip(xs, ys, strict=True):
                     self.unify(x, y)
-            case Record(xs), Record(ys) if [n for n, _ in xs] == [n for n, _ in ys]:
+            case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
                 for (_, x), (_, y) in zip(xs, ys, strict=True):
                     self.unify(x, y)
             case Arrow(a, b, _, _, p), Arrow(c, d, _, _, q):
@@ -139,6 +160,29 @@ class Substitution:
         if meta in metas(self.resolve(type_)):
             raise TypeMismatch
         self.types[meta.id] = type_
+        if (required := self.required.get(meta.id)) is not None:
+            self._meet(required, type_)
+
+    def _meet(self, required: Required, type_: Type) -> None:
+        """Make ``type_``, a type without requirements or of a known form, have what it must."""
+        type_ = self.head(type_)
+        if isinstance(type_, MetaVar):
+            if type_.id in self.allowed:
+                raise TypeMismatch
+            other = self.required.get(type_.id, required)
+            if other.kind is not required.kind:
+                raise TypeMismatch
+            known = dict(other.members)
+            merged = {**dict(required.members), **known}
+            self.required[type_.id] = Required(required.kind, tuple(sorted(
+                merged.items(), key=lambda member: member[0])))
+        else:
+            known = _members(type_, required.kind)
+        for name, member in required.members:
+            if name in known:
+                self.unify(known[name], member)
+            elif not isinstance(type_, MetaVar):
+                raise TypeMismatch
 
     def unify_sizes(self, left: Size, right: Size) -> None:
         """Make two sizes equal by solving for a flexible variable; else SizeMismatch."""
@@ -176,11 +220,26 @@ class Substitution:
                     return Array(self.unknown_size(), elem)
             case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
                 return Tuple(tuple(self.join(x, y) for x, y in zip(xs, ys, strict=True)))
-            case Record(xs), Record(ys) if [n for n, _ in xs] == [n for n, _ in ys]:
-                return Record(tuple((name, self.join(x, y))
-                                    for (name, x), (_, y) in zip(xs, ys, strict=True)))
+            case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
+                make = Record if isinstance(left, Record) else Sum
+                return make(tuple((name, self.join(x, y))
+                                  for (name, x), (_, y) in zip(xs, ys, strict=True)))
         self.unify(left, right)
         return left
+
+
+def _same_names(left: tuple[tuple[str, Type], ...], right: tuple[tuple[str, Type], ...]) -> bool:
+    return [name for name, _ in left] == [name for name, _ in right]
+
+
+def _members(type_: Type, kind: type[Sum] | type[Record]) -> dict[str, Type]:
+    """The constructors or fields of a type; those of a tuple are numbers."""
+    match type_:
+        case Record(fields) | Sum(fields) if isinstance(type_, kind):
+            return dict(fields)
+        case Tuple(items) if kind is Record:
+            return {str(k): item for k, item in enumerate(items)}
+    raise TypeMismatch
 
 
 def metas(type_: Type) -> set[MetaVar]:
@@ -192,7 +251,7 @@ def metas(type_: Type) -> set[MetaVar]:
             return metas(elem)
         case Tuple(items):
             return {m for item in items for m in metas(item)}
-        case Record(fields):
+        case Record(fields) | Sum(fields):
             return {m for _, f in fields for m in metas(f)}
         case Arrow(domain, codomain):
             return metas(domain) | metas(codomain)
@@ -206,7 +265,7 @@ def sizes_in(type_: Type) -> set[VName]:
             return set(size.variables()) | sizes_in(elem)
         case Tuple(items):
             return {v for item in items for v in sizes_in(item)}
-        case Record(fields):
+        case Record(fields) | Sum(fields):
             return {v for _, f in fields for v in sizes_in(f)}
         case Arrow(domain, codomain):
             return sizes_in(domain) | sizes_in(codomain)
@@ -228,8 +287,8 @@ def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size
             return Array(new, replace_names(elem, types, sizes))
         case Tuple(items):
             return Tuple(tuple(replace_names(item, types, sizes) for item in items))
-        case Record(fields):
-            return Record(tuple((n, replace_names(f, types, sizes)) for n, f in fields))
+        case Record(fields) | Sum(fields):
+            return type(type_)(tuple((n, replace_names(f, types, sizes)) for n, f in fields))
         case Arrow(domain, codomain, consumes, fresh, param):
             return Arrow(replace_names(domain, types, sizes),
                          replace_names(codomain, types, sizes), consumes, fresh, param)

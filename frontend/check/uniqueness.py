@@ -62,7 +62,7 @@ class _Walk:
             case ast.PatAscript(_, inner, type_exp):
                 unique = isinstance(type_exp, ast.TypeUnique)
                 self.bind(inner, env, consumable=consumable or unique, alias=alias)
-            case ast.PatTuple(_, items):
+            case ast.PatTuple(_, items) | ast.PatConstr(_, _, items):
                 for item in items:
                     self.bind(item, env, consumable=consumable)
             case ast.PatRecord(_, parts):
@@ -149,10 +149,24 @@ class _Walk:
                 after, self.consumed = self.consumed, before
                 self.exp(else_, env)
                 self.consumed = {**after, **self.consumed}
+            case ast.MatchExp():
+                self.match(exp, env)
             case ast.LoopExp():
                 self.loop(exp, env)
             case _:
                 self.parts(exp, env)
+
+    def match(self, exp: ast.MatchExp, env: Env) -> None:
+        """What any case consumes is consumed; cases do not see each other."""
+        self.exp(exp.value, env)
+        before, after = dict(self.consumed), dict(self.consumed)
+        for case in exp.cases:
+            self.consumed = dict(before)
+            inner = dict(env)
+            self.bind(case.pattern, inner, alias=self.origin(exp.value, env))
+            self.exp(case.body, inner)
+            after |= self.consumed
+        self.consumed = after
 
     def function(self, params: tuple[ast.Pattern, ...], body: ast.Exp, env: Env) -> None:
         """A function that may run any number of times."""

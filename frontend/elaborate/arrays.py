@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from runelift.frontend.elaborate.builder import Builder, Scope
 from runelift.frontend.elaborate.values import (
     Dynamic,
+    RecordValue,
+    SumValue,
     TupleValue,
     Value,
+    complete,
     each_leaf,
     leaves,
     outer_size,
@@ -87,6 +91,45 @@ class Arrays:
         self.builder.emit_stm((), Assert(
             equal, "Sizes {} and {} should be equal.", (left, right)), span)
 
+    # Sum types
+
+    def complete(self, value: Value, other: Value, span: Span,
+                 hidden: Scope | None = None) -> Value:
+        """``value`` with blanks for what only ``other``, another value of its type, has.
+
+        Sizes that ``hidden`` binds are not known here; the blanks have length 0 there.
+        """
+        def size(atom: Atom) -> Atom:
+            return atom if hidden is None or self.builder.visible(atom, hidden) else i64(0)
+
+        def blank(leaf: Dynamic, there: Dynamic, here: Dynamic) -> Dynamic:
+            inner = shape_of(leaf.type)[len(shape_of(there.type)):]
+            type_ = array_of((*shape_of(here.type), *map(size, inner)), elem_of(leaf.type))
+            return self.blank(type_, span)
+
+        return complete(value, other, blank)
+
+    def aligned(self, values: Sequence[Value], span: Span) -> list[Value]:
+        """Values of one type with the same payloads."""
+        widest = values[0]
+        for value in values[1:]:
+            widest = self.complete(widest, value, span)
+        return [widest, *(self.complete(value, widest, span) for value in values[1:])]
+
+    def _stable(self, f: Apply, neutral: Value, span: Span) -> tuple[Apply, Value]:
+        """An operator on sum types, and its neutral element with all payloads it can make."""
+        if not _has_sum(neutral):
+            return f, neutral
+        while True:
+            _, result, scope = self.lam(f, [neutral, neutral], span)
+            wider = self.complete(neutral, result, span, scope)
+            if len(list(leaves(wider))) == len(list(leaves(neutral))):
+                return partial(self._completed, f, neutral, span), neutral
+            neutral = wider
+
+    def _completed(self, f: Apply, neutral: Value, span: Span, args: tuple[Value, ...]) -> Value:
+        return self.complete(f(args), neutral, span)
+
     # Lambdas
 
     def lam(self, f: Apply, rows: Sequence[Value], span: Span) -> tuple[Lambda, Value, Scope]:
@@ -137,6 +180,9 @@ class Arrays:
 
     def reduce(self, f: Apply, neutral: Value, array: Value, comm: bool, span: Span) -> Value:
         """``reduce f neutral array``."""
+        neutral, array = self.aligned([neutral, array], span)
+        f, neutral = self._stable(f, neutral, span)
+        array = self.complete(array, neutral, span)
         op = self._operator(f, neutral, comm, span)
         inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
         node = Redomap(outer_size(array), (op,), self._identity(array), inputs)
@@ -146,6 +192,9 @@ class Arrays:
 
     def scan(self, f: Apply, neutral: Value, array: Value, span: Span) -> Value:
         """``scan f neutral array``, inclusive."""
+        neutral, array = self.aligned([neutral, array], span)
+        f, neutral = self._stable(f, neutral, span)
+        array = self.complete(array, neutral, span)
         op = self._operator(f, neutral, False, span)
         width = outer_size(array)
         inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
@@ -157,6 +206,7 @@ class Arrays:
     def scatter(self, dest: Value, indices: Sequence[Dynamic], values: Value, span: Span) -> Value:
         """``scatter dest indices values`` with one array of indices per dimension."""
         width = self._same_size(indices[0], [*indices[1:], values], span)
+        dest, values = self.aligned([dest, values], span)
         rank = len(indices)
         rows = self._rows([*indices, values])
         dests = tuple(Dest(self._name(leaf, span), rank) for leaf in leaves(dest))
@@ -176,6 +226,9 @@ class Arrays:
              span: Span) -> Value:
         """``reduce_by_index dest f neutral bins values``."""
         width = self._same_size(bins, [values], span)
+        neutral, dest, values = self.aligned([neutral, dest, values], span)
+        f, neutral = self._stable(f, neutral, span)
+        dest, values = (self.complete(v, neutral, span) for v in (dest, values))
         op = self._operator(f, neutral, True, span)
         dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
         lam, _, _ = self.lam(lambda args: TupleValue(args), self._rows([bins, values]), span)
@@ -242,9 +295,11 @@ class Arrays:
         return builder.emit1(node, Prim.I64, "count", span)
 
     def blank(self, type_: Type, span: Span) -> Dynamic:
-        """An array of zeros."""
+        """Zero, or an array of zeros."""
         prim = elem_of(type_)
         zero = Const(False if prim is Prim.BOOL else 0.0 if prim.is_float else 0, prim)
+        if isinstance(type_, Prim):
+            return Dynamic(zero, type_)
         return Dynamic(self.builder.emit1(Replicate(shape_of(type_), zero), type_, "blank", span),
                        type_)
 
@@ -287,6 +342,7 @@ class Arrays:
     def concat(self, left: Value, right: Value, span: Span) -> Value:
         """``left ++ right``."""
         size = self.builder.op("add", Prim.I64, (outer_size(left), outer_size(right)), span)
+        left, right = self.aligned([left, right], span)
 
         def joined(a: Dynamic, b: Dynamic) -> Dynamic:
             type_ = array_of((size,), row_of(a.type))
@@ -334,6 +390,7 @@ class Arrays:
             node = Update(self._name(part, span), full, new.atom, self.checked)
             return Dynamic(self.builder.emit1(node, part.type, "xs", span), part.type)
 
+        array, value = self.aligned([array, value], span)
         pairs = zip(leaves(array), leaves(value), strict=True)
         return rebuild(array, iter([leaf(a, v) for a, v in pairs]))
 
@@ -350,6 +407,17 @@ class Arrays:
         if isinstance(leaf.atom, VName):
             return leaf
         return Dynamic(self.builder.emit1(AtomExp(leaf.atom), leaf.type, "c", span), leaf.type)
+
+
+def _has_sum(value: Value) -> bool:
+    match value:
+        case SumValue():
+            return True
+        case TupleValue(items):
+            return any(map(_has_sum, items))
+        case RecordValue(fields):
+            return any(_has_sum(item) for _, item in fields)
+    return False
 
 
 def _commutative(lam: Lambda) -> bool:

@@ -70,6 +70,15 @@ class Builder:
         finally:
             self.scopes.pop()
 
+    @contextmanager
+    def reopen(self, scope: Scope) -> Iterator[None]:
+        """Append to a body that was left before."""
+        self.scopes.append(scope)
+        try:
+            yield
+        finally:
+            self.scopes.pop()
+
     def emit(self, exp: Exp, types: tuple[Type, ...], bases: tuple[str, ...],
              span: Span | None) -> tuple[VName, ...]:
         """Bind the results of ``exp`` to fresh names."""

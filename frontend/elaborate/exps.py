@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from runelift.frontend import ast
 from runelift.frontend.elaborate.arrays import Arrays
 from runelift.frontend.elaborate.builder import BUDGET, Builder, Scope
 from runelift.frontend.elaborate.intrinsics import arithmetic, intrinsic, unflatten
+from runelift.frontend.elaborate.sums import (
+    construct,
+    match_value,
+    parts_of,
+    value_of,
+    whole,
+)
 from runelift.frontend.elaborate.values import (
     Dynamic,
     Function,
@@ -23,7 +31,7 @@ from runelift.frontend.elaborate.values import (
     sizes_by_type,
 )
 from runelift.frontend.prelude import EQUALITY, OPERATORS
-from runelift.frontend.types import Array, Arrow, Record, Tuple, Type
+from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -91,6 +99,8 @@ def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     hidden = [p for p in sizes.values() if p not in params]
     function = evaluator.declaration(entry, env)
     result = evaluator.apply(function, tuple(args), entry.span) if args else function
+    assert type_ is not None
+    result = whole(evaluator, result, type_, entry.span)
     outs = list(leaves(result))
     known = {p.name for p in (*hidden, *params)}
     results: list[Param] = []
@@ -160,7 +170,7 @@ class Evaluator:
             inner = dict(env)
             free = set(sizes)
             for pattern, arg in zip(params, args, strict=True):
-                self._bind(pattern, arg, inner, free)
+                self.bind(pattern, arg, inner, free)
                 _bind_by_type(pattern, arg, type_params, inner, free)
             with self._call(span):
                 result = self.exp(body, inner)
@@ -216,13 +226,15 @@ class Evaluator:
                     return TupleValue(tuple(leaf(item, outer) for item in items))
                 case Record(fields):
                     return RecordValue(tuple((n, leaf(t, outer)) for n, t in fields))
+                case Sum(fields):
+                    return value_of(fields, lambda part: leaf(part, outer))
             raise CompilerBug(f"entry parameter of type {type_}")
 
         return leaf(type_, ())
 
     # Patterns and type expressions
 
-    def _bind(self, pattern: ast.Pattern, value: Value, env: dict[str, Value],
+    def bind(self, pattern: ast.Pattern, value: Value, env: dict[str, Value],
               sizes: set[str]) -> None:
         """Bind the names of ``pattern``; ``sizes`` are size names that are still free."""
         match pattern:
@@ -231,15 +243,18 @@ class Evaluator:
             case ast.PatTuple(_, items) if items:
                 assert isinstance(value, TupleValue)
                 for item, part in zip(items, value.items, strict=True):
-                    self._bind(item, part, env, sizes)
+                    self.bind(item, part, env, sizes)
             case ast.PatRecord(_, fields):
                 for name, item in fields:
-                    self._bind(item, project(value, name), env, sizes)
+                    self.bind(item, project(value, name), env, sizes)
+            case ast.PatConstr():
+                for item, part in zip(pattern.items, parts_of(value, pattern.name), strict=True):
+                    self.bind(item, part, env, sizes)
             case ast.PatAscript(span, inner, type_exp):
                 if not isinstance(value, Function):
                     self._bind_sizes(type_exp, value, 0, env, sizes)
                     value = self._conform(type_exp, value, env, span)
-                self._bind(inner, value, env, sizes)
+                self.bind(inner, value, env, sizes)
 
     def _bind_sizes(self, exp: ast.TypeExp, value: Value, depth: int, env: dict[str, Value],
                     sizes: set[str]) -> None:
@@ -373,10 +388,15 @@ class Evaluator:
                 return Function(1, lambda args, span: self.arrays.index(
                     args[0], self._dims(dims, args[0], env), span))
             case ast.IfExp(span, cond, then_, else_):
-                return self._if(self._scalar(cond, env), then_, else_, env, span)
+                return self.branch(self._scalar(cond, env), lambda: self.exp(then_, env),
+                                   lambda: self.exp(else_, env), span)
+            case ast.Constr():
+                return construct(self, exp, env)
+            case ast.MatchExp():
+                return match_value(self, exp, self.exp(exp.value, env), env)
             case ast.LetPat(_, sizes, pattern, value, body):
                 inner = dict(env)
-                self._bind(pattern, self.exp(value, env), inner, {s.name for s in sizes})
+                self.bind(pattern, self.exp(value, env), inner, {s.name for s in sizes})
                 return self.exp(body, inner)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
                 inner = dict(env)
@@ -500,12 +520,15 @@ class Evaluator:
                     return TupleValue(tuple(leaf(item, outer) for item in items))
                 case Record(fields):
                     return RecordValue(tuple((n, leaf(t, outer)) for n, t in fields))
+                case Sum(fields):
+                    return value_of(fields, lambda part: leaf(part, outer))
             raise CompilerLimitation(f"{span}: an empty array whose element type is not known.")
         return leaf(type_, ())
 
     def _array_literal(self, items: list[Value], span: Span) -> Value:
         if not items:
             return self.arrays.blank(array_of((i64(0),), Prim.U8), span)
+        items = self.arrays.aligned(items, span)
         columns = zip(*(leaves(item) for item in items), strict=True)
         parts: list[Dynamic] = []
         for column in columns:
@@ -589,16 +612,22 @@ class Evaluator:
 
     # Control
 
-    def _if(self, cond: Dynamic, then_: ast.Exp, else_: ast.Exp, env: Env, span: Span) -> Value:
+    def branch(self, cond: Dynamic, then_: Callable[[], Value], else_: Callable[[], Value],
+               span: Span) -> Value:
+        """``if cond then then_() else else_()``."""
         if cond.atom == TRUE:
-            return self.exp(then_, env)
+            return then_()
         if cond.atom == FALSE:
-            return self.exp(else_, env)
+            return else_()
         builder = self.builder
         with builder.scope() as left:
-            yes = self.exp(then_, env)
+            yes = then_()
         with builder.scope() as right:
-            no = self.exp(else_, env)
+            no = else_()
+        with builder.reopen(left):
+            yes = self.arrays.complete(yes, no, span, right)
+        with builder.reopen(right):
+            no = self.arrays.complete(no, yes, span, left)
         pat: list[Param] = []
         results: tuple[list[Atom], list[Atom]] = ([], [])
         outs: list[Dynamic] = []
@@ -633,6 +662,8 @@ class Evaluator:
             result = self._loop_with(exp, env, init, varying)
             if isinstance(result, set):
                 varying |= result
+            elif isinstance(result, _Wider):
+                init = result.init
             else:
                 return result
 
@@ -646,7 +677,7 @@ class Evaluator:
         return init
 
     def _loop_with(self, exp: ast.LoopExp, env: Env, init: Value,
-                   varying: set[tuple[int, int]]) -> Value | set[tuple[int, int]]:
+                   varying: set[tuple[int, int]]) -> Value | set[tuple[int, int]] | _Wider:
         """The loop, if only the sizes in ``varying`` (leaf, dimension) change; else which do."""
         builder, span = self.builder, exp.span
         parts = list(leaves(init))
@@ -676,20 +707,22 @@ class Evaluator:
             index = builder.names.fresh("i")
             body_scope.bound.add(index)
             inner = dict(env)
-            self._bind(exp.pattern, carried, inner, {s.name for s in exp.sizes})
+            self.bind(exp.pattern, carried, inner, {s.name for s in exp.sizes})
             if isinstance(exp.form, ast.ForForm):
                 counter = builder.convert(Prim.I64, bound_prim, index, span)
                 inner[exp.form.pattern.name] = Dynamic(counter, bound_prim)
             elif array is not None and isinstance(exp.form, ast.ForInForm):
                 element = self.arrays.index(array, [index], span, checked=False)
-                self._bind(exp.form.pattern, element, inner, set())
-            result = self.exp(exp.body, inner)
+                self.bind(exp.form.pattern, element, inner, set())
+            result = self.arrays.complete(self.exp(exp.body, inner), init, span)
             after = list(leaves(result))
             cond: Dynamic | None = None
             if isinstance(exp.form, ast.WhileForm):
                 inner = dict(env)
-                self._bind(exp.pattern, result, inner, {s.name for s in exp.sizes})
+                self.bind(exp.pattern, result, inner, {s.name for s in exp.sizes})
                 cond = self._scalar(exp.form.cond, inner)
+        if len(after) > len(parts):
+            return _Wider(self.arrays.complete(init, result, span, body_scope))
         changed = {(k, d) for k, (p, a) in enumerate(zip(params, after, strict=True))
                    for d, (m, n) in enumerate(zip(shape_of(p.param.type), shape_of(a.type),
                                                   strict=True))
@@ -715,7 +748,7 @@ class Evaluator:
     def _while_start(self, exp: ast.LoopExp, env: Env, init: Value) -> Atom:
         assert isinstance(exp.form, ast.WhileForm)
         inner = dict(env)
-        self._bind(exp.pattern, init, inner, {s.name for s in exp.sizes})
+        self.bind(exp.pattern, init, inner, {s.name for s in exp.sizes})
         return self._scalar(exp.form.cond, inner).atom
 
     def _emit_loop(self, init: Value, params: list[LoopParam], form: ForLoop | WhileLoop,
@@ -732,6 +765,13 @@ class Evaluator:
         builder.emit_stm(tuple(pat), Loop(tuple(params), form, builder.body(scope, result)), span)
         values = pat[len(pat) - len(list(leaves(init))):]
         return rebuild(init, iter([Dynamic(p.name, p.type) for p in values]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Wider:
+    """The initial value of a loop with payloads that the body can make."""
+
+    init: Value
 
 
 def _constant(value: int | float | bool, prim: Prim) -> Const:

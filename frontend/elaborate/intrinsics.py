@@ -62,6 +62,7 @@ def arithmetic(evaluator: Evaluator, op: str, left: Value, right: Value, span: S
 def _equality(evaluator: Evaluator, op: str, left: Value, right: Value, span: Span) -> Value:
     builder = evaluator.builder
     total: Atom = Const(True, Prim.BOOL)
+    left, right = evaluator.arrays.aligned([left, right], span)
     for a, b in zip(leaves(left), leaves(right), strict=True):
         total = builder.op("and", Prim.BOOL, (total, _equal(evaluator, a, b, span)), span)
     if op == "!=":

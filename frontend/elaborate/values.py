@@ -45,6 +45,18 @@ class RecordValue:
 
 
 @dataclass(frozen=True, slots=True)
+class SumValue:
+    """A value of a sum type, or an array of them.
+
+    ``tag`` counts the constructors in the order of ``payloads``.  A payload is None where it is
+    certain that no value has the constructor; it is zeros where another constructor was used.
+    """
+
+    tag: Dynamic
+    payloads: tuple[tuple[str, tuple[Value, ...] | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A function of ``arity`` arguments, of which ``args`` are given."""
 
@@ -53,7 +65,7 @@ class Function:
     args: tuple[Value, ...] = ()
 
 
-Value: TypeAlias = Dynamic | TupleValue | RecordValue | Function
+Value: TypeAlias = Dynamic | TupleValue | RecordValue | SumValue | Function
 
 
 def leaves(value: Value) -> Iterator[Dynamic]:
@@ -67,6 +79,11 @@ def leaves(value: Value) -> Iterator[Dynamic]:
         case RecordValue(fields):
             for _, item in fields:
                 yield from leaves(item)
+        case SumValue(tag, payloads):
+            yield tag
+            for _, parts in payloads:
+                for item in parts or ():
+                    yield from leaves(item)
 
 
 def rebuild(value: Value, parts: Iterator[Dynamic]) -> Value:
@@ -78,6 +95,10 @@ def rebuild(value: Value, parts: Iterator[Dynamic]) -> Value:
             return TupleValue(tuple([rebuild(item, parts) for item in items]))
         case RecordValue(fields):
             return RecordValue(tuple([(name, rebuild(item, parts)) for name, item in fields]))
+        case SumValue(_, payloads):
+            return SumValue(next(parts), tuple([
+                (name, None if items is None else tuple([rebuild(item, parts) for item in items]))
+                for name, items in payloads]))
         case Function():
             return value
 
@@ -85,6 +106,37 @@ def rebuild(value: Value, parts: Iterator[Dynamic]) -> Value:
 def each_leaf(f: Callable[[Dynamic], Dynamic], value: Value) -> Value:
     """``value`` with ``f`` of each part."""
     return rebuild(value, iter([f(leaf) for leaf in leaves(value)]))
+
+
+Blank: TypeAlias = Callable[[Dynamic, Dynamic, Dynamic], Dynamic]
+"""``blank(leaf, there, here)``: zeros like ``leaf``, which goes with the tag ``there``, but to go
+with the tag ``here``."""
+
+
+def complete(value: Value, other: Value, blank: Blank) -> Value:
+    """``value`` with blanks for the payloads that only ``other`` has.
+
+    One of them may be an array and the other an element.
+    """
+    match value, other:
+        case TupleValue(xs), TupleValue(ys):
+            return TupleValue(tuple([complete(x, y, blank) for x, y in zip(xs, ys, strict=True)]))
+        case RecordValue(xs), RecordValue(ys):
+            return RecordValue(tuple([(name, complete(x, y, blank))
+                                      for (name, x), (_, y) in zip(xs, ys, strict=True)]))
+        case SumValue(tag, xs), SumValue(there, ys):
+            payloads: list[tuple[str, tuple[Value, ...] | None]] = []
+            for (name, mine), (_, theirs) in zip(xs, ys, strict=True):
+                items = mine
+                if theirs is not None and mine is None:
+                    items = tuple([each_leaf(lambda leaf: blank(leaf, there, tag), item)
+                                   for item in theirs])
+                elif theirs is not None and mine is not None:
+                    items = tuple([complete(x, y, blank)
+                                   for x, y in zip(mine, theirs, strict=True)])
+                payloads.append((name, items))
+            return SumValue(tag, tuple(payloads))
+    return value
 
 
 def outer_size(value: Value) -> Atom:
@@ -116,6 +168,10 @@ def sizes_by_type(type_: source_types.Type, value: Value,
         case source_types.Tuple(items), TupleValue(parts):
             for item, part in zip(items, parts, strict=True):
                 yield from sizes_by_type(item, part, depth)
+        case source_types.Sum(fields), SumValue(_, payloads):
+            for (_, field_type), (_, found) in zip(fields, payloads, strict=True):
+                for item, part in zip(source_types.payload(field_type), found or (), strict=False):
+                    yield from sizes_by_type(item, part, depth)
         case source_types.Record(fields), RecordValue():
             for label, item in fields:
                 yield from sizes_by_type(item, project(value, label), depth)

@@ -83,8 +83,8 @@ def test_declaration_parses(text: str) -> None:
     ("def in = 1", "syntax-error", 1, 5),
     ("def f = if a then b", "syntax-error", 1, 20),
     ("module m = { def }", "syntax-error", 1, 18),
-    ("def f = match x case 1 -> 2", "unsupported-feature", 1, 9),
-    ("def f = #none", "unsupported-feature", 1, 9),
+    ("def f = match x case 1 2", "syntax-error", 1, 24),
+    ("type t = #some | none", "syntax-error", 1, 18),
     ("def f = 300u8", "literal-out-of-range", 1, 9),
     ("def f = loop x = 1 for i > n do x", "syntax-error", 1, 26),
 ])

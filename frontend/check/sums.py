@@ -1,0 +1,67 @@
+"""Inference of sum types: constructors, ``match`` and the patterns that need not fit.
+
+The type of ``#a e`` is one that has a constructor ``a``; which others it has is found by
+unification with a type that says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runelift.frontend import ast
+from runelift.frontend.types import Sum, Tuple, Type, payload, show
+from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.source import Span
+
+if TYPE_CHECKING:
+    from runelift.frontend.check.infer import Checker
+
+
+def sum_type(checker: Checker, exp: ast.Constr | ast.MatchExp, expected: Type | None) -> Type:
+    """The type of a constructor's application or of a match."""
+    if isinstance(exp, ast.MatchExp):
+        return _match(checker, exp, expected)
+    args = Tuple(tuple(checker.infer(arg) for arg in exp.args))
+    return checker.solved.require(Sum, exp.name, args)
+
+
+def _match(checker: Checker, exp: ast.MatchExp, expected: Type | None) -> Type:
+    value = checker.infer(exp.value)
+    result: Type | None = None
+    for case in exp.cases:
+        with checker.inner_scope():
+            checker.pattern(case.pattern, value)
+            body = checker.infer(case.body, expected)
+        result = body if result is None else checker.join(result, body, case.body.span, "a case")
+    assert result is not None
+    checker.no_function(result, exp.span, "a match")
+    return result
+
+
+def refutable_type(checker: Checker, pattern: ast.PatConstr | ast.PatLiteral,
+                   type_: Type | None) -> Type:
+    """The type of a pattern that does not fit every value, which is ``type_`` if given."""
+    if isinstance(pattern, ast.PatLiteral):
+        found = checker.infer(pattern.literal)
+        if type_ is not None:
+            checker.expect(type_, found, pattern.span, "a pattern")
+        return found
+    head = checker.solved.head(type_) if type_ is not None else None
+    if isinstance(head, Sum):
+        known = dict(head.fields)
+        if pattern.name not in known or len(payload(known[pattern.name])) != len(pattern.items):
+            raise _bad_constructor(pattern, head, pattern.span)
+        for item, part in zip(pattern.items, payload(known[pattern.name]), strict=True):
+            checker.pattern(item, part)
+        return head
+    items = Tuple(tuple(checker.pattern(item) for item in pattern.items))
+    found = checker.solved.require(Sum, pattern.name, items)
+    if type_ is not None:
+        checker.expect(type_, found, pattern.span, "a pattern")
+    return found
+
+
+def _bad_constructor(pattern: ast.PatConstr, type_: Sum, span: Span) -> ProgramError:
+    return ProgramError(Diagnostic(
+        "bad-pattern", span, f"'#{pattern.name}' with {len(pattern.items)} values cannot match "
+        f"a value of type {show(type_)}."))
