@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.codegen import plan
+from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
+from runelift.codegen.collectives import group_scan, truth
 from runelift.codegen.launches import (
     GID,
     GROUP,
@@ -20,11 +22,11 @@ from runelift.codegen.launches import (
     branch,
     choose_by_length,
     each_point,
-    local_arrays,
     require_scalar,
     reset,
     scalars,
     store_results,
+    total,
     widths,
 )
 from runelift.codegen.lowering import KernelBuilder
@@ -33,11 +35,8 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size
-from runelift.ir.syntax import (
-    Operator,
-    SegScan,
-)
+from runelift.ir.sizes import Size, ceil_div, greatest, least
+from runelift.ir.syntax import SegScan
 
 
 def segscan(lowering: Lowering, exp: SegScan) -> None:
@@ -109,12 +108,12 @@ def scan_chunk(k: KernelBuilder, exp: SegScan, part: ScanShape,
                outs: Sequence[View]) -> tuple[list[list[imp.Var]], imp.Var]:
     """Scan a chunk on its own: its totals, and whether a segment starts inside of it."""
     totals = [scalars(k.neutral(o)) for o in exp.ops]
-    fresh = k.declare("fresh", Prim.BOOL, _false())
+    fresh = k.declare("fresh", Prim.BOOL, truth(False))
 
     def element(position: Exp) -> None:
         with k.block() as begin:
             reset(k, exp.ops, totals)
-            k.emit(imp.Assign(fresh.name, _true()))
+            k.emit(imp.Assign(fresh.name, truth(True)))
         k.emit(imp.If(part.starts_segment(position), tuple(begin)))
         indices = [k.declare("p", Prim.I64, i) for i in unflat_index(position, part.shape)]
         scan_element(k, exp, totals, outs, indices)
@@ -126,11 +125,11 @@ def scan_chunk(k: KernelBuilder, exp: SegScan, part: ScanShape,
 def add_carry(k: KernelBuilder, exp: SegScan, part: ScanShape, outs: Sequence[View],
               carry: Sequence[Sequence[Value]]) -> None:
     """Take the carry into the elements before the first segment start of the chunk."""
-    going = k.declare("going", Prim.BOOL, _true())
+    going = k.declare("going", Prim.BOOL, truth(True))
     position = k.declare("position", Prim.I64, part.start)
     with k.block() as step:
         with k.block() as stop:
-            k.emit(imp.Assign(going.name, _false()))
+            k.emit(imp.Assign(going.name, truth(False)))
         with k.block() as combine:
             indices = [k.declare("p", Prim.I64, i) for i in unflat_index(position, part.shape)]
             place = iter(outs)
@@ -148,7 +147,8 @@ def add_carry(k: KernelBuilder, exp: SegScan, part: ScanShape, outs: Sequence[Vi
 
 def _segscan_passes(lowering: Lowering, exp: SegScan) -> None:
     """Three kernels: chunks on their own, a scan of the chunks' totals, the carries added."""
-    items = GROUPS * GROUP
+    groups = _scan_groups(lowering, exp)
+    items = groups * GROUP
     prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     sums = [[lowering.temporary("sum", p, items) for p in ps] for ps in prims]
     flags = lowering.temporary("flag", Prim.BOOL, items)
@@ -160,8 +160,8 @@ def _segscan_passes(lowering: Lowering, exp: SegScan) -> None:
         for mem, t, p in zip(mems, total_, ps, strict=True):
             k.emit(imp.Store(mem, GID, t, p))
     k.emit(imp.Store(flags, GID, fresh, Prim.BOOL))
-    lowering.launch(k, "segscan_chunks", GROUPS)
-    _scan_totals(lowering, exp, sums, flags, prims)
+    lowering.launch(k, "segscan_chunks", groups)
+    _scan_totals(lowering, exp, sums, flags, prims, items)
     k = lowering.builder()
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
     part = share(k, widths(k, exp.space), GID, GSIZE)
@@ -172,29 +172,38 @@ def _segscan_passes(lowering: Lowering, exp: SegScan) -> None:
                                     for mems, ps in zip(sums, prims, strict=True)]
         add_carry(k, exp, part, outs, carry)
     k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), GID)), tuple(code)))
-    lowering.launch(k, "segscan_carry", GROUPS)
+    lowering.launch(k, "segscan_carry", groups)
+
+
+def _scan_groups(lowering: Lowering, exp: SegScan) -> Size:
+    """As many groups as the device wants, but none without elements.
+
+    One group scans the totals of all work-items, so those that have nothing to do cost time.
+    """
+    useful = greatest(Size.of(1), ceil_div(total(lowering, exp.space), GROUP))
+    groups = lowering.names.fresh("groups")
+    lowering.steps.append(plan.ComputeSize(groups, least(useful, GROUPS)))
+    lowering.env = WithScalar(lowering.env, groups)
+    return Size.var(groups)
 
 
 def _scan_totals(lowering: Lowering, exp: SegScan, sums: list[list[VName]], flags: VName,
-                 prims: list[list[Prim]]) -> None:
+                 prims: list[list[Prim]], items: Size) -> None:
     """One group scans the chunks' totals in place: per-item runs, then a scan of the runs."""
     k = lowering.builder()
     number = lowering.names.fresh("items")
-    lowering.steps.append(plan.ComputeSize(number, GROUPS * GROUP))
+    lowering.steps.append(plan.ComputeSize(number, items))
     lowering.env = WithScalar(lowering.env, number)
     k.types[number] = Prim.I64
     part = share(k, (imp.Var(number),), LID, LSIZE)
-    arrays = local_arrays(k, exp.ops, GROUP)
-    opened = k.names.fresh("opened")
-    k.locals.append(imp.LocalArray(opened, Prim.BOOL, GROUP))
     totals = [scalars(k.neutral(o)) for o in exp.ops]
-    fresh = k.declare("fresh", Prim.BOOL, _false())
+    fresh = k.declare("fresh", Prim.BOOL, truth(False))
 
     def run(position: Exp) -> None:
         flag = k.declare("flag", Prim.BOOL, imp.Load(flags, position, Prim.BOOL))
         with k.block() as begin:
             reset(k, exp.ops, totals)
-            k.emit(imp.Assign(fresh.name, _true()))
+            k.emit(imp.Assign(fresh.name, truth(True)))
         k.emit(imp.If(flag, tuple(begin)))
         for op_, total_, mems, ps in zip(exp.ops, totals, sums, prims, strict=True):
             values = [k.declare("x", p, imp.Load(m, position, p))
@@ -204,12 +213,14 @@ def _scan_totals(lowering: Lowering, exp: SegScan, sums: list[list[VName]], flag
                 k.emit(imp.Store(m, position, t, p))
 
     k.loop(part.end, run, start=part.start, base="p")
-    carry = scan_group(k, exp.ops, arrays, opened, totals, fresh)
+    with k.block() as exchange:
+        carry = [group_scan(k, o, t, GROUP, fresh) for o, t in zip(exp.ops, totals, strict=True)]
+    k.emit(*insert_barriers(exchange))
     going = k.declare("going", Prim.BOOL, imp.Apply("lt", Prim.I64, (lit(0), LID)))
     position = k.declare("position", Prim.I64, part.start)
     with k.block() as step:
         with k.block() as stop:
-            k.emit(imp.Assign(going.name, _false()))
+            k.emit(imp.Assign(going.name, truth(False)))
         with k.block() as combine:
             for op_, values, mems, ps in zip(exp.ops, carry, sums, prims, strict=True):
                 held: list[Value] = [k.declare("x", p, imp.Load(m, position, p))
@@ -222,55 +233,3 @@ def _scan_totals(lowering: Lowering, exp: SegScan, sums: list[list[VName]], flag
     k.emit(imp.While(imp.Apply("and", Prim.BOOL, (
         going, imp.Apply("lt", Prim.I64, (position, part.end)))), tuple(step)))
     lowering.launch(k, "segscan_totals", Size.of(1))
-
-
-def scan_group(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence[Sequence[VName]],
-               opened: VName, totals: Sequence[Sequence[imp.Var]],
-               fresh: imp.Var) -> list[list[Value]]:
-    """The carry into each work-item: the scan of the totals of those before it.
-
-    Work-item 0 scans the totals of the group one after the other; a total whose chunk opened a
-    segment does not take in those before it.
-    """
-    for mems, total_, op_ in zip(arrays, totals, ops, strict=True):
-        for m, t, type_ in zip(mems, total_, op_.lam.ret, strict=True):
-            k.emit(imp.Store(m, LID, t, require_scalar(type_)))
-    k.emit(imp.Store(opened, LID, fresh, Prim.BOOL), imp.Barrier(imp.Space.LOCAL))
-
-    def take(i: Exp) -> None:
-        with k.block() as combine:
-            for op_, mems in zip(ops, arrays, strict=True):
-                ps = [require_scalar(t) for t in op_.lam.ret]
-                left: list[Value] = [k.declare("left", p, imp.Load(m, op("sub", i, lit(1)), p))
-                                     for m, p in zip(mems, ps, strict=True)]
-                right: list[Value] = [k.declare("right", p, imp.Load(m, i, p))
-                                      for m, p in zip(mems, ps, strict=True)]
-                for m, p, v in zip(mems, ps, k.apply(op_.lam, [*left, *right]), strict=True):
-                    assert not isinstance(v, View)
-                    k.emit(imp.Store(m, i, v, p))
-        k.emit(imp.If(imp.Load(opened, i, Prim.BOOL), (), tuple(combine)))
-
-    with k.block() as first:
-        k.loop(LSIZE, take, start=lit(1))
-    k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(first)),
-           imp.Barrier(imp.Space.LOCAL))
-    before = imp.Select(imp.Apply("lt", Prim.I64, (lit(0), LID)), op("sub", LID, lit(1)), lit(0),
-                        Prim.I64)
-    carry: list[list[Value]] = [
-        [k.declare("carry", require_scalar(t), imp.Load(m, before, require_scalar(t)))
-         for m, t in zip(mems, op_.lam.ret, strict=True)]
-        for op_, mems in zip(ops, arrays, strict=True)]
-    k.emit(imp.Barrier(imp.Space.LOCAL))
-    return carry
-
-
-def _true() -> Exp:
-    from runelift.ir.syntax import TRUE
-
-    return imp.Lit(TRUE)
-
-
-def _false() -> Exp:
-    from runelift.ir.syntax import FALSE
-
-    return imp.Lit(FALSE)

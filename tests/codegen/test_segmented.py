@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from runelift.codegen import plan
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
@@ -84,6 +85,16 @@ def test_scan_of_pairs_in_order(shape: tuple[int, ...]) -> None:
     body = p.body.body(p.x, p.body.add(p.x, i64(3)), p.x, p.x)
     agree(SegScan(Level.GRID, p.space, ops, body, (I64,) * 4), [p.all(I64)] * 4,
           p.args, p.builder.names)
+
+
+@pytest.mark.parametrize("group", [1, 2, 5, 8])
+@pytest.mark.parametrize("shape", [(7,), (41,), (3, 14), (100,)], ids=str)
+def test_scan_with_groups_of_any_size(shape: tuple[int, ...], group: int) -> None:
+    p = Points(shape, -2, 3)
+    ops = (p.builder.affine(), p.builder.operator("add", I64, 0))
+    body = p.body.body(p.x, p.body.add(p.x, i64(3)), p.x)
+    agree(SegScan(Level.GRID, p.space, ops, body, (I64,) * 3), [p.all(I64)] * 3,
+          p.args, p.builder.names, {plan.GROUP_SIZE: group, plan.LOCAL_BYTES: 1024})
 
 
 @pytest.mark.parametrize("prim", [Prim.I32, Prim.F32, Prim.BOOL, Prim.U8], ids=str)
