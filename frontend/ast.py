@@ -388,6 +388,17 @@ class Constr(Exp):
 
 
 @dataclass(slots=True, eq=False)
+class LocalOpen(Exp):
+    """``M.(e)``: the names of ``M`` are in scope in ``e``.
+
+    Evaluated away with the modules; ``module`` is a path of names, parsed as an expression.
+    """
+
+    module: Exp
+    body: Exp
+
+
+@dataclass(slots=True, eq=False)
 class Case(Node):
     """``case p -> e``."""
 

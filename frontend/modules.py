@@ -370,6 +370,8 @@ def _special(node: Any, scope: Structure) -> Any:
             return ast.Name(span, _find_value(name, scope, span))
         case ast.Project():
             return _projection(node, scope)
+        case ast.LocalOpen():
+            return _local_open(node, scope)
         case ast.TypeName(span, name):
             new = _fields(node, scope)
             new.name = _find_type(name, scope, span)
@@ -441,6 +443,27 @@ def _bound(node: object) -> set[str]:
         case tuple():
             return {name for item in node for name in _bound(item)}
     return set()
+
+
+def _local_open(node: ast.LocalOpen, scope: Structure) -> ast.Exp:
+    """``M.(e)``: the expression in a scope that has the names of the module."""
+    mod = _find_module(_module_path(node.module), scope, node.module.span)
+    inner = scope.copy()
+    if isinstance(mod, Structure):
+        inner.add(mod)
+        inner.local -= mod.values.keys()
+    elif isinstance(mod, Builtin):
+        inner.opened += (mod.prim,)
+    return rename(node.body, inner)
+
+
+def _module_path(exp: ast.Exp) -> tuple[str, ...]:
+    match exp:
+        case ast.Name(_, name):
+            return (*name.quals, name.name)
+        case ast.Project(_, inner, name):
+            return (*_module_path(inner), name)
+    raise _error("not-a-module", exp.span, "Only a module can be opened: M.(e).")
 
 
 def _projection(node: ast.Project, scope: Structure) -> ast.Exp:

@@ -281,6 +281,13 @@ class _Builder(Transformer[Token, Any]):
     def named_domain(self, span: Span, children: list[Any]) -> tuple[str, ast.TypeExp]:
         return str(children[0]), children[1]
 
+    def type_size(self, span: Span, children: list[Any]) -> str:
+        return str(children[1])
+
+    def type_exists(self, span: Span, children: list[Any]) -> ast.TypeExists:
+        *sizes, type_ = children
+        return ast.TypeExists(span, tuple(sizes), type_)
+
     def type_unique(self, span: Span, children: list[Any]) -> ast.TypeUnique:
         op, type_ = children
         if op != "*":
@@ -347,7 +354,8 @@ class _Builder(Transformer[Token, Any]):
         return ast.PatAscript(span, *children)
 
     def pat_name(self, span: Span, children: list[Any]) -> ast.PatName:
-        return ast.PatName(span, str(children[0]))
+        (name,) = children
+        return name if isinstance(name, ast.PatName) else ast.PatName(span, str(name))
 
     pat_op = pat_name
 
@@ -431,6 +439,10 @@ class _Builder(Transformer[Token, Any]):
         if isinstance(fun, ast.Constr) and not fun.args:
             return ast.Constr(span, fun.name, tuple(args))
         return ast.Apply(span, fun, tuple(args))
+
+    def local_open(self, span: Span, children: list[Any]) -> ast.LocalOpen:
+        module, _, body = children
+        return ast.LocalOpen(span, module, body)
 
     def constr(self, span: Span, children: list[Any]) -> ast.Constr:
         return ast.Constr(span, str(children[0])[1:])

@@ -124,14 +124,15 @@ def member(module: str, name: str) -> str | None:
         "maximum": f"[n]{t} -> {t}", "minimum": f"[n]{t} -> {t}",
         "max": f"{t} -> {t} -> {t}", "min": f"{t} -> {t} -> {t}",
         "abs": f"{t} -> {t}", "sgn": f"{t} -> {t}", "neg": f"{t} -> {t}",
-        "highest": t, "lowest": t, "num_bits": "i32",
+        "highest": t, "lowest": t, "num_bits": "i32", "to_i64": f"{t} -> i64",
     }
     if name in common:
         return common[name]
     if prim.is_int:
         return {
             "popc": f"{t} -> i32", "clz": f"{t} -> i32", "ctz": f"{t} -> i32",
-            "mul_hi": f"{t} -> {t} -> {t}", "not": f"{t} -> {t}",
+            "mul_hi": f"{t} -> {t} -> {t}", "mad_hi": f"{t} -> {t} -> {t} -> {t}",
+            "not": f"{t} -> {t}",
             "get_bit": f"i32 -> {t} -> i32", "set_bit": f"i32 -> {t} -> i32 -> {t}",
         }.get(name)
     if name in {"pi", "e", "inf", "nan", "epsilon"}:
@@ -140,8 +141,10 @@ def member(module: str, name: str) -> str | None:
         return f"{t} -> {t} -> {t} -> {t}"
     if name == "from_fraction":
         return f"i64 -> i64 -> {t}"
-    if name in {"to_i64"}:
-        return f"{t} -> i64"
+    if name == "to_f64":
+        return f"{t} -> f64"
+    if name == "recip":
+        return f"{t} -> {t}"
     row = OPS.get(name)
     if row is None or not set(row.domain) <= set(FLOATS):
         return None

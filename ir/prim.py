@@ -218,7 +218,8 @@ def _round(x: Scalar) -> Scalar:
 def _high_product(x: Scalar, y: Scalar) -> Scalar:
     x, y = np.asarray(x), np.asarray(y)
     bits = x.dtype.itemsize * 8
-    return ((x.astype(object) * y.astype(object)) >> bits).astype(x.dtype)
+    product = np.asarray(x.astype(object) * y.astype(object), object)
+    return np.asarray(product >> bits, object).astype(x.dtype)
 
 
 def _vector_math(f: Callable[[float], float]) -> Callable[[Scalar], Scalar]:

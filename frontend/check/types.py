@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from runelift.frontend import ast
@@ -54,6 +55,8 @@ class TypeReader:
     size: SizeOf
     anonymous: Callable[[], Size]
     names: Names
+    existential: Mapping[str, Size] = field(default_factory=dict)
+    """The sizes of ``?[n].t`` around."""
 
     def read(self, exp: ast.TypeExp) -> Type:
         """The type that ``exp`` denotes; ProgramError if it names an unknown type."""
@@ -61,8 +64,7 @@ class TypeReader:
             case ast.TypeName(span, name, args):
                 return self._named(span, str(name), args)
             case ast.TypeArray(_, size, elem):
-                return Array(self.anonymous() if size is None else self.size(size),
-                             self.read(elem))
+                return Array(self._size(size), self.read(elem))
             case ast.TypeTuple(_, items):
                 return Tuple(tuple(map(self.read, items)))
             case ast.TypeRecord(_, fields):
@@ -76,9 +78,17 @@ class TypeReader:
                 return Arrow(self.read(domain), self.read(codomain),
                              isinstance(domain, ast.TypeUnique),
                              isinstance(codomain, ast.TypeUnique))
-            case ast.TypeExists(span):
-                raise ProgramError(Diagnostic("unsupported-feature", span,
-                                              "Runelift does not support '?[n].t' yet."))
+            case ast.TypeExists(_, sizes, inner):
+                found = {name: self.anonymous() for name in sizes}
+                return dataclasses.replace(self, existential={**self.existential, **found}
+                                           ).read(inner)
+
+    def _size(self, exp: ast.Exp | None) -> Size:
+        if exp is None:
+            return self.anonymous()
+        if isinstance(exp, ast.Name) and (found := self.existential.get(str(exp.name))):
+            return found
+        return self.size(exp)
 
     def _named(self, span: Span, name: str,
                args: tuple[ast.TypeExp | ast.SizeArg, ...]) -> Type:
@@ -95,7 +105,7 @@ class TypeReader:
             return replace_names(
                 short.definition,
                 {v: self.read(a) for v, a in zip(short.types, types, strict=True)},
-                {v: self.anonymous() if a.size is None else self.size(a.size)
+                {v: self._size(a.size)
                  for v, a in zip(short.sizes, sizes, strict=True)})
         if name in PRIMS and not args:
             return PRIMS[name]

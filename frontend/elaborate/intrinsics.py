@@ -441,7 +441,17 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
                 a, b = (e.builder.convert(Prim.I64, prim, _scalar(arg).atom, span) for arg in args)
                 return Dynamic(e.builder.op("div", prim, (a, b), span), prim)
             return Function(2, fraction)
-        case "to_i64":
+        case "to_i64" | "to_f64":
+            wide = Prim.I64 if name == "to_i64" else Prim.F64
             return Function(1, lambda args, span: Dynamic(
-                e.builder.convert(prim, Prim.I64, _scalar(args[0]).atom, span), Prim.I64))
+                e.builder.convert(prim, wide, _scalar(args[0]).atom, span), wide))
+        case "recip":
+            return Function(1, lambda args, span: Dynamic(e.builder.op(
+                "div", prim, (Const(1.0, prim), _scalar(args[0]).atom), span), prim))
+        case "mad_hi":
+            def mad_hi(args: tuple[Value, ...], span: Span) -> Value:
+                a, b, c = (_scalar(arg).atom for arg in args)
+                high = e.builder.op("mul_hi", prim, (a, b), span)
+                return Dynamic(e.builder.op("add", prim, (high, c), span), prim)
+            return Function(3, mad_hi)
     return op(name) if name in OPS else None

@@ -1,0 +1,49 @@
+"""Forms of the syntax, by what programs that use them compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runelift
+
+FORMS = [
+    ("an operator as a parameter", "def f 't ((<=): t -> t -> bool) (x: t) (y: t) : bool = x <= y\n"
+     "def main (x: i64) : bool = f (>) x 3", 4, True),
+    ("type parameters with primes", "def pair '^a '^a' (x: a) (y: a') : (a', a) = (y, x)\n"
+     "def main (x: i64) : i64 = (pair x 5).0", 4, 5),
+    ("a module opened in an expression", "module m = { def x = 2i64\n"
+     "module n = { def y = 30i64 } }\n"
+     "def main (x: i64) : i64 = m.(x + n.(x + y))", 100, 34),
+    ("a local name is hidden by an opened module", "module m = { def x = 7i64 }\n"
+     "def main (x: i64) : i64 = x + m.(let y = x in y + x)", 1, 15),
+    ("a numeric module opened in an expression", "def main (x: i64) : i64 = i64.(max x 9)", 4, 9),
+    ("existential sizes", "def f (x: i64) : ?[n].[n][n]i64 = let n = x + 1 in "
+     "replicate n (replicate n x)\ndef main (x: i64) : i64 = length (f x)[0]", 4, 5),
+    ("an attribute of a pattern", "def main (x: i64) : i64 = "
+     "loop (#[maxval(9)] acc: i64) = x for i < 3 do acc + i", 4, 7),
+    ("hexadecimal floats", "def main (x: f64) : f64 = x + 0x1.8p0_1f64", 1.0, 4.0),
+    ("unique results of parametrised types", "type v [n] = [n]i64\n"
+     "def f [n] (x: *v [n]) : *v [n] = x with [0] = 5\n"
+     "def main (x: i64) : i64 = (f [x, x])[0]", 4, 5),
+]
+
+
+@pytest.mark.parametrize(("what", "text", "arg", "expected"), FORMS, ids=[f[0] for f in FORMS])
+def test_form(what: str, text: str, arg: object, expected: object) -> None:
+    assert runelift.compile(text).main(arg) == expected
+
+
+@pytest.mark.parametrize(("name", "prim", "expected"), [
+    ("recip", "f64", [0.5, 0.25]), ("to_f64", "f32", [2.0, 4.0]), ("to_i64", "u8", [2, 4]),
+])
+def test_members(name: str, prim: str, expected: list[float]) -> None:
+    result = {"recip": prim, "to_f64": "f64", "to_i64": "i64"}[name]
+    program = runelift.compile(f"def main (xs: []{prim}) : []{result} = map {prim}.{name} xs")
+    dtype = {"f64": np.float64, "f32": np.float32, "u8": np.uint8}[prim]
+    assert np.asarray(program.main(np.array([2, 4], dtype))).tolist() == expected
+
+
+def test_mad_hi() -> None:
+    program = runelift.compile("def main (x: u8) : u8 = u8.mad_hi x 127 3")
+    assert program.main(np.uint8(200)) == 200 * 127 // 256 + 3
