@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
+import runelift
 from runelift.frontend.load import load, read_source
 from runelift.ir.names import Names
 from runelift.ir.source import Source
@@ -72,3 +75,30 @@ def test_every_rule_states_its_law() -> None:
     assert all("⇒" in rule.law for rule in FLATTENING)
     assert all("⇒" in rule.law for rule in SIMPLIFICATION.rules)
     assert {"G1", "G2", "G3", "G4", "G5", "G7", "G8", "G9"} <= {r.name for r in FLATTENING}
+
+
+def test_a_loop_of_small_operations_can_run_in_one_group() -> None:
+    """Each operation would be a launch of 16 work-items; unless tuned, one launch runs them all."""
+    text = """
+entry main (n: i64) (xs: [16]f32): [16]f32 =
+  loop xs for i < n do
+    let ys = scan (+) 0 (map (* 0.5) xs)
+    in map2 (\\x y -> x - y / 4) ys (rotate 1 xs)
+"""
+    tree = forest(Source("t", text))
+    (loop,) = tree.trees
+    assert [a.kind for a in loop.alternatives] == [Kind.INTRA, Kind.FLAT]
+    assert [g.default for g in loop.guards] == [1]
+    program = runelift.compile(text)
+    xs = np.linspace(0, 1, 16, dtype=np.float32)
+    expected = runelift.compile(text, device="interpreter").main(5, xs)
+    for force, launches in ((None, 1), ({loop.name: 1}, 10)):
+        results, record = program.run("main", [np.int64(5), xs], force=force, record=True)
+        np.testing.assert_allclose(results[0], expected, rtol=1e-5)
+        assert record is not None
+        assert record.launches <= launches if force is None else record.launches >= launches
+
+
+def test_a_loop_of_operations_of_any_size_stays_on_the_grid() -> None:
+    text = "entry main [n] (xs: [n]f32) = loop xs for _i < 9 do map (+ 1) (rotate 1 xs)"
+    assert not forest(Source("t", text)).trees

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
+    Body,
+    Const,
     ForLoop,
     If,
+    Kind,
     Level,
     Loop,
     LoopParam,
     Param,
+    SegMap,
+    Space,
     Stm,
+    Version,
+    Versions,
     array_of,
     shape_of,
 )
 from runelift.rewrite.flatten.book import flattening
+from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
+    segop_spaces,
 )
 from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of, show_nest
 from runelift.rewrite.flatten.walk import Walk
@@ -28,7 +42,8 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
     """Σ ⊢ loop (x = e) for i < n do f ⇒ loop (x' = e') for i < n do (Σ, x := x'[...] ⊢ f)
 
     Provided n is the same at all points of Σ, f has parallelism and the shape of x does not
-    change.  With an empty Σ the loop stays, and its body is flattened.
+    change.  With an empty Σ the loop stays, and its body is flattened; where all operations of the
+    body have few points, a version runs the whole loop in one work-group.
     """
     loop = node_of(stm, Loop)
     parallel = has_parallelism(loop.body)
@@ -36,9 +51,14 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
     if not walk.nest.space:
         if not parallel:
             return ""
+        one_group = _one_group(walk, stm)
         with flattener.derivation.inside():
             body, _ = flattener.body(Nest(), loop.body)
-        walk.emit(Stm(stm.pat, Loop(loop.params, loop.form, body), stm.attrs, stm.loc))
+        flat = Stm(stm.pat, Loop(loop.params, loop.form, body), stm.attrs, stm.loc)
+        if one_group is None:
+            walk.emit(flat)
+        else:
+            _emit_choice(walk, flat, one_group)
         return None
     if not parallel:
         return ""
@@ -93,3 +113,50 @@ def branch_interchange(walk: Walk, stm: Stm) -> str | None:
     ret = tuple(array_of(walk.nest.widths, t) for t in branch.ret)
     emit_with_nest(walk, stm, walk.nest, If(branch.cond, then_, else_, ret))
     return None
+
+
+MOST_IN_GROUP = 1024
+"""The most points of an operation in a loop that one work-group runs as a whole."""
+
+
+def _one_group(walk: Walk, stm: Stm) -> SegMap | None:
+    """The loop as the work of a single group, if all operations inside are known to be small.
+
+    Each of its operations would be a launch that leaves nearly the whole device idle.
+    """
+    flattener = walk.flattener
+    sizes = {size for p in stm.pat for size in shape_of(p.type)}
+    if walk.level is Level.LOCAL or any(isinstance(size, VName) for size in sizes):
+        return None
+    whole = Body((stm,), tuple(p.name for p in stm.pat))
+    group = flattener.inside_group()
+    group.derivation = Derivation(flattener.fun)
+    body, _ = group.body(Nest(), flattener.copy_body(whole))
+    spaces = list(segop_spaces(body))
+    points = [_points(space) for space in spaces]
+    if not points or not all(n is not None and n <= MOST_IN_GROUP for n in points):
+        return None
+    return SegMap(Level.GROUP, (), body, tuple(p.type for p in stm.pat))
+
+
+def _points(space: Space) -> int | None:
+    """How many points a space has, if that is known now."""
+    widths = [dim.width.value for dim in space if isinstance(dim.width, Const)]
+    return math.prod(map(int, widths)) if len(widths) == len(space) else None
+
+
+def _emit_choice(walk: Walk, flat: Stm, one_group: SegMap) -> None:
+    """Both forms of the loop; without tuning the group runs it."""
+    flattener = walk.flattener
+    most = max(_points(space) or 0 for space in segop_spaces(one_group.body))
+    flattener.derivation.fired("G7", describe(flat), "one work-group may run it all", flat.loc)
+    guard = replace(flattener.guard(flat, Kind.INTRA, 0, Size.of(most), Size.of(most)), default=1)
+    fresh = tuple(Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
+    inside = tuple(Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
+    alternatives = (
+        Version(guard, Kind.INTRA, Body((Stm(inside, one_group, loc=flat.loc),),
+                                        tuple(p.name for p in inside))),
+        Version(None, Kind.FLAT, Body((replace(flat, pat=fresh),),
+                                      tuple(p.name for p in fresh))))
+    ret = tuple(p.type for p in flat.pat)
+    walk.emit(Stm(flat.pat, Versions(flattener.site(), alternatives, ret), loc=flat.loc))
