@@ -35,7 +35,7 @@ ATTEMPTS = 3
 """How many fits are verified before the default thresholds are kept."""
 TOLERANCE = 0.01
 """By how much the tuned program may seem slower on a dataset before we mind."""
-PAIRS = (6, 30)
+PAIRS = (6, 100)
 """How often at least and at most both are run; six pairs are the fewest that can be certain."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is."""
