@@ -29,6 +29,7 @@ from runelift.codegen.launches import (
     reset,
     run_point,
     scalars,
+    share,
     store_results,
     total,
     widths,
@@ -36,7 +37,6 @@ from runelift.codegen.launches import (
 from runelift.codegen.local_memory import places, share_local_memory
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.reductions import tree_reduce
-from runelift.codegen.scans import share
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
 from runelift.codegen.views import View, lit, op, unflat_index
 from runelift.ir import imp
@@ -355,7 +355,7 @@ class GroupBuilder(SharingBuilder):
                 self._bind_indices(exp.space, [position])
                 element([position])
 
-            part = share(self, widths(self, exp.space), LID, LSIZE)
+            part = share(self, widths(self, exp.space)[0], LID, LSIZE)
             self.loop(part.end, point, start=part.start, base="e")
         self.emit(*code)
 

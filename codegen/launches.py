@@ -360,6 +360,23 @@ def local_arrays(k: KernelBuilder, ops: Sequence[Operator], length: Size) -> lis
     return arrays
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The elements from ``start`` up to ``end``."""
+
+    start: Exp
+    end: Exp
+
+
+def share(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
+    """The part of work-item ``item`` where ``items`` of them share ``points`` elements evenly."""
+    chunk = k.declare("chunk", Prim.I64, op("quot", op("sub", op("add", points, items), lit(1)),
+                                            items))
+    start = k.declare("start", Prim.I64, op("mul", item, chunk))
+    end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), points)))
+    return Part(start, end)
+
+
 def reset(k: KernelBuilder, ops: Sequence[Operator], totals: Sequence[Sequence[imp.Var]]) -> None:
     """Start a new segment."""
     for op_, total_ in zip(ops, totals, strict=True):

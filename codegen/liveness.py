@@ -130,7 +130,8 @@ def _used(step: plan.Step) -> NameSet:
         case plan.Launch(_, args):
             return {arg for arg in args if isinstance(arg, VName)}
         case (plan.Alloc() | plan.Release() | plan.Compute() | plan.ConvertScalar()
-              | plan.ComputeSize() | plan.Check() | plan.ShareOut()):
+              | plan.ComputeSize() | plan.Check() | plan.ShareOut()
+              | plan.Tile()):
             return frozenset()
         case plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose():
             raise AssertionError("inner steps are looked at on their own")

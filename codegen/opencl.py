@@ -24,6 +24,9 @@ TYPES = {
 FAILURE_ARGS = 8
 """How many i64 arguments a failure can have."""
 
+UNROLLED = 64
+"""Loops of at most as many iterations are unrolled where the kernel asks for it."""
+
 _IDS = {
     Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
     Id.GLOBAL_SIZE: "get_global_size", Id.LOCAL_SIZE: "get_local_size",
@@ -52,7 +55,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
                   constants: Mapping[VName, int] | None = None) -> str:
     """One kernel, without the prelude; its constants are 1 unless they are given."""
     given = dict.fromkeys(kernel.constants, 1) | dict(constants or {})
-    printer = _Printer(kernel, base)
+    printer = _Printer(kernel, base, given)
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in kernel.params]
     params += [f"__local {TYPES[a.prim]} *{name(a.name)}" for a in kernel.local_memory]
@@ -76,9 +79,10 @@ def name(vname: VName) -> str:
 
 
 class _Printer:
-    def __init__(self, kernel: imp.Kernel, base: int) -> None:
+    def __init__(self, kernel: imp.Kernel, base: int, constants: Mapping[VName, int]) -> None:
         self.kernel = kernel
         self.base = base
+        self.constants = constants
 
     def param(self, param: imp.KernelParam) -> str:
         if isinstance(param, imp.ScalarParam):
@@ -104,7 +108,7 @@ class _Printer:
                 return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
             case imp.For(index, start, bound, step, body, unroll):
                 i = name(index)
-                lines = [f"{pad}#pragma unroll"] if unroll else []
+                lines = [f"{pad}#pragma unroll"] if unroll and self.is_short(bound) else []
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
@@ -132,6 +136,10 @@ class _Printer:
                 return [*lines, f"{pad}}}"]
             case imp.Comment(text):
                 return [f"{pad}// {text}"]
+
+    def is_short(self, bound: Exp) -> bool:
+        """Whether a loop with a constant bound is worth unrolling."""
+        return not isinstance(bound, imp.Var) or self.constants.get(bound.name, 0) <= UNROLLED
 
     def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
         """A compare-and-swap loop on the bits of the element; the first swap only reads it."""

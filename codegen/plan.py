@@ -176,6 +176,20 @@ class ShareOut:
         return (self.group, self.staged, *(n for c in self.chunks for n in (c.size, c.whole)))
 
 
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
+
+    A tile has ``chunk`` elements for each of ``group`` work-items; ``staged`` as in ShareOut.
+    """
+
+    group: VName
+    staged: VName
+    chunk: VName
+    points: VName
+    bytes: int
+
+
 # Control
 
 
@@ -236,7 +250,7 @@ class Choose:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Check | Launch | ShareOut | Branch | CountedLoop | WhileLoop | Choose
+    | Check | Launch | ShareOut | Tile | Branch | CountedLoop | WhileLoop | Choose
 )
 
 

@@ -206,6 +206,9 @@ class _Writer:
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({points}), ({looped}), {parameter!r})")
+            case plan.Tile(group, staged, chunk, count, size):
+                self.line(f"{_var(group)}, {_var(staged)}, {_var(chunk)} = "
+                          f"rt.tile({_var(count)}, {size})")
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
                 self.nested(then_, version)

@@ -21,6 +21,7 @@ from runelift.codegen.launches import (
     local_arrays,
     require_scalar,
     scalars,
+    share,
     store_results,
     total,
     widths,
@@ -175,11 +176,8 @@ def _fold_items(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var
     if all(o.comm for o in exp.ops):
         _fold_range(k, exp, totals, outs, outer, item, width, items)
         return
-    chunk = k.declare("chunk", Prim.I64, op("quot", op("sub", op("add", width, items), lit(1)),
-                                            items))
-    start = k.declare("start", Prim.I64, op("mul", item, chunk))
-    end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), width)))
-    _fold_range(k, exp, totals, outs, outer, start, end, lit(1))
+    part = share(k, width, item, items)
+    _fold_range(k, exp, totals, outs, outer, part.start, part.end, lit(1))
 
 
 def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
@@ -221,10 +219,7 @@ def _combine_partials(lowering: Lowering, exp: SegRed, partials: list[list[VName
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, widths(k, exp.space[:-1]))]
     first = k.declare("first", Prim.I64, op("mul", segment, count))
-    chunk = k.declare("chunk", Prim.I64, op("quot", op("sub", op("add", count, LSIZE), lit(1)),
-                                            LSIZE))
-    start = k.declare("start", Prim.I64, op("mul", LID, chunk))
-    end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), count)))
+    part = share(k, count, LID, LSIZE)
     for op_, mems, sources in zip(exp.ops, arrays, partials, strict=True):
         totals = scalars(k.neutral(op_))
         prims = [require_scalar(t) for t in op_.lam.ret]
@@ -235,7 +230,7 @@ def _combine_partials(lowering: Lowering, exp: SegRed, partials: list[list[VName
                       for s, p in zip(sources, prims, strict=True)]
             k.accumulate(op_, totals, values)
 
-        k.loop(end, fold, start=start)
+        k.loop(part.end, fold, start=part.start)
         tree_reduce(k, op_, mems, totals)
         with k.block() as write:
             for mem, prim in zip(mems, prims, strict=True):

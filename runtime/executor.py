@@ -30,7 +30,7 @@ from runelift.runtime.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
 from runelift.runtime.scalars import SCALARS
-from runelift.runtime.shares import share_out
+from runelift.runtime.shares import share_out, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -340,6 +340,11 @@ class Run:
         if (chunk := self._thresholds.get(parameter)) is not None:
             limits = limits.preferring(chunk)
         return share_out(limits, points, loops)
+
+    def tile(self, points: int, size: int) -> tuple[int, int, int]:
+        """The size of a group, whether chunks are staged, and their length."""
+        info = self.device.info
+        return tile(info.shares, points, size, info.num_groups, info.local_bytes)
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:

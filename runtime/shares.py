@@ -18,7 +18,8 @@ class ShareLimits:
     ``lanes`` work-items at least are in a group, ``group`` where they loop over long rows, and
     ``max_group`` at most; chunks have ``chunk`` elements where that leaves enough work-items, and
     ``max_chunk`` at most.  ``staged``: neighbouring work-items better touch neighbouring elements
-    of global memory, so chunks go through local memory.
+    of global memory, so chunks go through local memory; else a work-item alone scans ``tile``
+    elements at a time.
     """
 
     lanes: int
@@ -27,6 +28,7 @@ class ShareLimits:
     chunk: int
     max_chunk: int
     staged: bool
+    tile: int
 
     def preferring(self, chunk: int) -> ShareLimits:
         """The same with chunks of ``chunk`` elements where rows are long enough."""
@@ -39,7 +41,7 @@ def share_out(limits: ShareLimits, points: tuple[int, ...],
               loops: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.ShareOut.names`.
 
-    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True)
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> share_out(gpu, (4096, 256), ())
     (256, 1, 16, 1, 1, 1)
     >>> share_out(gpu, (100,), ())
@@ -62,6 +64,30 @@ def share_out(limits: ShareLimits, points: tuple[int, ...],
     chunks = (n for size, count in zip(sizes, points, strict=True)
               for n in (size, int(size * group == count)))
     return (group if possible else 0, int(limits.staged), *chunks)
+
+
+@cache
+def tile(limits: ShareLimits, points: int, size: int, groups: int,
+         local_bytes: int) -> tuple[int, int, int]:
+    """The values of :class:`runelift.codegen.plan.Tile`.
+
+    Chunks are so short that local memory has room for two groups, and that there is work for
+    ``groups`` groups.  Where there is no local memory to go through, one work-item has a tile.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
+    >>> tile(gpu, 1 << 24, 4, 1056, 48 << 10)
+    (256, 1, 16)
+    >>> tile(gpu, 1 << 24, 16, 1056, 48 << 10)
+    (256, 1, 4)
+    >>> tile(gpu, 1000, 4, 1056, 48 << 10)
+    (256, 1, 1)
+    """
+    group, most = (limits.group, limits.chunk) if limits.staged else (1, limits.tile)
+    chunk = most
+    while chunk > 1 and ((limits.staged and 2 * group * chunk * size > local_bytes)
+                         or points < groups * group * chunk):
+        chunk //= 2
+    return group, int(limits.staged), chunk
 
 
 def _over(count: int, part: int) -> int:

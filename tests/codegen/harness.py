@@ -60,10 +60,13 @@ from runelift.ir.syntax import PrimOp as Op
 from runelift.runtime.device import find_devices
 from runelift.runtime.shares import ShareLimits, share_out
 
-DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
-          plan.LOCAL_BYTES: 256}
+STAGED, CHUNK = VName("staged", -1), VName("chunk", -2)
+"""How groups scan tiles, see :class:`plan.Tile`."""
 
-SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True)
+DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
+          plan.LOCAL_BYTES: 256, STAGED: 1, CHUNK: 2}
+
+SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
 
 # Writing IR
@@ -282,6 +285,9 @@ class Machine:
                     values = share_out(SHARES, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)))
                     self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.Tile(group, staged, chunk):
+                    self.scalars |= {group: self.scalars[plan.GROUP_SIZE],
+                                     staged: self.scalars[STAGED], chunk: self.scalars[CHUNK]}
                 case plan.Launch():
                     self.launch(step)
                 case _:

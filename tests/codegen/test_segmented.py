@@ -14,9 +14,12 @@ from runelift.ir.syntax import (
     ArrayType,
     Convert,
     Dest,
+    ForLoop,
     HistOp,
     Index,
     Level,
+    Loop,
+    LoopParam,
     Map,
     Operator,
     Param,
@@ -30,7 +33,7 @@ from runelift.ir.syntax import (
     i64,
 )
 
-from .harness import Builder, agree, rows
+from .harness import CHUNK, STAGED, Builder, agree, rows
 
 I64 = Prim.I64
 SHAPES = [(0,), (1,), (3,), (17,), (100,), (3, 0), (0, 3), (5, 2), (2, 40), (9, 9), (1, 100),
@@ -87,14 +90,27 @@ def test_scan_of_pairs_in_order(shape: tuple[int, ...]) -> None:
           p.args, p.builder.names)
 
 
-@pytest.mark.parametrize("group", [1, 2, 5, 8])
-@pytest.mark.parametrize("shape", [(7,), (41,), (3, 14), (100,)], ids=str)
-def test_scan_with_groups_of_any_size(shape: tuple[int, ...], group: int) -> None:
+@pytest.mark.parametrize(("group", "chunk", "staged"), [
+    (1, 1, 0), (1, 7, 0), (2, 3, 0), (1, 2, 1), (5, 3, 1), (8, 1, 1), (8, 16, 1)])
+@pytest.mark.parametrize("shape", [(7,), (41,), (3, 14), (100,), (2, 3, 9)], ids=str)
+def test_scan_with_tiles_of_any_size(shape: tuple[int, ...], group: int, chunk: int,
+                                     staged: int) -> None:
     p = Points(shape, -2, 3)
     ops = (p.builder.affine(), p.builder.operator("add", I64, 0))
     body = p.body.body(p.x, p.body.add(p.x, i64(3)), p.x)
-    agree(SegScan(Level.GRID, p.space, ops, body, (I64,) * 3), [p.all(I64)] * 3,
-          p.args, p.builder.names, {plan.GROUP_SIZE: group, plan.LOCAL_BYTES: 1024})
+    agree(SegScan(Level.GRID, p.space, ops, body, (I64,) * 3), [p.all(I64)] * 3, p.args,
+          p.builder.names, {plan.GROUP_SIZE: group, CHUNK: chunk, STAGED: staged})
+
+
+@pytest.mark.parametrize("shape", [(1,), (41,), (3, 14)], ids=str)
+def test_scan_of_what_is_costly_to_compute(shape: tuple[int, ...]) -> None:
+    p = Points(shape)
+    inner, power = p.body.inner(), p.builder.fresh("power")
+    loop = Loop((LoopParam(Param(power, I64), p.x),), ForLoop(p.builder.fresh("t"), i64(3)),
+                inner.body(inner.mul(power, p.x)))
+    body = p.body.body(p.body.let(I64, loop), p.x)
+    agree(SegScan(Level.GRID, p.space, (p.builder.operator("add", I64, 0),), body, (I64, I64)),
+          [p.all(I64)] * 2, p.args, p.builder.names)
 
 
 @pytest.mark.parametrize("prim", [Prim.I32, Prim.F32, Prim.BOOL, Prim.U8], ids=str)

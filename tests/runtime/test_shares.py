@@ -6,7 +6,8 @@ import pytest
 
 from runelift.runtime.shares import ShareLimits, share_out
 
-GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True)
+GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
+                  tile=1)
 
 
 @pytest.mark.parametrize(("points", "group", "chunk", "whole"), [
