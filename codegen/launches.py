@@ -204,8 +204,10 @@ class _Names:
                 self.exp(cond)
                 self.stms(then_)
                 self.stms(else_)
-            case imp.Atomic(_, prim, mem, index, value):
+            case imp.Atomic(_, prim, mem, index, value, _, old):
                 self._write(mem, prim)
+                if old is not None:
+                    self.bound.add(old)
                 self.exp(index)
                 self.exp(value)
             case imp.AtomicUpdate(mem, index, prim, _, old, body, new):

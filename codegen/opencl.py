@@ -122,10 +122,13 @@ class _Printer:
                 return [*lines, f"{pad}}}"]
             case imp.Barrier():
                 return [f"{pad}barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"]
-            case imp.Atomic(op, prim, mem, index, value, space):
+            case imp.Fence():
+                return [f"{pad}fence_device();"]
+            case imp.Atomic(op, prim, mem, index, value, space, old):
+                held = f"{TYPES[prim]} {name(old)} = " if old is not None else ""
                 fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}"
                 place = f"&{name(mem)}[{self.index(index)}]"
-                return [f"{pad}{fun}((volatile __{space.value} {TYPES[prim]} *){place}, "
+                return [f"{pad}{held}{fun}((volatile __{space.value} {TYPES[prim]} *){place}, "
                         f"{self.exp(value)});"]
             case imp.AtomicUpdate():
                 return self._update(stm, depth)

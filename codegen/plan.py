@@ -29,7 +29,11 @@ SEQUENTIAL_SEGMENT = VName("sequential_segment", 0)
 """Up to which length a work-item reduces or scans a whole segment alone on the device."""
 LOCAL_BYTES = VName("local_bytes", 0)
 """How much local memory a work-group can have on the device."""
-DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES)
+COUNTERS = VName("counters", 0)
+"""A buffer of NUM_GROUPS i32s that are 0 before and after every kernel."""
+COHERENT = VName("coherent", 0)
+"""1 where groups see, after a fence, what others wrote in the same launch, else 0."""
+DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES, COHERENT)
 
 
 NOTHING = Size(())

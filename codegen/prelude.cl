@@ -6,6 +6,13 @@
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
 #pragma OPENCL FP_CONTRACT OFF
 
+// OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
+#if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
+inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
+#else
+inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
+#endif
+
 #define SIGNED(NAME, T, U, BITS) \
     inline T quot_##NAME(T x, T y) { return y == -1 ? (T)(0 - (U)x) : (T)(x / y); } \
     inline T rem_##NAME(T x, T y) { return y == -1 ? (T)0 : (T)(x % y); } \

@@ -38,7 +38,7 @@ def python_source(host: plan.Plan) -> Generated:
     writer = _Writer()
     writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
     writer.depth += 1
-    for name in plan.DEVICE_SIZES:
+    for name in (*plan.DEVICE_SIZES, plan.COUNTERS):
         writer.line(f"{_var(name)} = rt.{name.base}")
     for size in host.sizes:
         writer.line(f"{_var(size)} = args.pop({str(size)!r})")

@@ -34,6 +34,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import (
+    Const,
     Operator,
     SegRed,
     i64,
@@ -181,7 +182,20 @@ def _fold_items(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var
 
 
 def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
-    """Several groups per segment make partial results, one more group each combines them."""
+    """Several groups per segment make partial results, which one group combines.
+
+    That is the last to finish, on devices where it sees what the others wrote; else it needs a
+    launch of its own.
+    """
+    together = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=True))
+    apart = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=False))
+    coherent = lowering.names.fresh("coherent")
+    lowering.steps += [plan.Compute(coherent, "eq", Prim.I64, (plan.COHERENT, i64(1))),
+                       plan.Branch(coherent, together, apart)]
+
+
+def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
+                  together: bool) -> None:
     groups = total(lowering, exp.space[:-1]) * Size.var(per_segment)
     partials = [[lowering.temporary("partial", require_scalar(t), groups) for t in o.lam.ret]
                 for o in exp.ops]
@@ -204,36 +218,72 @@ def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
                                  require_scalar(t))
                        for o, m, t in zip(out, mems, op_.lam.ret, strict=True))
         k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), stores))
+    if together:
+        last = _is_last(k, segment, per)
+        with k.block() as combine:
+            _combine_partials(k, exp, arrays, partials, op("mul", segment, per), per,
+                              [r.row(*outer) for r in results[:count]])
+        k.emit(imp.If(last, tuple(combine)), imp.Barrier(imp.Space.LOCAL))
     lowering.launch(k, "segred", groups)
-    _combine_partials(lowering, exp, partials, per_segment)
+    if not together:
+        _segred_final(lowering, exp, partials, per_segment)
 
 
-def _combine_partials(lowering: Lowering, exp: SegRed, partials: list[list[VName]],
-                      per_segment: VName) -> None:
-    """One group per segment combines its partial results in order."""
+def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[VName]],
+                  per_segment: VName) -> None:
+    """One group per segment combines its partial results."""
     k = lowering.builder()
-    results = iter([lowering.result(p, k) for p in lowering.stm.pat])
+    results = [lowering.result(p, k) for p in lowering.stm.pat]
     arrays = local_arrays(k, exp.ops, GROUP)
-    count = k.scalar(per_segment)
     segment = k.declare("segment", Prim.I64, GROUP_ID)
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, widths(k, exp.space[:-1]))]
-    first = k.declare("first", Prim.I64, op("mul", segment, count))
-    part = share(k, count, LID, LSIZE)
+    per, count = k.scalar(per_segment), sum(len(p) for p in partials)
+    _combine_partials(k, exp, arrays, partials, op("mul", segment, per), per,
+                      [r.row(*outer) for r in results[:count]])
+    lowering.launch(k, "segred_final", total(lowering, exp.space[:-1]))
+
+
+def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
+    """Whether this is the last of ``groups`` groups to come here, which then sees what they wrote.
+
+    They count in element ``number`` of the device's counters; the last resets it.
+    """
+    told = k.names.fresh("told")
+    k.locals.append(imp.LocalArray(told, Prim.I32, Size.of(1)))
+    before = k.names.fresh("before")
+    last = imp.Apply("eq", Prim.I64, (
+        imp.Convert(Prim.I32, Prim.I64, imp.Var(before)), op("sub", groups, lit(1))))
+    zero, one = (imp.Lit(Const(value, Prim.I32)) for value in (0, 1))
+    k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), (
+        imp.Fence(),
+        imp.Atomic("add", Prim.I32, plan.COUNTERS, number, one, imp.Space.GLOBAL, before),
+        imp.If(last, (imp.Atomic("and", Prim.I32, plan.COUNTERS, number, zero,
+                                 imp.Space.GLOBAL),)),
+        imp.Store(told, lit(0), imp.Convert(Prim.BOOL, Prim.I32, last), Prim.I32),
+        imp.Fence())))
+    k.emit(imp.Barrier(imp.Space.LOCAL))
+    return k.declare("last", Prim.BOOL, imp.Convert(
+        Prim.I32, Prim.BOOL, imp.Load(told, lit(0), Prim.I32)))
+
+
+def _combine_partials(k: KernelBuilder, exp: SegRed, arrays: Sequence[Sequence[VName]],
+                      partials: Sequence[Sequence[VName]], first: Exp, count: Exp,
+                      results: Sequence[View]) -> None:
+    """A group combines ``count`` partial results from ``first`` on, in order."""
+    place, part = iter(results), share(k, count, LID, LSIZE)
     for op_, mems, sources in zip(exp.ops, arrays, partials, strict=True):
         totals = scalars(k.neutral(op_))
         prims = [require_scalar(t) for t in op_.lam.ret]
 
         def fold(i: Exp, op_: Operator = op_, totals: list[imp.Var] = totals,
-                 sources: list[VName] = sources, prims: list[Prim] = prims) -> None:
+                 sources: Sequence[VName] = sources, prims: list[Prim] = prims) -> None:
             values = [k.declare("partial", p, imp.Load(s, op("add", first, i), p))
                       for s, p in zip(sources, prims, strict=True)]
             k.accumulate(op_, totals, values)
 
         k.loop(part.end, fold, start=part.start)
         tree_reduce(k, op_, mems, totals)
-        with k.block() as write:
-            for mem, prim in zip(mems, prims, strict=True):
-                k.emit(next(results).write(outer, imp.Load(mem, lit(0), prim)))
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(write)))
-    lowering.launch(k, "segred_final", total(lowering, exp.space[:-1]))
+        stores = tuple(next(place).write([], imp.Load(mem, lit(0), prim))
+                       for mem, prim in zip(mems, prims, strict=True))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), stores))

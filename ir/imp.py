@@ -5,7 +5,8 @@ work-group) and global buffers::
 
     Kernel ::= kernel NAME (KernelParam*) locals LocalArray* { Stm* }
     Exp    ::= name | literal | op.prim(Exp...) | convert | mem[Exp] | select | id(kind, dim)
-    Stm    ::= declare | assign | store | for | while | if | barrier | atomic | fail | comment
+    Stm    ::= declare | assign | store | for | while | if | barrier | fence | atomic | fail
+             | comment
 
 Scalar operations are the rows of :data:`runelift.ir.prim.OPS`, so they mean the same here as
 in the core IR (the printer to OpenCL C makes them total).
@@ -187,7 +188,8 @@ class Barrier:
 class Atomic:
     """``old := mem[index]; mem[index] := op old value``, indivisibly.
 
-    ``op`` is a row name: add, min, max, and, or, xor.  Integers of 32 or 64 bits.
+    ``op`` is a row name: add, min, max, and, or, xor.  Integers of 32 or 64 bits.  ``old`` is
+    declared if it is wanted.
     """
 
     op: str
@@ -196,6 +198,7 @@ class Atomic:
     index: Exp
     value: Exp
     space: Space
+    old: VName | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +215,13 @@ class AtomicUpdate:
     old: VName
     body: tuple[Stm, ...]
     new: Exp
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """What this work-item wrote to global memory before is seen by work-items of all groups that
+    see what it writes after; what it reads after is no older than what it read before.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +245,7 @@ class Comment:
 
 Stm: TypeAlias = (
     Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Atomic | AtomicUpdate
-    | Fail | Comment
+    | Fence | Fail | Comment
 )
 
 

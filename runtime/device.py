@@ -22,7 +22,11 @@ INTERPRETER = "interpreter"
 
 @dataclass(frozen=True, slots=True)
 class DeviceInfo:
-    """A device, its limits, and what keeps it from being used (``problem``), if anything."""
+    """A device, its limits, and what keeps it from being used (``problem``), if anything.
+
+    ``coherent``: work-groups see each other's writes within a launch, after a fence.  OpenCL 1.2
+    does not promise it; NVIDIA's memory model does.
+    """
 
     name: str
     platform: str
@@ -36,6 +40,7 @@ class DeviceInfo:
     max_alloc: int
     threshold: int
     driver: str
+    coherent: bool
     shares: ShareLimits
     problem: str | None = None
     hint: str | None = None
@@ -143,7 +148,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         max_group=handle.max_work_group_size, local_bytes=handle.local_mem_size,
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
         threshold=32768 if gpu else units, shares=_shares(kind, handle.max_work_group_size),
-        driver=handle.driver_version.strip(),
+        driver=handle.driver_version.strip(), coherent="NVIDIA" in platform.name,
         problem=problem, hint=hint, handle=handle)
 
 

@@ -100,6 +100,8 @@ class Device:
         self.pool = Pool(self.context, info)
         self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
+        size = 4 * max(info.num_groups, 1)
+        self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self._no_failure = np.array([-1], np.int32)
         self.clear_failure(self.plain)
         self.plain.finish()
@@ -107,6 +109,8 @@ class Device:
     def clear_failure(self, queue: Any) -> None:
         """Make the next run start without a failure."""
         cl.enqueue_copy(queue, self.failure_code, self._no_failure)
+        cl.enqueue_fill_buffer(queue, self.counters.handle, np.zeros(1, np.int32), 0,
+                               self.counters.size)
 
 
 _opened: dict[int, Device] = {}
@@ -213,6 +217,8 @@ class Run:
         self.num_groups = info.num_groups
         self.sequential_segment = info.sequential_segment
         self.local_bytes = info.local_bytes
+        self.coherent = int(info.coherent)
+        self.counters = executable.device.counters
         self._sites = executable.sites
         self._pool = self.device.pool
         self._thresholds = thresholds

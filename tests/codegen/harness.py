@@ -64,7 +64,7 @@ STAGED, CHUNK = VName("staged", -1), VName("chunk", -2)
 """How groups scan tiles, see :class:`plan.Tile`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
-          plan.LOCAL_BYTES: 256, STAGED: 1, CHUNK: 2}
+          plan.LOCAL_BYTES: 256, plan.COHERENT: 0, STAGED: 1, CHUNK: 2}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -246,6 +246,7 @@ class Machine:
         self.scalars: dict[VName, Any] = {**scalars, **device}
         self.prims = dict(prims)
         self.buffers: dict[VName, Any] = {}
+        self.put(plan.COUNTERS, np.zeros(device[plan.NUM_GROUPS], np.int32))
         self.failure: tuple[str, tuple[int, ...]] | None = None
 
     def put(self, name: VName, data: np.ndarray[Any, Any]) -> None:

@@ -81,6 +81,17 @@ def test_reduction_of_pairs_in_order(shape: tuple[int, ...]) -> None:
           [p.segments(I64)] * 3 + [p.all(I64)], p.args, p.builder.names)
 
 
+@pytest.mark.parametrize("shape", [(17,), (100,), (1, 3000), (2, 777)], ids=str)
+def test_reduction_that_the_last_group_finishes(shape: tuple[int, ...]) -> None:
+    """On a device whose groups see each other's writes; Oclgrind knows no fences."""
+    p = Points(shape)
+    ops = (p.builder.affine(), p.builder.operator("min", I64, 2**62))
+    body = p.body.body(p.x, p.body.add(p.x, i64(3)), p.x, p.x)
+    agree(SegRed(Level.GRID, p.space, ops, body, (I64,) * 4),
+          [p.segments(I64)] * 3 + [p.all(I64)], p.args, p.builder.names,
+          {plan.COHERENT: 1, plan.NUM_GROUPS: 16}, on="Portable")
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_scan_of_pairs_in_order(shape: tuple[int, ...]) -> None:
     p = Points(shape)
