@@ -88,7 +88,7 @@ def _factor(factor: Factor) -> str:
         case VName():
             return _var(factor)
         case CeilDiv(num, den):
-            return f"ceil_div({_size(num)}, {_size(den)})"
+            return f"-(-({_size(num)}) // ({_size(den)}))"
         case Least(sizes):
             return f"min({', '.join(map(_size, sizes))})"
         case Greatest(sizes):
@@ -276,6 +276,7 @@ class _Writer:
             self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
         self.line(f"rt.abandon({site}, {chosen}, reason)")
         self.depth -= 2
+        self.line(f"else: rt.none_left({site})")
 
 
 def _need(version: plan.PlanVersion) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeAlias
@@ -35,6 +35,7 @@ from runelift.runtime.shares import share_out, tile
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
 
+_enqueue_kernel = cl.enqueue_nd_range_kernel
 BUILD_OPTIONS = ["-cl-std=CL1.2"]
 
 
@@ -68,10 +69,6 @@ class Site:
         kernel.set_scalar_arg_dtypes([*(None for _ in self.failure), *self.scalars,
                                       *(None for _ in self.launch.kernel.local_memory)])
         self.kernel = kernel
-
-    def set_args(self, args: tuple[Any, ...], lengths: tuple[int, ...]) -> None:
-        """Give the kernel its arguments: buffers of OpenCL, numbers, sizes of local memory."""
-        self.kernel.set_args(*self.failure, *args, *map(_local_memory, lengths))
 
 
 @cache
@@ -221,8 +218,11 @@ class Run:
         self.counters = executable.device.counters
         self._sites = executable.sites
         self._pool = self.device.pool
+        self.allocate = self._pool.allocate
         self._thresholds = thresholds
         self._force = force
+        self._shares: dict[tuple[tuple[int, ...], tuple[int, ...], str], tuple[int, ...]] = {}
+        self._orders: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[int]] = {}
         self._fallible = False
         self._obstacle: Exception | None = None
 
@@ -261,12 +261,6 @@ class Run:
             self.queue.finish()
 
     # Memory
-
-    def allocate(self, size: int) -> Buffer:
-        """A buffer of ``size`` bytes."""
-        if size < 0:
-            raise ProgramFailure("The size of an array is negative.")
-        return self._pool.allocate(size)
 
     def array(self, buffer: Buffer, prim: str, shape: tuple[int, ...]) -> tuple[Buffer, str,
                                                                                tuple[int, ...]]:
@@ -320,7 +314,7 @@ class Run:
 
     def launch(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
                *args: Any) -> None:
-        """Run a prepared kernel; only arguments that changed are set."""
+        """Run a prepared kernel."""
         if groups <= 0 or group <= 0:
             return
         site = self._sites[number]
@@ -342,10 +336,13 @@ class Run:
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...],
                   parameter: str) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        limits = self.device.info.shares
-        if (chunk := self._thresholds.get(parameter)) is not None:
-            limits = limits.preferring(chunk)
-        return share_out(limits, points, loops)
+        key = points, loops, parameter
+        if (shares := self._shares.get(key)) is None:
+            limits = self.device.info.shares
+            if (chunk := self._thresholds.get(parameter)) is not None:
+                limits = limits.preferring(chunk)
+            shares = self._shares[key] = share_out(limits, points, loops)
+        return shares
 
     def tile(self, points: int, size: int) -> tuple[int, int, int]:
         """The size of a group, whether chunks are staged, and their length."""
@@ -354,14 +351,13 @@ class Run:
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:
-        needed = sum(lengths)
-        if needed > self.device.info.local_bytes:
+        if lengths and (needed := sum(lengths)) > self.device.info.local_bytes:
             raise Infeasible(f"kernel {site.launch.kernel.name} needs {needed} bytes of local "
                              "memory")
+        kernel = site.kernel
         try:
-            site.set_args(args, lengths)
-            event = cl.enqueue_nd_range_kernel(self.queue, site.kernel, (groups * group,),
-                                               (group,))
+            kernel.set_args(*site.failure, *args, *map(_local_memory, lengths))
+            event = _enqueue_kernel(self.queue, kernel, (groups * group,), (group,))
         except cl.MemoryError:
             raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
                               f"{self._pool.live:,} bytes are in use") from None
@@ -375,22 +371,38 @@ class Run:
     # Versions
 
     def encounter(self, number: int, pars: tuple[int, ...], local: tuple[int, ...],
-                  sizes: dict[str, int]) -> Iterator[int]:
+                  sizes: dict[str, int]) -> Iterable[int]:
         """The alternatives of a site to try, the chosen one first."""
+        key = number, pars, local
+        if (order := self._orders.get(key)) is None:
+            order = self._orders[key] = self._order(number, pars, local)
+        return order if self.recorder is None else self._recorded(number, pars, order, sizes)
+
+    def _order(self, number: int, pars: tuple[int, ...], local: tuple[int, ...]) -> list[int]:
         site = self.executable.generated.sites[number]
         left = [k for k, version in enumerate(site.versions)
                 if version.infeasible is None and local[k] <= self.device.info.local_bytes
                 and f"{site.site}/{k}" not in self.infeasible]
+        order: list[int] = []
         while left:
-            chosen = self._choose(site, pars, left)
-            if self.recorder is not None:
-                par = {v.guard.name: p for v, p in zip(site.versions, pars, strict=True) if v.guard}
-                self.recorder.enter(site.site, sizes, par, left, chosen)
+            order.append(self._choose(site, pars, left))
+            left.remove(order[-1])
+        return order
+
+    def _recorded(self, number: int, pars: tuple[int, ...], order: list[int],
+                  sizes: dict[str, int]) -> Iterator[int]:
+        assert self.recorder is not None
+        site = self.executable.generated.sites[number]
+        par = {v.guard.name: p for v, p in zip(site.versions, pars, strict=True) if v.guard}
+        for place, chosen in enumerate(order):
+            self.recorder.enter(site.site, sizes, par, sorted(order[place:]), chosen)
             yield chosen
-            left.remove(chosen)
+
+    def none_left(self, number: int) -> None:
+        """No version of a site could run."""
         if isinstance(self._obstacle, OutOfMemory):
             raise self._obstacle
-        raise Infeasible("; ".join(self._obstacles(site)))
+        raise Infeasible("; ".join(self._obstacles(self.executable.generated.sites[number])))
 
     def _choose(self, site: Choose, pars: tuple[int, ...], feasible: Sequence[int]) -> int:
         forced = self._force.get(site.site)
@@ -421,6 +433,7 @@ class Run:
         """A version could not run; the next one is tried."""
         if self.recorder is not None:
             self.recorder.abandon()
+        self._orders.clear()
         self._obstacle = reason.with_traceback(None)
         if isinstance(reason, Infeasible):
             name = f"{self.executable.generated.sites[number].site}/{version}"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
+from runelift.ir.errors import ProgramFailure
 from runelift.runtime.device import DeviceInfo
+
+REMEMBERED = 10_000
+"""For how many sizes the pool remembers what they are rounded to."""
 
 
 class Buffer:
@@ -21,8 +26,10 @@ class Buffer:
         self._pool = pool
 
     def __del__(self) -> None:
-        if self._pool is not None:
-            self._pool.give_back(self)
+        pool = self._pool
+        if pool is not None:
+            pool.live -= self.size
+            pool.free[self.size].append(self.handle)
 
 
 class OutOfMemory(Exception):
@@ -35,19 +42,32 @@ class Pool:
     def __init__(self, context: Any, device: DeviceInfo) -> None:
         self._context = context
         self._device = device
-        self._free: dict[int, list[Any]] = {}
+        self._rounded: dict[int, int] = {}
+        self.free: defaultdict[int, list[Any]] = defaultdict(list)
         self.live = 0
         self.held = 0
         self.peak = 0
 
     def allocate(self, size: int) -> Buffer:
         """A buffer of at least ``size`` bytes, with room for one element at least."""
-        rounded = _size_class(max(size, 16))
-        free = self._free.get(rounded)
+        rounded = self._rounded.get(size) or self._round(size)
+        free = self.free[rounded]
         handle = free.pop() if free else self._create(rounded)
         self.live += rounded
-        self.peak = max(self.peak, self.live)
+        if self.live > self.peak:
+            self.peak = self.live
         return Buffer(handle, rounded, self)
+
+    def _round(self, size: int) -> int:
+        """``size`` rounded up to an eighth of its power of two: at most 12.5 % is lost."""
+        if size < 0:
+            raise ProgramFailure("The size of an array is negative.")
+        step = 1 << max(4, size.bit_length() - 4)
+        rounded = -(-max(size, 16) // step) * step
+        if len(self._rounded) >= REMEMBERED:
+            self._rounded.clear()
+        self._rounded[size] = rounded
+        return rounded
 
     def _create(self, size: int) -> Any:
         import pyopencl as cl
@@ -76,21 +96,10 @@ class Pool:
             f"'{device.name}' allows {device.max_alloc:,} bytes in one buffer and has "
             f"{device.global_bytes:,} in all")
 
-    def give_back(self, buffer: Buffer) -> None:
-        """Keep the memory of a dropped buffer for the next one of its size."""
-        self.live -= buffer.size
-        self._free.setdefault(buffer.size, []).append(buffer.handle)
-
     def trim(self) -> None:
         """Return unused memory to the device."""
-        for size, handles in self._free.items():
+        for size, handles in self.free.items():
             self.held -= size * len(handles)
             for handle in handles:
                 handle.release()
-        self._free.clear()
-
-
-def _size_class(size: int) -> int:
-    """``size`` rounded up to an eighth of its power of two: at most 12.5 % is lost."""
-    step = 1 << max(4, size.bit_length() - 4)
-    return -(-size // step) * step
+        self.free.clear()

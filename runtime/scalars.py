@@ -14,10 +14,6 @@ def _wrapping(prim: Prim) -> Callable[[int], int]:
     return (lambda value: ((value - low) & mask) + low) if low else (lambda value: value & mask)
 
 
-def _ceil_div(num: int, den: int) -> int:
-    return -(-num // den)
-
-
 def _apply(op: str, prim: str, *args: Any) -> Any:
     return apply(op, Prim(prim), *args).item()
 
@@ -27,7 +23,7 @@ def _convert(from_: str, to: str, value: Any) -> Any:
 
 
 SCALARS: dict[str, Any] = {
-    "ceil_div": _ceil_div, "apply": _apply, "convert": _convert,
+    "apply": _apply, "convert": _convert,
     **{f"wrap_{prim}": _wrapping(prim) for prim in INTS},
 }
 """By the name under which :mod:`runelift.codegen.python` calls them."""
