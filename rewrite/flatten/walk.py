@@ -55,8 +55,11 @@ CHEAP_OPS = frozenset(OPS) - {
 SERVANTS = frozenset({"G5", "sequential"})
 """Rules that run nothing in parallel themselves."""
 
-CHEAP_CHAIN = 8
-"""A definition may depend on at most this many arithmetic operations of other definitions."""
+CHEAP_CHAIN = 16
+"""How many arithmetic operations a definition may run, with those of others that it needs.
+
+A kernel of its own would cost a launch, which is thousands of operations of one work-item.
+"""
 
 
 class Walk:
@@ -69,7 +72,7 @@ class Walk:
         self.pending: list[Stm] = []
         self.parallel = 0
         self._later: frozenset[VName] = frozenset()
-        self._arithmetic: dict[VName, int] = {}
+        self._arithmetic: dict[VName, frozenset[VName]] = {}
 
     @property
     def level(self) -> Level:
@@ -105,28 +108,27 @@ class Walk:
         """Make ``stm`` a definition of Σ if it is cheap enough to run in every kernel."""
         if len(stm.pat) != 1:
             return False
-        free = free_vars(stm)
-        if any(name in free for held in self.pending for name in _bound(held)):
+        free, name, exp = free_vars(stm), stm.pat[0].name, stm.exp
+        if any(bound in free for held in self.pending for bound in _bound(held)):
             return False
-        exp: Exp = stm.exp
         if isinstance(exp, Rearrange | Reshape) and self.flattener.apply_rules(self, stm):
             return True
+        chain = frozenset[VName]().union(*(self._arithmetic.get(v, ()) for v in free))
         match exp:
             case PrimOp(op=op) if op in CHEAP_OPS:
-                cost = 1
+                chain |= {name}
             case AtomExp() | Convert() | Index() | Rearrange() | Reshape() | Iota() | Replicate():
-                cost = 0
+                pass
             case Copy(array):
-                exp, cost = AtomExp(array), 0
+                exp = AtomExp(array)
             case _:
                 return False
-        chain = cost + sum(self._arithmetic.get(name, 0) for name in free)
-        if chain > CHEAP_CHAIN:
+        if len(chain) > CHEAP_CHAIN:
             return False
         if all(self.nest.invariant(name) for name in free) and not _stays_inside(exp):
             self.emit(stm)
             return True
-        self._arithmetic[stm.pat[0].name] = chain
+        self._arithmetic[name] = chain
         self.nest = self.nest.define([Stm(stm.pat, exp, stm.attrs, stm.loc)])
         return True
 
