@@ -22,6 +22,7 @@ from runelift.codegen.kernels import (
     lower_segop,
 )
 from runelift.codegen.liveness import release_dead
+from runelift.codegen.persistent import may_persist
 from runelift.codegen.residence import needed_on_host
 from runelift.codegen.views import View, iota, lit, replicate, row_major
 from runelift.ir import imp
@@ -134,6 +135,7 @@ class HostBuilder:
     inherited: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
     local_bytes: list[Size] = field(default_factory=list)
     deferred: dict[VName, imp.Exp] = field(default_factory=dict)
+    indices: set[VName] = field(default_factory=set)
 
     # The environment that kernels see
 
@@ -341,7 +343,9 @@ class HostBuilder:
     # Deferred scalars
 
     def _defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
-        return stm.pat[0].name not in self.needed and not self.deferred.keys().isdisjoint(args)
+        """Whether a scalar comes from the device or a loop's index, and the host can do without."""
+        elsewhere = self.deferred.keys() | self.indices
+        return stm.pat[0].name not in self.needed and not elsewhere.isdisjoint(args)
 
     def _defer(self, stm: Stm, exp: imp.Exp) -> None:
         self.deferred[stm.pat[0].name] = exp
@@ -647,10 +651,14 @@ class HostBuilder:
             self._own_results(params)
             if isinstance(exp.form, ForLoop):
                 self.types[exp.form.index] = Prim.I64
+                self.indices.add(exp.form.index)
             results = self.body(exp.body, frozenset())
             self._bind_results(params, results)
         if isinstance(exp.form, ForLoop):
-            self.emit(plan.CountedLoop(exp.form.index, exp.form.bound, tuple(steps)))
+            steady = (all(isinstance(p.type, ArrayType) for p in params)
+                      and may_persist(exp.form.index, steps))
+            self.emit(plan.CountedLoop(exp.form.index, exp.form.bound, tuple(steps),
+                                       tuple(p.name for p in params) if steady else None))
         else:
             self.emit(plan.WhileLoop(exp.form.cond, tuple(steps)))
         self.parallel_bind([(out.name, p.name) for out, p in zip(stm.pat, params, strict=True)])

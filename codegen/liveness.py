@@ -81,9 +81,9 @@ class _Releaser:
                 sides = [(*self.release(before - self.live_before(side, live)),
                           *self.block(side, live)) for side in (then_, else_)]
                 return plan.Branch(cond, sides[0], sides[1]), ()
-            case plan.CountedLoop(index, bound, body):
+            case plan.CountedLoop(_, _, body):
                 again = self.live_before(body, frozenset())
-                loop = plan.CountedLoop(index, bound, self.block(body, live | again))
+                loop = replace(step, body=self.block(body, live | again))
                 return loop, self.release(again - live)
             case plan.WhileLoop(cond, body):
                 again = self.live_before(body, frozenset())

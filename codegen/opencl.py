@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 
 from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -32,6 +33,13 @@ _IDS = {
     Id.GLOBAL_SIZE: "get_global_size", Id.LOCAL_SIZE: "get_local_size",
     Id.NUM_GROUPS: "get_num_groups",
 }
+_VIRTUAL_IDS = {
+    Id.GROUP_ID: "group_id", Id.NUM_GROUPS: "num_groups",
+    Id.GLOBAL_ID: "(group_id * (long)get_local_size(0) + (long)get_local_id(0))",
+    Id.GLOBAL_SIZE: "(num_groups * (long)get_local_size(0))",
+}
+"""What a group is asked that does the work of others, see :func:`phase_function`."""
+
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
           "or": "|", "xor": "^"}
 _FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint"}
@@ -73,16 +81,45 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     return "\n".join(lines) + "\n"
 
 
+def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
+    """The name of the kernel's function in persistent kernels."""
+    return "_".join([kernel.name, *map(str, constants)])
+
+
+def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) -> str:
+    """A kernel as a function of the group that it is run for, and of the number of groups.
+
+    The groups that run it are all of the same size, and no work-item leaves it early.
+    """
+    given = dict(zip(kernel.constants, constants, strict=True))
+    printer = _Printer(kernel, base, given, virtual=True)
+    params = ["const long group_id", "const long num_groups",
+              "volatile __global int *failure_code", "__global long *failure_args"]
+    params += [printer.param(p) for p in kernel.params]
+    params += [f"__local uchar *{name(a.name)}_bytes" for a in kernel.local_memory]
+    lines = [f"#define {name(c)} {value}L" for c, value in given.items()]
+    lines.append(f"inline void {phase_name(kernel, constants)}(\n    "
+                 + ",\n    ".join(params) + ")\n{")
+    lines += [f"    __local {TYPES[a.prim]} *{name(a.name)} = (__local {TYPES[a.prim]} *)"
+              f"{name(a.within) if a.within is not None else f'{name(a.name)}_bytes'};"
+              for a in kernel.locals]
+    lines += printer.block(kernel.body, 1)
+    lines += ["}", *(f"#undef {name(c)}" for c in given)]
+    return "\n".join(lines) + "\n"
+
+
 def name(vname: VName) -> str:
     """A name as a C identifier."""
     return str(vname).replace("'", "_q")
 
 
 class _Printer:
-    def __init__(self, kernel: imp.Kernel, base: int, constants: Mapping[VName, int]) -> None:
+    def __init__(self, kernel: imp.Kernel, base: int, constants: Mapping[VName, int], *,
+                 virtual: bool = False) -> None:
         self.kernel = kernel
         self.base = base
         self.constants = constants
+        self.virtual = virtual
 
     def param(self, param: imp.KernelParam) -> str:
         if isinstance(param, imp.ScalarParam):
@@ -177,6 +214,10 @@ class _Printer:
                         f": ({TYPES[prim]})({self.exp(else_)}))")
             case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.constants:
                 return name(self.kernel.constants[0])
+            case imp.WorkItem(kind, dim) if self.virtual and kind in _VIRTUAL_IDS:
+                if dim:
+                    raise CompilerLimitation("a phase of a persistent kernel has one dimension")
+                return _VIRTUAL_IDS[kind]
             case imp.WorkItem(kind, dim):
                 return f"(long){_IDS[kind]}({dim})"
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:

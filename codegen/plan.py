@@ -208,11 +208,16 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class CountedLoop:
-    """``for index below bound``."""
+    """``for index below bound``.
+
+    ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
+    (:func:`runelift.codegen.persistent.may_persist`), else None.
+    """
 
     index: VName
     bound: Atom
     body: tuple[Step, ...]
+    carried: tuple[VName, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

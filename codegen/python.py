@@ -215,8 +215,12 @@ class _Writer:
                 if else_:
                     self.line("else:")
                     self.nested(else_, version)
-            case plan.CountedLoop(index, bound, body):
-                self.line(f"for {_var(index)} in range({_atom(bound)}):")
+            case plan.CountedLoop(index, bound, body, carried):
+                rounds = f"range({_atom(bound)})"
+                if carried is not None:
+                    buffers = "".join(f"{_var(name)}, " for name in carried)
+                    rounds = f"rt.rounds({_atom(bound)}, lambda: ({buffers}))"
+                self.line(f"for {_var(index)} in {rounds}:")
                 self.nested(body, version)
             case plan.WhileLoop(cond, body):
                 self.line(f"while {_var(cond)}:")

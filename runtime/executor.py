@@ -18,6 +18,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
+from runelift.codegen.persistent import NAME, Phase, persistent_source
 from runelift.codegen.plan import Choose, Launch, Plan
 from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp
@@ -25,6 +26,7 @@ from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.runtime import cache as binaries
+from runelift.runtime import persistent
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.recording import Recorder
@@ -65,7 +67,7 @@ class Site:
 
     def prepare(self, kernel: Any, device: Device) -> None:
         """Take the built kernel."""
-        self.failure = device.failure_code, device.failure_args
+        self.failure = device.failure
         kernel.set_scalar_arg_dtypes([*(None for _ in self.failure), *self.scalars,
                                       *(None for _ in self.launch.kernel.local_memory)])
         self.kernel = kernel
@@ -79,10 +81,14 @@ def _local_memory(size: int) -> Any:
 
 def _site(launch: Launch, version: str) -> Site:
     kernel = launch.kernel
-    scalars = tuple(None if isinstance(p, imp.BufferParam) else
-                    (np.uint8 if p.prim is Prim.BOOL else p.prim.dtype.type)
+    scalars = tuple(None if isinstance(p, imp.BufferParam) else _scalar_type(p.prim)
                     for p in kernel.params)
     return Site(launch, version, bool(kernel.failures), scalars)
+
+
+def _scalar_type(prim: Prim) -> type[np.generic]:
+    """The NumPy type of a scalar argument."""
+    return np.uint8 if prim is Prim.BOOL else prim.dtype.type
 
 
 class Device:
@@ -99,6 +105,7 @@ class Device:
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
         size = 4 * max(info.num_groups, 1)
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
+        self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self._no_failure = np.array([-1], np.int32)
         self.clear_failure(self.plain)
         self.plain.finish()
@@ -108,6 +115,18 @@ class Device:
         cl.enqueue_copy(queue, self.failure_code, self._no_failure)
         cl.enqueue_fill_buffer(queue, self.counters.handle, np.zeros(1, np.int32), 0,
                                self.counters.size)
+
+    @property
+    def failure(self) -> tuple[Any, Any]:
+        """The first two arguments of every kernel."""
+        return self.failure_code, self.failure_args
+
+    def resident_groups(self, kernel: Any, group: int, room: int) -> int:
+        """How many groups that use ``room`` bytes of local memory surely run at the same time."""
+        handle = self.info.handle
+        most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, handle)
+        per_unit = min(most // group, self.info.local_bytes // max(room, 1))
+        return int(handle.max_compute_units * per_unit)
 
 
 _opened: dict[int, Device] = {}
@@ -136,7 +155,9 @@ class Executable:
         for site in self.sites:
             self._bases[site.launch.kernel.name] = len(self.failures)
             self.failures += site.launch.kernel.failures
+        self.failures.append(imp.Failure(persistent.LATE))
         self._built: set[str] = set()
+        self._persistent: dict[tuple[Any, ...], Any] = {}
         self.build_seconds = 0.0
         namespace = dict(SCALARS)
         exec(compile(self.generated.source, f"<plan of {plan.entry}>", "exec"), namespace)
@@ -166,6 +187,29 @@ class Executable:
             self._build([site], dict(zip(site.launch.kernel.constants, values, strict=True)))
             site.variants[values] = site.kernel
         site.kernel = site.variants[values]
+
+    def persistent(self, phases: Sequence[Phase], buffers: int,
+                   scalars: Sequence[Prim]) -> Any:
+        """The kernel that runs iterations of these phases; None if it does not build."""
+        key = (*((p.kernel.name, p.constants, p.args, p.offsets) for p in phases), scalars)
+        if key not in self._persistent:
+            self._persistent[key] = self._build_persistent(phases, buffers, scalars)
+        return self._persistent[key]
+
+    def _build_persistent(self, phases: Sequence[Phase], buffers: int,
+                          scalars: Sequence[Prim]) -> Any:
+        started = time.perf_counter()
+        try:
+            source = persistent_source(phases, self._bases, buffers, scalars,
+                                       len(self.failures) - 1)
+            kernel = cl.Kernel(self._program(source), NAME)
+        except (CompilerLimitation, Infeasible):
+            return None
+        kernel.set_scalar_arg_dtypes([
+            None, None, None, np.int64, np.int64, None, *[None] * buffers,
+            *map(_scalar_type, scalars), *[np.int64] * len(phases)])
+        self.build_seconds += time.perf_counter() - started
+        return kernel
 
     def _build(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> None:
         source = opencl_program([s.launch.kernel for s in sites], self._bases, constants)
@@ -219,6 +263,7 @@ class Run:
         self._sites = executable.sites
         self._pool = self.device.pool
         self.allocate = self._pool.allocate
+        self.launch, self.launch_built = self.issue, self.issue_built
         self._thresholds = thresholds
         self._force = force
         self._shares: dict[tuple[tuple[int, ...], tuple[int, ...], str], tuple[int, ...]] = {}
@@ -312,7 +357,7 @@ class Run:
 
     # Kernels
 
-    def launch(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
+    def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
                *args: Any) -> None:
         """Run a prepared kernel."""
         if groups <= 0 or group <= 0:
@@ -322,7 +367,7 @@ class Run:
             self.executable.build(site.version)
         self._enqueue(site, groups, group, lengths, args)
 
-    def launch_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+    def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
                      lengths: tuple[int, ...], *args: Any) -> None:
         """Run a kernel that is built for the values of its constants."""
         site = self._sites[number]
@@ -367,6 +412,66 @@ class Run:
             self._fallible = True
         if self.recorder is not None:
             self.recorder.command(event, launch=True)
+
+    # Loops
+
+    def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:
+        """The iterations of a loop that launches the same kernels again and again."""
+        if (self.recorder is not None or not self.device.info.coherent
+                or bound < persistent.LEAST_ROUNDS):
+            return range(bound)
+        return persistent.rounds(self, bound, carried)
+
+    @contextlib.contextmanager
+    def noting_allocations(self) -> Iterator[list[Buffer]]:
+        """Keep all that is allocated meanwhile."""
+        allocate, noted = self.allocate, list[Buffer]()
+
+        def note(size: int) -> Buffer:
+            noted.append(allocate(size))
+            return noted[-1]
+
+        self.allocate = note
+        try:
+            yield noted
+        finally:
+            self.allocate = allocate
+
+    @contextlib.contextmanager
+    def tracing(self, traced: persistent.Round) -> Iterator[None]:
+        """Note launches in ``traced`` rather than issue them."""
+        def launch(number: int, groups: int, group: int, lengths: tuple[int, ...],
+                   *args: Any) -> None:
+            launch_built(number, (), groups, group, lengths, *args)
+
+        def launch_built(number: int, constants: tuple[int, ...], groups: int, group: int,
+                         lengths: tuple[int, ...], *args: Any) -> None:
+            if groups > 0:
+                traced.launches.append(persistent.Launched(
+                    self._sites[number], constants, groups, group, lengths, args))
+
+        with self.noting_allocations() as traced.allocated:
+            self.launch, self.launch_built = launch, launch_built
+            try:
+                yield
+            finally:
+                self.launch, self.launch_built = self.issue, self.issue_built
+
+    def replay(self, traced: persistent.Round, index: int) -> None:
+        """Issue the launches of an iteration that was traced in vain."""
+        for launched in traced.launches:
+            args = tuple(index if a is persistent.INDEX else a for a in launched.args)
+            site = launched.site
+            if launched.constants:
+                self.executable.specialise(site, launched.constants)
+            elif site.kernel is None:
+                self.executable.build(site.version)
+            self._enqueue(site, launched.groups, launched.group, launched.lengths, args)
+
+    def enqueue_persistent(self, kernel: Any, groups: int, group: int) -> None:
+        """Launch a kernel that runs the iterations of a loop."""
+        _enqueue_kernel(self.queue, kernel, (groups * group,), (group,))
+        self._fallible = True
 
     # Versions
 

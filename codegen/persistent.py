@@ -1,0 +1,170 @@
+"""Persistent kernels: one launch that runs many iterations of a loop of kernels.
+
+A loop of small kernels costs the host a launch for each of them.  Where an iteration does nothing
+but launch the same kernels on the same buffers, up to an exchange of those that iterations hand
+on, the work-groups of one kernel can stay on the device and go through all iterations
+themselves, as many groups as fit on the device at once, with a barrier for all of them after each
+of the loop's kernels: its *phases* (Gupta, Stuart and Owens 2012, "A study of persistent threads
+style GPU programming for GPGPU workloads"; Xiao and Feng 2010, "Inter-block GPU communication via
+fast barrier synchronization").
+
+This module says which loops qualify and writes the kernel; :mod:`runelift.runtime.persistent`
+finds the phases when the loop runs, since sizes decide about versions and work-groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from runelift.codegen import plan
+from runelift.codegen.opencl import TYPES, phase_function, phase_name, prelude
+from runelift.ir import imp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+
+# Which loops
+
+
+def may_persist(index: VName, steps: Sequence[plan.Step]) -> bool:
+    """Whether an iteration only launches, and depends on ``index`` in arguments of kernels only.
+
+    So all iterations take the same decisions on the host.
+    """
+    return any(isinstance(s, plan.Launch) for s in _all(steps)) and all(
+        _is_steady(index, step) for step in _all(steps))
+
+
+def _all(steps: Sequence[plan.Step]) -> Iterator[plan.Step]:
+    for step in steps:
+        yield step
+        match step:
+            case plan.Branch(_, then_, else_):
+                yield from _all(then_)
+                yield from _all(else_)
+            case plan.Choose(_, versions):
+                for version in versions:
+                    yield from _all(version.steps)
+            case plan.CountedLoop() | plan.WhileLoop():
+                yield from _all(step.body)
+
+
+def _is_steady(index: VName, step: plan.Step) -> bool:
+    match step:
+        case plan.Read() | plan.CopyBuffer() | plan.WhileLoop() | plan.CountedLoop():
+            return False
+        case plan.Launch(kernel, _, groups, group):
+            sizes = [groups, group, *(a.length for a in kernel.local_memory)]
+            return not _mention(index, sizes) and index not in kernel.constants
+        case plan.Alloc(_, _, count):
+            return not _mention(index, [count])
+        case plan.ComputeSize(_, size):
+            return not _mention(index, [size])
+        case plan.Compute(args=args) | plan.Check(args=args):
+            cond = [step.cond] if isinstance(step, plan.Check) else []
+            return index not in (*args, *cond)
+        case plan.ConvertScalar(arg=arg) | plan.Bind(source=arg) | plan.Branch(cond=arg):
+            return arg != index
+        case plan.ShareOut(_, _, chunks, loops):
+            return not _mention(index, [*(c.points for c in chunks), *loops])
+        case plan.Tile(points=points):
+            return points != index
+        case plan.Choose(_, versions, sizes):
+            guards = [v.guard.par for v in versions if v.guard is not None]
+            return index not in sizes and not _mention(index, guards)
+        case plan.Release():
+            return True
+
+
+def _mention(index: VName, sizes: Sequence[Size]) -> bool:
+    return any(index in size.variables() for size in sizes)
+
+
+# The kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """One kernel of the loop: its build constants and, per parameter, the C expression for it.
+
+    ``offsets``: where its local arrays lie in the local memory of the group, in bytes.
+    """
+
+    kernel: imp.Kernel
+    constants: tuple[int, ...]
+    args: tuple[str, ...]
+    offsets: tuple[int, ...]
+
+
+NAME = "persistent"
+FIXED = ("failure_code", "failure_args", "arrived", "iterations", "first", "local_memory")
+"""The kernel's first parameters; the loop's buffers, scalars and numbers of groups follow."""
+
+
+def persistent_source(phases: Sequence[Phase], bases: dict[str, int], buffers: int,
+                      scalars: Sequence[Prim], late: int) -> str:
+    """A kernel that runs ``iterations`` of the phases, the loop's index from ``first`` on.
+
+    ``late`` is the failure code for a barrier that not all groups came to.
+    """
+    functions = dict.fromkeys((p.kernel, p.constants) for p in phases)
+    lines = [prelude(), f"#define LATE {late}", BARRIER]
+    for kernel, constants in functions:
+        lines.append(phase_function(kernel, bases[kernel.name], constants))
+    params = ["volatile __global int *failure_code", "__global long *failure_args",
+              "volatile __global int *arrived", "const long iterations", "const long first",
+              "__local uchar *local_memory"]
+    params += [f"__global uchar *buffer_{n}" for n in range(buffers)]
+    params += [f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(scalars)]
+    params += [f"const long groups_{n}" for n in range(len(phases))]
+    lines += [f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
+              "    int target = 0;",
+              "    for (long round = 0; round < iterations; round++) {",
+              "        const long index = first + round;"]
+    for n, phase in enumerate(phases):
+        lines += _phase(n, phase)
+    return "\n".join([*lines, "    }", "}", ""])
+
+
+def _phase(number: int, phase: Phase) -> list[str]:
+    function = phase_name(phase.kernel, phase.constants)
+    given = [f"local_memory + {offset}" for offset in phase.offsets]
+    args = ["group", f"groups_{number}", "failure_code", "failure_args", *phase.args, *given]
+    again = ["            barrier(CLK_LOCAL_MEM_FENCE);"] if phase.offsets else []
+    return [
+        f"        for (long group = get_group_id(0); group < groups_{number};"
+        " group += get_num_groups(0)) {",
+        f"            {function}({', '.join(args)});", *again,
+        "        }",
+        "        target += get_num_groups(0);",
+        "        meet(arrived, target, failure_code);",
+    ]
+
+
+BARRIER = """
+// All groups meet; a group that waits in vain reports it and lets everybody go on.
+inline void meet(volatile __global int *arrived, int target, volatile __global int *failure_code)
+{
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0) {
+        fence_device();
+        atomic_inc(arrived);
+        for (long polls = 0; *arrived - target < 0; polls++) {
+            if (polls == 1L << 27) {
+                atomic_cmpxchg(failure_code, -1, LATE);
+                atomic_add(arrived, 1 << 30);
+            }
+        }
+        fence_device();
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+}
+"""
+
+
+def argument(param: imp.KernelParam, value: str) -> str:
+    """A C expression as an argument for ``param``."""
+    if isinstance(param, imp.ScalarParam):
+        return value
+    return f"(__global {TYPES[param.prim]} *)({value})"

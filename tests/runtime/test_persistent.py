@@ -1,0 +1,96 @@
+"""Loops that one persistent kernel finishes, on CPU devices with a single work-group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.source import Source
+from runelift.runtime.compiler import compile_source
+from runelift.runtime.device import find_devices
+from runelift.runtime.executor import Device, Run
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.forest import plans
+
+STENCIL = """
+entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
+  loop xs for i < k do
+    tabulate n (\\j -> xs[j] + 2 * xs[i64.max 0 (j - 1)] - i32.i64 i)
+"""
+PAIR = """
+entry main [n] (k: i64) (xs: [n]f64): ([n]f64, [n]f64) =
+  loop (xs, ys) = (xs, replicate n 1f64) for _i < k do
+    let total = f64.sum xs / f64.i64 n
+    let zs = map (\\x -> x / 2 - total) xs
+    in (map2 (+) zs ys, map (\\z -> z * z / 9) zs)
+"""
+SWAP = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32) =
+  loop (xs, ys) = (xs, map (+ 1) xs) for _i < k do (ys, map2 (\\x y -> x + 2 * y) xs ys)
+"""
+IN_PLACE = """
+entry main [n] (_k: i64) (xs: [n]i32): [n]i32 =
+  loop xs = copy xs for i < n do
+    let s = reduce i32.max i32.lowest xs
+    in xs with [i] = s - i32.i64 i
+"""
+KEPT = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32, [n]i32) =
+  loop (a, b, c) = (xs, map (* 2) xs, xs) for _i < k do
+    let b = map2 (+) a b
+    in (a, b, b)
+"""
+
+
+class Spied(Device):
+    """A device of which one work-group is all that surely runs at a time."""
+
+    persistent = 0
+
+    def resident_groups(self, kernel: Any, group: int, room: int) -> int:
+        self.persistent += 1
+        return 1
+
+
+@pytest.fixture(scope="module", params=["Portable", "Oclgrind"])
+def device(request: pytest.FixtureRequest) -> Iterator[Spied]:
+    for info in find_devices():
+        if request.param in info.platform and info.problem is None:
+            yield Spied(replace(info, coherent=True))
+            return
+    pytest.skip(f"no device of {request.param}")
+
+
+@pytest.mark.parametrize(("text", "fused"), [
+    (STENCIL, True), (PAIR, True), (SWAP, False), (IN_PLACE, True), (KEPT, False),
+], ids=["stencil", "pair", "swap", "in-place", "kept"])
+@pytest.mark.parametrize("k", [7, 8, 9, 20])
+def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
+    compiled = compile_source(Source("loop", text))
+    program = Program(compiled, device.info)
+    program._device = device
+    reference = runelift.compile(text, device="interpreter")
+    data = np.random.default_rng(k).integers(-9, 9, k)
+    xs = data.astype(np.float64 if "f64" in text else np.int32)
+    expected, _ = reference.run("main", [np.int64(k), xs])
+    for force in plans(program.tree.entry("main")):
+        before = device.persistent
+        actual, _ = program.run("main", [np.int64(k), xs], force=force)
+        for want, got in zip(expected, actual, strict=True):
+            np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-9)
+        assert device.persistent == before + (fused and k >= 8)
+
+
+def test_a_recorded_run_takes_every_iteration(device: Spied,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(compile_source(Source("loop", STENCIL)), device.info)
+    program._device = device
+    monkeypatch.setattr(Run, "enqueue_persistent", None)
+    _, record = program.run("main", [np.int64(20), np.arange(9, dtype=np.int32)], record=True)
+    assert record is not None
+    assert record.launches >= 20
