@@ -114,7 +114,7 @@ def persistent_source(phases: Sequence[Phase], bases: dict[str, int], buffers: i
         lines.append(phase_function(kernel, bases[kernel.name], constants))
     params = ["volatile __global int *failure_code", "__global long *failure_args",
               "volatile __global int *arrived", "const long iterations", "const long first",
-              "__local uchar *local_memory"]
+              "__local ulong2 *local_memory"]
     params += [f"__global uchar *buffer_{n}" for n in range(buffers)]
     params += [f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(scalars)]
     params += [f"const long groups_{n}" for n in range(len(phases))]
@@ -129,7 +129,7 @@ def persistent_source(phases: Sequence[Phase], bases: dict[str, int], buffers: i
 
 def _phase(number: int, phase: Phase) -> list[str]:
     function = phase_name(phase.kernel, phase.constants)
-    given = [f"local_memory + {offset}" for offset in phase.offsets]
+    given = [f"(__local uchar *)local_memory + {offset}" for offset in phase.offsets]
     args = ["group", f"groups_{number}", "failure_code", "failure_args", *phase.args, *given]
     again = ["            barrier(CLK_LOCAL_MEM_FENCE);"] if phase.offsets else []
     return [

@@ -25,7 +25,9 @@ class DeviceInfo:
     """A device, its limits, and what keeps it from being used (``problem``), if anything.
 
     ``coherent``: work-groups see each other's writes within a launch, after a fence.  OpenCL 1.2
-    does not promise it; NVIDIA's memory model does.
+    does not promise it; NVIDIA's memory model does.  A compute unit surely runs ``resident_items``
+    work-items at the same time of a kernel that is built with ``persistent_options``, if its local
+    memory fits.
     """
 
     name: str
@@ -41,6 +43,8 @@ class DeviceInfo:
     threshold: int
     driver: str
     coherent: bool
+    resident_items: int
+    persistent_options: tuple[str, ...]
     shares: ShareLimits
     problem: str | None = None
     hint: str | None = None
@@ -149,6 +153,8 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
         threshold=32768 if gpu else units, shares=_shares(kind, handle.max_work_group_size),
         driver=handle.driver_version.strip(), coherent="NVIDIA" in platform.name,
+        resident_items=1024 if "NVIDIA" in platform.name else handle.max_work_group_size,
+        persistent_options=("-cl-nv-maxrregcount=64",) if "NVIDIA" in platform.name else (),
         problem=problem, hint=hint, handle=handle)
 
 

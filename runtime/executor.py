@@ -121,12 +121,14 @@ class Device:
         """The first two arguments of every kernel."""
         return self.failure_code, self.failure_args
 
-    def resident_groups(self, kernel: Any, group: int, room: int) -> int:
-        """How many groups that use ``room`` bytes of local memory surely run at the same time."""
-        handle = self.info.handle
-        most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, handle)
-        per_unit = min(most // group, self.info.local_bytes // max(room, 1))
-        return int(handle.max_compute_units * per_unit)
+    def resident_groups(self, group: int, room: int) -> int:
+        """How many groups of a persistent kernel surely run at the same time.
+
+        They use ``room`` bytes of local memory each.
+        """
+        info = self.info
+        per_unit = min(info.resident_items // group, info.local_bytes // max(room, 1))
+        return int(info.handle.max_compute_units * per_unit)
 
 
 _opened: dict[int, Device] = {}
@@ -202,7 +204,8 @@ class Executable:
         try:
             source = persistent_source(phases, self._bases, buffers, scalars,
                                        len(self.failures) - 1)
-            kernel = cl.Kernel(self._program(source), NAME)
+            options = [*BUILD_OPTIONS, *self.device.info.persistent_options]
+            kernel = cl.Kernel(self._program(source, options), NAME)
         except (CompilerLimitation, Infeasible):
             return None
         kernel.set_scalar_arg_dtypes([
@@ -219,9 +222,9 @@ class Executable:
             site.prepare(cl.Kernel(program, site.launch.kernel.name), self.device)
         self.build_seconds += time.perf_counter() - started
 
-    def _program(self, source: str) -> Any:
+    def _program(self, source: str, options: Sequence[str] = BUILD_OPTIONS) -> Any:
         info, context = self.device.info, self.device.context
-        name = binaries.key(source, " ".join(BUILD_OPTIONS), info.label)
+        name = binaries.key(source, " ".join(options), info.label)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if info.kind != "simulator" and (binary := binaries.load(name)) is not None:
@@ -230,7 +233,7 @@ class Executable:
                 except cl.Error:
                     pass  # made by another driver: build it again from the source
             try:
-                program = cl.Program(context, source).build(options=BUILD_OPTIONS)
+                program = cl.Program(context, source).build(options=list(options))
             except cl.Error as error:
                 raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
                                  f"{error}", lasting=True) from None

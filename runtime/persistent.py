@@ -140,11 +140,13 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
             arguments.of(p, v) for p, v in zip(kernel.params, launched.args, strict=True)),
             offsets[:-1]))
     group = launches[0].group
+    groups, most = (run.device.resident_groups(group, room),
+                    max(launched.groups for launched in launches))
+    if most > MOST_WAVES * groups:
+        return False
     kernel = run.executable.persistent(tuple(phases), len(arguments.buffers),
                                        tuple(arguments.prims))
-    groups = run.device.resident_groups(kernel, group, room) if kernel is not None else 0
-    most = max(launched.groups for launched in launches)
-    if kernel is None or most > MOST_WAVES * groups:
+    if kernel is None:
         return False
     device = run.device
     cl.enqueue_fill_buffer(run.queue, device.arrived, np.zeros(1, np.int32), 0, 4)

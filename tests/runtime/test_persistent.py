@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -52,7 +51,7 @@ class Spied(Device):
 
     persistent = 0
 
-    def resident_groups(self, kernel: Any, group: int, room: int) -> int:
+    def resident_groups(self, group: int, room: int) -> int:
         self.persistent += 1
         return 1
 
