@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
@@ -12,6 +12,7 @@ from runelift.codegen.views import View, lit, op, row_major, unflat_index
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
+from runelift.ir.imp.check import check
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
@@ -141,6 +142,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
         comment += f" at {stm.loc}"
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
                         comment, tuple(k.constants))
+    check(kernel)
     return kernel, tuple(p.name for p in params)
 
 
@@ -384,16 +386,3 @@ def reset(k: KernelBuilder, ops: Sequence[Operator], totals: Sequence[Sequence[i
     for op_, total_ in zip(ops, totals, strict=True):
         for t, atom in zip(total_, op_.neutral, strict=True):
             k.emit(imp.Assign(t.name, k.scalar(atom)))
-
-
-def kernels_of(steps: Sequence[plan.Step]) -> Iterator[imp.Kernel]:
-    """The kernels that steps launch, also inside control flow but not in other versions."""
-    for step in steps:
-        match step:
-            case plan.Launch(kernel):
-                yield kernel
-            case plan.Branch(_, then_, else_):
-                yield from kernels_of(then_)
-                yield from kernels_of(else_)
-            case plan.CountedLoop(_, _, body) | plan.WhileLoop(_, body):
-                yield from kernels_of(body)

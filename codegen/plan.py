@@ -11,6 +11,7 @@ scalars of type i64; :data:`GROUP_SIZE` and the like are variables that the runt
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -290,3 +291,20 @@ class Plan(Interface):
 
     results: tuple[ValueSpec, ...]
     steps: tuple[Step, ...]
+
+
+def kernels(steps: Iterable[Step]) -> Iterator[imp.Kernel]:
+    """The kernels that steps launch, in all branches, loops and versions."""
+    for step in steps:
+        match step:
+            case Launch(kernel):
+                yield kernel
+            case Branch(_, then_, else_):
+                yield from kernels((*then_, *else_))
+            case CountedLoop() | WhileLoop():
+                yield from kernels(step.body)
+            case Choose(_, versions):
+                for version in versions:
+                    yield from kernels(version.steps)
+            case _:
+                pass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from importlib import resources
 from typing import Any, TypeVar
 
 from lark import Lark, Token, Transformer, v_args
@@ -71,26 +72,32 @@ from runelift.ir.syntax import (
 )
 
 T = TypeVar("T")
+GRAMMAR = (resources.files("runelift.ir") / "core.lark").read_text()
 
 
 def parse(text: str, name: str = "<ir>") -> Program:
     """The program of an IR text; ProgramError with the position of what is wrong."""
+    program: Program = read(_grammar(), Reader(), text, name)
+    return program
+
+
+def read(grammar: Lark, reader: Transformer[Token, Any], text: str, name: str) -> Any:
+    """What ``text`` stands for; ProgramError with the position of what is wrong."""
     source = Source(name, text)
     try:
-        program: Program = _Reader().transform(_grammar().parse(text))
+        return reader.transform(grammar.parse(text))
     except UnexpectedInput as error:
         ended = isinstance(error, UnexpectedToken) and error.token.type == "$END"
         start = len(text) if ended or error.pos_in_stream is None else error.pos_in_stream
         found = text[start:start + 20].split("\n")[0] or "the end of the text"
         raise _malformed(source, start, f"The IR cannot go on with '{found}' here.") from None
     except VisitError as error:
-        if not isinstance(error.orig_exc, _Malformed):
+        if not isinstance(error.orig_exc, Malformed):
             raise
         raise _malformed(source, error.orig_exc.at, str(error.orig_exc)) from None
-    return program
 
 
-class _Malformed(Exception):
+class Malformed(Exception):
     """Something that the grammar allows and the IR does not."""
 
     def __init__(self, message: str, token: Token) -> None:
@@ -105,11 +112,11 @@ def _malformed(source: Source, start: int, message: str) -> ProgramError:
 
 @cache
 def _grammar() -> Lark:
-    return Lark.open("core.lark", rel_to=__file__, parser="lalr", start="program",
-                     maybe_placeholders=False)
+    return Lark(GRAMMAR, parser="lalr", start="program", maybe_placeholders=False)
 
 
-def _vname(token: Token) -> VName:
+def vname(token: Token) -> VName:
+    """The name that a token spells."""
     base, _, tag = str(token).rpartition("_")
     return VName(base, int(tag))
 
@@ -118,7 +125,7 @@ def _prim(name: str, token: Token) -> Prim:
     try:
         return Prim(name)
     except ValueError:
-        raise _Malformed(f"'{name}' is no primitive type.", token) from None
+        raise Malformed(f"'{name}' is no primitive type.", token) from None
 
 
 def _level(token: Token) -> Level:
@@ -131,8 +138,8 @@ def _rest(items: tuple[Any, ...], type_: type[T]) -> tuple[T, ...]:
 
 
 @v_args(inline=True)
-class _Reader(Transformer):  # type: ignore[type-arg]
-    """From the parse tree to the nodes of the IR, bottom-up."""
+class Reader(Transformer[Token, Any]):
+    """From the parse tree to the nodes of the IR, bottom-up: a method per rule of the grammar."""
 
     def program(self, *funs: Fun) -> Program:
         return Program(funs)
@@ -144,7 +151,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         return Fun(str(name), params, results, body, len(sizes))
 
     def size_param(self, name: Token) -> VName:
-        return _vname(name)
+        return vname(name)
 
     def value_param(self, param: Param) -> Param:
         return param
@@ -153,7 +160,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         return params
 
     def param(self, name: Token, type_: Type) -> Param:
-        return Param(_vname(name), type_)
+        return Param(vname(name), type_)
 
     def type(self, *parts: Any) -> Type:
         *shape, prim = parts
@@ -174,7 +181,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
     # Atoms
 
     def name(self, token: Token) -> VName:
-        return _vname(token)
+        return vname(token)
 
     def const(self, token: Token) -> Const:
         text = str(token)
@@ -185,7 +192,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         try:
             return Const(int(number), prim)
         except ValueError:
-            raise _Malformed(f"'{number}' is not of type {prim}.", token) from None
+            raise Malformed(f"'{number}' is not of type {prim}.", token) from None
 
     def truth(self, token: Token) -> Const:
         return Const(str(token) == "true", Prim.BOOL)
@@ -214,17 +221,17 @@ class _Reader(Transformer):  # type: ignore[type-arg]
                 return Iota(count, start, step, prim)
             case _, [prim], _ if op in OPS:
                 return PrimOp(op, prim, args)
-        raise _Malformed(f"'{name}' is no operation on {len(args)} atoms.", name)
+        raise Malformed(f"'{name}' is no operation on {len(args)} atoms.", name)
 
     def array_lit(self, elems: tuple[Atom, ...], row: Type) -> Exp:
         return ArrayLit(elems, row)
 
     def index(self, array: Token, *parts: Any) -> Exp:
-        return Index(_vname(array), parts[-1], len(parts) > 1)
+        return Index(vname(array), parts[-1], len(parts) > 1)
 
     def update(self, array: Token, *parts: Any) -> Exp:
         *check, dims, value = parts
-        return Update(_vname(array), dims, value, bool(check))
+        return Update(vname(array), dims, value, bool(check))
 
     def replicate(self, shape: tuple[Atom, ...], value: Atom) -> Exp:
         return Replicate(shape, value)
@@ -234,13 +241,13 @@ class _Reader(Transformer):  # type: ignore[type-arg]
 
     def rearrange(self, *parts: Token) -> Exp:
         *perm, array = parts
-        return Rearrange(tuple(map(int, perm)), _vname(array))
+        return Rearrange(tuple(map(int, perm)), vname(array))
 
     def reshape(self, shape: tuple[Atom, ...], array: Token) -> Exp:
-        return Reshape(shape, _vname(array))
+        return Reshape(shape, vname(array))
 
     def copy(self, array: Token) -> Exp:
-        return Copy(_vname(array))
+        return Copy(vname(array))
 
     def assert_(self, cond: Atom, message: Token, args: tuple[Atom, ...]) -> Exp:
         return Assert(cond, json.loads(message), args)
@@ -254,10 +261,10 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         return LoopParam(param, init)
 
     def for_(self, index: Token, bound: Atom) -> ForLoop:
-        return ForLoop(_vname(index), bound)
+        return ForLoop(vname(index), bound)
 
     def while_(self, cond: Token) -> WhileLoop:
-        return WhileLoop(_vname(cond))
+        return WhileLoop(vname(cond))
 
     def loop(self, *parts: Any) -> Exp:
         *params, form, body = parts
@@ -281,7 +288,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         return Scanomap(width, parts[:-1], parts[-1], arrays)
 
     def dest(self, array: Token, rank: Token) -> Dest:
-        return Dest(_vname(array), int(rank[1:]))
+        return Dest(vname(array), int(rank[1:]))
 
     def dests(self, *dests: Dest) -> tuple[Dest, ...]:
         return dests
@@ -299,7 +306,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
     # Segmented operations and versions
 
     def seg_dim(self, index: Token, width: Atom) -> SegDim:
-        return SegDim(_vname(index), width)
+        return SegDim(vname(index), width)
 
     def space(self, *dims: SegDim) -> tuple[SegDim, ...]:
         return dims
@@ -355,7 +362,7 @@ class _Reader(Transformer):  # type: ignore[type-arg]
         return Size.of(int(token))
 
     def variable(self, token: Token) -> Size:
-        return Size.var(_vname(token))
+        return Size.var(vname(token))
 
     def ceil(self, num: Size, den: Size) -> Size:
         return ceil_div(num, den)

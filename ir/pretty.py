@@ -106,7 +106,12 @@ def _param(param: Param) -> str:
 def _atom(atom: Atom) -> str:
     if isinstance(atom, VName):
         return str(atom)
-    return f"{_number(atom)}{'' if atom.prim is Prim.BOOL else atom.prim.value}"
+    return pretty_const(atom)
+
+
+def pretty_const(const: Const) -> str:
+    """A constant with its type."""
+    return f"{_number(const)}{'' if const.prim is Prim.BOOL else const.prim.value}"
 
 
 def _number(const: Const) -> str:

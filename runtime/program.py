@@ -198,7 +198,8 @@ class Program:
         """The program at a stage, as ``runelift dump`` prints it.
 
         The IR is ``core``, ``opt`` after optimisation and ``flat`` after flattening; an entry
-        point has OpenCL ``kernels`` and a ``host`` plan in Python.
+        point has kernels in the imperative IR, ``imp``, and in OpenCL C, ``kernels``, and a
+        ``host`` plan in Python.
         """
         stages = {"core": self.compiled.core, "opt": self.compiled.optimised,
                   "flat": self.compiled.versioned}
@@ -206,15 +207,21 @@ class Program:
             from runelift.ir.pretty import pretty
 
             return pretty(stages[stage])
-        from runelift.codegen.python import python_source
+        from runelift.codegen.plan import kernels
 
-        generated = python_source(self._plan(entry or self.entries[0]))
-        if stage == "host":
-            return generated.source
+        plan = self._plan(entry or self.entries[0])
+        if stage == "imp":
+            from runelift.ir.imp.pretty import pretty as pretty_kernels
+
+            return pretty_kernels(kernels(plan.steps))
         if stage == "kernels":
             from runelift.codegen.opencl import opencl_program
 
-            return opencl_program([launch.kernel for launch in generated.launches], {})
+            return opencl_program(kernels(plan.steps), {})
+        if stage == "host":
+            from runelift.codegen.python import python_source
+
+            return python_source(plan).source
         raise UserError(f"Unknown stage '{stage}'.")
 
     @property

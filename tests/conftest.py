@@ -13,3 +13,8 @@ def simulator() -> str:
     if not any(d.kind == "simulator" for d in find_devices()):
         pytest.fail("Oclgrind is not installed; pip install -e '.[test]'")
     return "oclgrind"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--regenerate-golden", action="store_true",
+                     help="write the files of tests/golden anew")

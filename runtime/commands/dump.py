@@ -5,11 +5,12 @@ The stages:
   core       after parsing, checking and elaboration
   opt        after simplification and fusion
   flat       after incremental flattening: all code versions, with their guards
+  imp        the kernels of an entry point in the imperative IR
   kernels    the OpenCL source of an entry point
   host       the host program of an entry point, as Python
   tree       the threshold tree: which comparisons lead to which version (--dot for Graphviz)
 
-Stages 'kernels' and 'host' show the first entry point unless one is named.
+Stages 'imp', 'kernels' and 'host' show the first entry point unless one is named.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from runelift.runtime.commands.options import (
     rewriting_of,
 )
 
-STAGES = ("core", "opt", "flat", "kernels", "host", "tree")
+STAGES = ("core", "opt", "flat", "imp", "kernels", "host", "tree")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -28,6 +28,9 @@ from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
 from runelift.codegen.views import View, row_major
 from runelift.ir import imp
 from runelift.ir.errors import ProgramFailure
+from runelift.ir.imp.check import check as imp_check
+from runelift.ir.imp.interpret import Launch
+from runelift.ir.imp.interpret import run as imp_run
 from runelift.ir.interpret import interpret_fun
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim, apply
@@ -59,6 +62,9 @@ from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.runtime.device import find_devices
 from runelift.runtime.shares import ShareLimits, share_out
+
+MODEL = "model"
+"""Where the interpreter of the imperative IR runs kernels."""
 
 STAGED, CHUNK = VName("staged", -1), VName("chunk", -2)
 """How groups scan tiles, see :class:`plan.Tile`."""
@@ -237,28 +243,38 @@ def platform(name: str) -> Platform | None:
     return None
 
 
-class Machine:
-    """Executes plan steps."""
+def usable(name: str) -> Platform:
+    """The platform; skips the test where it is missing."""
+    found = platform(name)
+    if found is None:
+        pytest.skip(f"no usable {name} device")
+    return found
 
-    def __init__(self, sim: Platform, scalars: dict[VName, int], device: Mapping[VName, int],
-                 prims: Mapping[VName, Prim]) -> None:
-        self.sim = sim
+
+class Machine:
+    """Executes plan steps; the launches themselves are a subclass's business."""
+
+    def __init__(self, scalars: dict[VName, int], device: Mapping[VName, int]) -> None:
         self.scalars: dict[VName, Any] = {**scalars, **device}
-        self.prims = dict(prims)
         self.buffers: dict[VName, Any] = {}
         self.put(plan.COUNTERS, np.zeros(device[plan.NUM_GROUPS], np.int32))
         self.failure: tuple[str, tuple[int, ...]] | None = None
 
     def put(self, name: VName, data: np.ndarray[Any, Any]) -> None:
-        held = data.reshape(-1) if data.size else np.zeros(1, data.dtype)
-        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
-        self.buffers[name] = cl.Buffer(self.sim.context, flags, hostbuf=held.copy())
+        """A buffer with these elements."""
+        raise NotImplementedError
 
     def get(self, name: VName, prim: Prim, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-        count = int(np.prod(shape, dtype=np.int64))
-        out = np.zeros(max(count, 1), prim.dtype)
-        cl.enqueue_copy(self.sim.queue, out, self.buffers[name])
-        return out[:count].reshape(shape)
+        """The elements of a buffer."""
+        raise NotImplementedError
+
+    def allocate(self, name: VName, prim: Prim, count: int) -> None:
+        """A buffer with any elements."""
+        raise NotImplementedError
+
+    def launch(self, step: plan.Launch) -> None:
+        """Run a kernel."""
+        raise NotImplementedError
 
     def size(self, size: Size) -> int:
         return size.value(self.scalars)
@@ -270,9 +286,7 @@ class Machine:
         for step in steps:
             match step:
                 case plan.Alloc(name, prim, count):
-                    self.buffers[name] = cl.Buffer(
-                        self.sim.context, cl.mem_flags.READ_WRITE,
-                        max(self.size(count), 1) * prim.bytes)
+                    self.allocate(name, prim, self.size(count))
                 case plan.Release(names):
                     for name in names:
                         del self.buffers[name]
@@ -293,6 +307,30 @@ class Machine:
                     self.launch(step)
                 case _:
                     raise AssertionError(f"unexpected step {step}")
+
+
+class DeviceMachine(Machine):
+    """Launches on an OpenCL device."""
+
+    def __init__(self, sim: Platform, scalars: dict[VName, int],
+                 device: Mapping[VName, int]) -> None:
+        self.sim = sim
+        super().__init__(scalars, device)
+
+    def put(self, name: VName, data: np.ndarray[Any, Any]) -> None:
+        held = data.reshape(-1) if data.size else np.zeros(1, data.dtype)
+        flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+        self.buffers[name] = cl.Buffer(self.sim.context, flags, hostbuf=held.copy())
+
+    def get(self, name: VName, prim: Prim, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        count = int(np.prod(shape, dtype=np.int64))
+        out = np.zeros(max(count, 1), prim.dtype)
+        cl.enqueue_copy(self.sim.queue, out, self.buffers[name])
+        return out[:count].reshape(shape)
+
+    def allocate(self, name: VName, prim: Prim, count: int) -> None:
+        self.buffers[name] = cl.Buffer(self.sim.context, cl.mem_flags.READ_WRITE,
+                                       max(count, 1) * prim.bytes)
 
     def launch(self, step: plan.Launch) -> None:
         kernel, groups, group = step.kernel, self.size(step.groups), self.size(step.group)
@@ -325,6 +363,33 @@ class Machine:
             self.failure = (failure.message.format(*message_args), tuple(message_args))
 
 
+class ModelMachine(Machine):
+    """Launches by the interpreter of the imperative IR."""
+
+    def put(self, name: VName, data: np.ndarray[Any, Any]) -> None:
+        self.buffers[name] = data.reshape(-1).copy()
+
+    def get(self, name: VName, prim: Prim, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        return np.asarray(self.buffers[name]).reshape(shape)
+
+    def allocate(self, name: VName, prim: Prim, count: int) -> None:
+        self.buffers[name] = np.zeros(count, prim.dtype)
+
+    def launch(self, step: plan.Launch) -> None:
+        kernel = step.kernel
+        imp_check(kernel)
+        args = {p.name: self.buffers[atom] if isinstance(p, imp.BufferParam) and isinstance(
+            atom, VName) else self.atom(atom)
+            for p, atom in zip(kernel.params, step.args, strict=True)}
+        reported = imp_run(kernel, Launch(
+            self.size(step.groups), self.size(step.group), args,
+            {name: self.scalars[name] for name in kernel.constants},
+            {a.name: self.size(a.length) for a in kernel.local_memory}))
+        if reported is not None and self.failure is None:
+            message = kernel.failures[reported.code].message
+            self.failure = (message.format(*reported.args), reported.args)
+
+
 def shape_value(type_: Type, scalars: Mapping[VName, Any]) -> tuple[int, ...]:
     """The sizes of a type as numbers."""
     return tuple(int(s.value) if isinstance(s, Const) else int(scalars[s])
@@ -335,13 +400,11 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
                     device: Mapping[VName, int],
                     on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
     """What the kernels of a segmented operation compute; ProgramFailure if they say so."""
-    sim = platform(on)
-    if sim is None:
-        pytest.skip(f"no usable {on} device")
     types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
     lowered = lower_segop(stm, Host(types), names)
     scalars = {p.name: v for p, v in args.items() if isinstance(p.type, Prim)}
-    machine = Machine(sim, scalars, device, {})
+    machine = ModelMachine(scalars, device) if on == MODEL else DeviceMachine(
+        usable(on), scalars, device)
     for param, value in args.items():
         if not isinstance(param.type, Prim):
             machine.put(param.name, np.asarray(value, elem_of(param.type).dtype))
@@ -351,9 +414,10 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
         initial = np.zeros(shape, prim.dtype) if dest is None else given[dest]
         machine.put(param.name, np.asarray(initial, prim.dtype))
     machine.run(lowered.steps)
-    sim.queue.finish()
-    complaints = sim.complaints()
-    assert not complaints, complaints
+    if isinstance(machine, DeviceMachine):
+        machine.sim.queue.finish()
+        complaints = machine.sim.complaints()
+        assert not complaints, complaints
     if machine.failure is not None:
         raise ProgramFailure(machine.failure[0])
     return [machine.get(p.name, elem_of(p.type), shape_value(p.type, scalars)) for p in stm.pat]
@@ -378,13 +442,17 @@ def interpreted(stm: Stm, args: Mapping[Param, Any]) -> list[Any]:
 def agree(exp: SegOp, ret: Sequence[Type], args: Mapping[Param, Any], names: Names,
           device: Mapping[VName, int] | None = None,
           on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
-    """Check that kernels and interpreter agree about an operation; the results."""
+    """Check that kernels and interpreter agree about an operation; the results.
+
+    The kernels run by the interpreter of the imperative IR, and on a device.
+    """
     stm = Stm(tuple(Param(names.fresh("out"), t) for t in ret), exp)
     expected = interpreted(stm, args)
-    actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, on)
-    for want, got in zip(expected, actual, strict=True):
-        if np.asarray(want).dtype.kind == "f":
-            np.testing.assert_allclose(got, want, rtol=1e-5)
-        else:
-            np.testing.assert_array_equal(got, want)
+    for where in (MODEL, on):
+        actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, where)
+        for want, got in zip(expected, actual, strict=True):
+            if np.asarray(want).dtype.kind == "f":
+                np.testing.assert_allclose(got, want, rtol=1e-5)
+            else:
+                np.testing.assert_array_equal(got, want)
     return actual

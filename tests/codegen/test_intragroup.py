@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
+from runelift.codegen import plan
 from runelift.codegen.barriers import blocks, count_barriers
 from runelift.codegen.kernels import lower_segop
-from runelift.codegen.launches import kernels_of
 from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -269,7 +269,7 @@ def kernel_of(r: Rows, results: list[VName], types: list[Type]) -> imp.Kernel:
     exp = SegMap(GROUP, r.space(), r.body.body(*results), tuple(types))
     pat = tuple(Param(r.body.fresh("out"), array_of((r.n,), t)) for t in types)
     host = Host({p.name: p.type for p in r.args} | {p.name: p.type for p in pat})
-    (kernel,) = kernels_of(lower_segop(Stm(pat, exp), host, r.body.names).steps)
+    (kernel,) = plan.kernels(lower_segop(Stm(pat, exp), host, r.body.names).steps)
     return kernel
 
 

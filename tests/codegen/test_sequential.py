@@ -6,7 +6,6 @@ import pytest
 
 from runelift.codegen import plan
 from runelift.codegen.kernels import lower_segop
-from runelift.codegen.launches import kernels_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -302,7 +301,7 @@ def test_small_arrays_are_private_in_a_kernel_built_for_their_size(m: int) -> No
     host = Host({q.name: q.type for q in (*r.args, *pat)})
     (branch,) = (s for s in lower_segop(Stm(pat, exp), host, b.names).steps
                  if isinstance(s, plan.Branch))
-    (inside, scratch) = (next(iter(kernels_of(side))) for side in (branch.then_, branch.else_))
+    (inside, scratch) = (next(iter(plan.kernels(side))) for side in (branch.then_, branch.else_))
     assert inside.constants[0] == plan.GROUP_SIZE
     assert r.m in inside.constants
     assert not scratch.constants

@@ -1,7 +1,9 @@
 """The imperative IR: what one work-item of a kernel does.
 
 Kernels are structured programs over scalars, private arrays, local arrays (shared by a
-work-group) and global buffers::
+work-group) and global buffers.  :mod:`runelift.ir.imp.pretty` prints them,
+:mod:`runelift.ir.imp.parse` reads them, :mod:`runelift.ir.imp.check` says whether they are well
+formed and :mod:`runelift.ir.imp.interpret` runs them without a device::
 
     Kernel ::= kernel NAME (KernelParam*) locals LocalArray* { Stm* }
     Exp    ::= name | literal | op.prim(Exp...) | convert | mem[Exp] | select | id(kind, dim)
@@ -14,6 +16,7 @@ in the core IR (the printer to OpenCL C makes them total).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
@@ -249,6 +252,19 @@ Stm: TypeAlias = (
 )
 
 
+def statements(code: Iterable[Stm]) -> Iterator[Stm]:
+    """All statements of ``code``, also those inside of others."""
+    for stm in code:
+        yield stm
+        match stm:
+            case For() | While() | AtomicUpdate():
+                yield from statements(stm.body)
+            case If(_, then_, else_):
+                yield from statements((*then_, *else_))
+            case _:
+                pass
+
+
 # Kernels
 
 
@@ -290,7 +306,7 @@ class Failure:
     """A message with ``{}`` for the arguments of :class:`Fail`, and the place it is about."""
 
     message: str
-    loc: Loc | None = None
+    loc: Loc | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,284 @@
+"""The well-formedness of kernels: what code generation promises to every reader of a kernel.
+
+Names are declared before their use and once in a scope, operands have the types that operations
+need, memory is written only where that was announced, and a barrier stands only where all
+work-items of a group come by together.  For the last, every value is *uniform* (the same for all
+work-items of a group) or *varying*; control flow around a barrier must be uniform (Karrenberg and
+Hack 2012, "Improving performance of OpenCL on CPUs", section 3, call this divergence analysis).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from runelift.ir import imp
+from runelift.ir.errors import CompilerBug
+from runelift.ir.imp import Exp, Id, Kernel, Space, Stm
+from runelift.ir.imp.pretty import pretty_expression, pretty_statement
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+
+ATOMIC_OPS = frozenset({"add", "min", "max", "and", "or", "xor"})
+VARYING_IDS = frozenset({Id.LOCAL_ID, Id.GLOBAL_ID})
+
+
+def check(kernel: Kernel) -> None:
+    """CompilerBug, naming the kernel and the statement, unless ``kernel`` is well formed."""
+    checker = _Checker(kernel)
+    checker.parameters()
+    checker.block(kernel.body)
+    _Uniformity(kernel).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Memory:
+    prim: Prim
+    space: Space
+    written: bool = True
+
+
+@dataclass(slots=True)
+class _Checker:
+    kernel: Kernel
+    types: dict[VName, Prim] = field(default_factory=dict)
+    fixed: set[VName] = field(default_factory=set)
+    memories: dict[VName, _Memory] = field(default_factory=dict)
+    place: Stm | None = None
+
+    def fail(self, why: str) -> CompilerBug:
+        at = ""
+        if self.place is not None:
+            at = f" in '{pretty_statement(self.place).splitlines()[0]}'"
+        return CompilerBug(f"kernel '{self.kernel.name}'{at}: {why}")
+
+    # Scopes
+
+    def parameters(self) -> None:
+        """Bind what the host gives."""
+        for constant in self.kernel.constants:
+            self.bind(constant, Prim.I64, fixed=True)
+        for param in self.kernel.params:
+            if isinstance(param, imp.ScalarParam):
+                self.bind(param.name, param.prim, fixed=True)
+            else:
+                self.bind_memory(param.name, _Memory(param.prim, Space.GLOBAL, param.written))
+        for array in self.kernel.locals:
+            self.bind_memory(array.name, _Memory(array.prim, Space.LOCAL))
+            if array.within is not None and array.within not in {
+                    a.name for a in self.kernel.local_memory}:
+                raise self.fail(f"{array.name} lies within {array.within}, which has no memory")
+
+    def bind(self, name: VName, prim: Prim, *, fixed: bool = False) -> None:
+        """A scalar; ``fixed`` if it cannot be assigned."""
+        self._fresh(name)
+        self.types[name] = prim
+        if fixed:
+            self.fixed.add(name)
+
+    def bind_memory(self, name: VName, memory: _Memory) -> None:
+        """Memory."""
+        self._fresh(name)
+        self.memories[name] = memory
+
+    def _fresh(self, name: VName) -> None:
+        if name in self.types or name in self.memories:
+            raise self.fail(f"{name} is declared twice")
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is declared inside is forgotten after."""
+        types, fixed, memories = dict(self.types), set(self.fixed), dict(self.memories)
+        yield
+        self.types, self.fixed, self.memories = types, fixed, memories
+
+    # Statements
+
+    def block(self, stms: Iterable[Stm]) -> None:
+        """Statements in a scope of their own."""
+        with self.scope():
+            for stm in stms:
+                self.place = stm
+                self.statement(stm)
+
+    def statement(self, stm: Stm) -> None:
+        """One statement."""
+        match stm:
+            case imp.Declare(name, prim, init):
+                if init is not None:
+                    self.expect(init, prim)
+                self.bind(name, prim)
+            case imp.DeclareArray(name, prim, length):
+                if isinstance(length, VName) and length not in self.kernel.constants:
+                    raise self.fail(f"the length {length} is no constant of the kernel")
+                self.bind_memory(name, _Memory(prim, Space.PRIVATE))
+            case imp.Assign(name, value):
+                if name in self.fixed or name not in self.types:
+                    raise self.fail(f"{name} is no variable")
+                self.expect(value, self.types[name])
+            case imp.Store(mem, index, value, prim):
+                self.cell(mem, index, prim, writes=True)
+                self.expect(value, prim)
+            case imp.For(index, start, bound, step, body):
+                for exp in (start, bound, step):
+                    self.expect(exp, Prim.I64)
+                with self.scope():
+                    self.bind(index, Prim.I64, fixed=True)
+                    self.block(body)
+            case imp.While(cond, body):
+                self.expect(cond, Prim.BOOL)
+                self.block(body)
+            case imp.If(cond, then_, else_):
+                self.expect(cond, Prim.BOOL)
+                self.block(then_)
+                self.block(else_)
+            case imp.Atomic(op, prim, mem, index, value, space, old):
+                if op not in ATOMIC_OPS or not prim.is_int or prim.bits < 32:
+                    raise self.fail(f"no device has an atomic {op} on {prim}")
+                self.cell(mem, index, prim, writes=True, space=space)
+                self.expect(value, prim)
+                if old is not None:
+                    self.bind(old, prim)
+            case imp.AtomicUpdate(mem, index, prim, space, old, body, new):
+                if prim.bits < 32:
+                    raise self.fail(f"no device compares and swaps a {prim}")
+                self.cell(mem, index, prim, writes=True, space=space)
+                with self.scope():
+                    self.bind(old, prim)
+                    for inner in body:
+                        self.statement(inner)
+                    self.expect(new, prim)
+            case imp.Fail(code, args):
+                if not 0 <= code < len(self.kernel.failures):
+                    raise self.fail(f"there is no failure {code}")
+                for arg in args:
+                    self.expect(arg, Prim.I64)
+            case imp.Barrier() | imp.Fence() | imp.Comment():
+                pass
+
+    # Expressions
+
+    def cell(self, mem: VName, index: Exp, prim: Prim, *, writes: bool = False,
+             space: Space | None = None) -> None:
+        """An element of a memory."""
+        memory = self.memories.get(mem)
+        if memory is None:
+            raise self.fail(f"there is no memory {mem}")
+        if memory.prim is not prim:
+            raise self.fail(f"{mem} has elements of type {memory.prim}, not {prim}")
+        if writes and not memory.written:
+            raise self.fail(f"{mem} is only read, its parameter says")
+        if space is not None and memory.space is not space:
+            raise self.fail(f"{mem} is in {memory.space.value} memory, not in {space.value}")
+        self.expect(index, Prim.I64)
+
+    def expect(self, exp: Exp, prim: Prim) -> None:
+        """An expression of a type."""
+        found = self.type(exp)
+        if found is not prim:
+            raise self.fail(f"'{pretty_expression(exp)}' has type {found}, not {prim}")
+
+    def type(self, exp: Exp) -> Prim:
+        """The type of an expression, whose parts are checked."""
+        match exp:
+            case imp.Var(name):
+                if name not in self.types:
+                    raise self.fail(f"there is no scalar {name} here")
+                return self.types[name]
+            case imp.Lit(const):
+                return const.prim
+            case imp.Apply(op, prim, args):
+                row = OPS.get(op)
+                if row is None or len(args) != row.arity or prim not in row.domain:
+                    raise self.fail(f"there is no {op}.{prim} on {len(args)} values")
+                for arg in args:
+                    self.expect(arg, prim)
+                return row.result(prim)
+            case imp.Convert(from_, to, arg):
+                self.expect(arg, from_)
+                return to
+            case imp.Load(mem, index, prim):
+                self.cell(mem, index, prim)
+                return prim
+            case imp.Select(cond, then_, else_, prim):
+                self.expect(cond, Prim.BOOL)
+                self.expect(then_, prim)
+                self.expect(else_, prim)
+                return prim
+            case imp.WorkItem():
+                return Prim.I64
+
+
+class _Uniformity:
+    """Which names vary between the work-items of a group, and whether barriers mind."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.varying: set[VName] = set()
+        self.shared = {p.name for p in kernel.params} | {a.name for a in kernel.locals}
+
+    def run(self) -> None:
+        """Find the varying names: names only ever become varying, so this ends."""
+        known = -1
+        while known < len(self.varying):
+            known = len(self.varying)
+            self.block(self.kernel.body, uniform=True, check=False)
+        self.block(self.kernel.body, uniform=True, check=True)
+
+    def varies(self, *exps: Exp) -> bool:
+        """Whether work-items may see different values."""
+        return any(self._varies(exp) for exp in exps)
+
+    def _varies(self, exp: Exp) -> bool:
+        match exp:
+            case imp.Var(name):
+                return name in self.varying
+            case imp.Load(mem, index):
+                return mem in self.varying or self.varies(index)
+            case imp.Apply(_, _, args):
+                return self.varies(*args)
+            case imp.Convert(_, _, arg):
+                return self.varies(arg)
+            case imp.Select(cond, then_, else_):
+                return self.varies(cond, then_, else_)
+            case imp.WorkItem(kind):
+                return kind in VARYING_IDS
+            case imp.Lit():
+                return False
+
+    def mark(self, name: VName | None, varies: bool) -> None:
+        """A name is given a value; memory that the group shares looks the same to all."""
+        if varies and name is not None and name not in self.shared:
+            self.varying.add(name)
+
+    def block(self, stms: Sequence[Stm], *, uniform: bool, check: bool) -> None:
+        """Statements that all work-items run together, if ``uniform``."""
+        for stm in stms:
+            match stm:
+                case imp.Declare(name, _, init):
+                    self.mark(name, init is not None and self.varies(init))
+                case imp.Assign(name, value):
+                    self.mark(name, not uniform or self.varies(value))
+                case imp.Store(mem, index, value):
+                    self.mark(mem, not uniform or self.varies(index, value))
+                case imp.For(index, start, bound, step, body):
+                    varies = self.varies(start, bound, step)
+                    self.mark(index, varies)
+                    self.block(body, uniform=uniform and not varies, check=check)
+                case imp.While(cond, body):
+                    self.block(body, uniform=uniform and not self.varies(cond), check=check)
+                case imp.If(cond, then_, else_):
+                    together = uniform and not self.varies(cond)
+                    self.block(then_, uniform=together, check=check)
+                    self.block(else_, uniform=together, check=check)
+                case imp.Atomic(old=old):
+                    self.mark(old, True)
+                case imp.AtomicUpdate(old=old, body=body):
+                    self.mark(old, True)
+                    self.block(body, uniform=False, check=check)
+                case imp.Barrier() if check and not uniform:
+                    raise CompilerBug(f"kernel '{self.kernel.name}': only some work-items may "
+                                      "come to a barrier")
+                case _:
+                    pass
