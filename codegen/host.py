@@ -291,7 +291,7 @@ class HostBuilder:
         for param in stm.pat:
             self.types[param.name] = param.type
         match stm.exp:
-            case PrimOp(op, prim, args) if self._defers(stm, args):
+            case PrimOp(op, prim, args) if not stm.exp.may_trap and self._defers(stm, args):
                 self._defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
             case Convert(from_, to, arg) if self._defers(stm, (arg,)):
                 self._defer(stm, imp.Convert(from_, to, self.scalar(arg)))

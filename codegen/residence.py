@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runelift.ir.names import VName
-from runelift.ir.prim import OPS, Prim
+from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     Assert,
     Atom,
@@ -92,7 +92,7 @@ class _Needs:
     def statement(self, stm: Stm) -> None:
         exp = stm.exp
         match exp:
-            case PrimOp(op, prim, args) if not (OPS[op].traps and prim.is_int):
+            case PrimOp(args=args) if not exp.may_trap:
                 self.sources[stm.pat[0].name] = {a for a in args if isinstance(a, VName)}
             case Convert(arg=arg) | AtomExp(arg):
                 self.sources[stm.pat[0].name] = {arg} if isinstance(arg, VName) else set()

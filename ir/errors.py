@@ -67,8 +67,12 @@ class ProgramError(UserError):
 class ProgramFailure(UserError):
     """The program failed while it ran: an index out of bounds, a failed assertion, ...
 
-    The message holds the reason with its values and the source position.
+    The message holds the reason with its values and the source position; the interpreter gives
+    the position as a second argument as well.
     """
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class CompilerLimitation(RuneliftError):

@@ -44,7 +44,7 @@ from enum import Enum
 from typing import TypeAlias
 
 from runelift.ir.names import VName
-from runelift.ir.prim import Prim
+from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Loc
 
@@ -167,6 +167,13 @@ class PrimOp:
     op: str
     prim: Prim
     args: tuple[Atom, ...]
+
+    @property
+    def may_trap(self) -> bool:
+        """Whether this may be a division by zero."""
+        divisor = self.args[-1]
+        return (OPS[self.op].traps and self.prim.is_int
+                and not (isinstance(divisor, Const) and divisor.value != 0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from runelift.rewrite.bounds import PROVING, remove_checks
 from runelift.rewrite.cse import SHARING, eliminate_common
 from runelift.rewrite.fuse import fuse
 from runelift.rewrite.hoist import hoist, hoist_invariant
+from runelift.rewrite.predicate import predicate, predicated_updates
 from runelift.rewrite.rule import Rewriting, Rule
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL
 from runelift.rewrite.simplify import SIMPLIFICATION, simplify
@@ -36,8 +37,10 @@ HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branc
              (hoist_invariant,))
 FUSE = Pass("fuse", "make one array operation of two", fuse, (*VERTICAL, *HORIZONTAL))
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
+PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
+                 (predicated_updates,))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

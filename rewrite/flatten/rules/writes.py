@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    Assert,
     Atom,
     Body,
     Concat,
@@ -28,9 +27,9 @@ from runelift.ir.syntax import (
     Stm,
     Update,
     array_of,
-    i64,
     shape_of,
 )
+from runelift.rewrite.checks import bounds_check
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest
@@ -159,7 +158,7 @@ def update_under_nest(walk: Walk, stm: Stm) -> str | None:
     for dim, size in zip(update.dims, shape_of(param.type), strict=True):
         position = _position(walk, stms, dim, remaining)
         if update.checked:
-            _check_bounds(walk, stms, position, size, stm)
+            stms += bounds_check(walk.flattener.names, position, size, stm.loc)
         indices.append(position)
     value: Atom = update.value
     if inner and isinstance(value, VName):
@@ -184,17 +183,6 @@ def _position(walk: Walk, stms: list[Stm], dim: Dim, inner: Iterator[SegDim]) ->
     stms.append(Stm((scaled,), PrimOp("mul", Prim.I64, (next(inner).index, dim.stride))))
     stms.append(Stm((place,), PrimOp("add", Prim.I64, (dim.start, scaled.name))))
     return place.name
-
-
-def _check_bounds(walk: Walk, stms: list[Stm], index: Atom, size: Atom, stm: Stm) -> None:
-    above, below, inside = (fresh_param(walk, "inside", Prim.BOOL) for _ in range(3))
-    stms += [
-        Stm((above,), PrimOp("le", Prim.I64, (i64(0), index))),
-        Stm((below,), PrimOp("lt", Prim.I64, (index, size))),
-        Stm((inside,), PrimOp("and", Prim.BOOL, (above.name, below.name))),
-        Stm((), Assert(inside.name, "Index [{}] out of bounds for array of shape [{}].",
-                       (index, size)), loc=stm.loc),
-    ]
 
 
 @flattening("G1", Concat)

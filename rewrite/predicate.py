@@ -1,0 +1,198 @@
+"""Predication: updates under a condition that only the device knows.
+
+The host would have to wait for a scalar of the device to know which branch to take.  If the
+branches do no more than update arrays at one place each, a kernel of one work-item can look at
+the condition, and the host goes on.
+"""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    Assert,
+    Atom,
+    AtomExp,
+    Body,
+    Const,
+    Convert,
+    Dest,
+    Exp,
+    Fun,
+    If,
+    Index,
+    Level,
+    Loop,
+    Param,
+    PrimOp,
+    Program,
+    SegDim,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Type,
+    Update,
+    Versions,
+    elem_of,
+    i64,
+    shape_of,
+)
+from runelift.ir.traverse import free_vars
+from runelift.rewrite.checks import bounds_check
+from runelift.rewrite.rule import Rewriting, rule
+
+SCALAR_CODE = (PrimOp, Convert, AtomExp, Index, Assert)
+OUTSIDE = i64(-1)
+"""An index at which a scatter writes nothing."""
+
+
+def predicate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+    """``program`` with conditional updates made by the device where it knows the condition."""
+    rewriting = rewriting or Rewriting(names)
+    return Program(tuple(_Walk(names, rewriting).fun(fun) for fun in program.funs))
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk over what the host runs; ``device`` are the scalars that kernels compute."""
+
+    names: Names
+    rewriting: Rewriting
+    device: set[VName] = field(default_factory=set)
+    types: dict[VName, Type] = field(default_factory=dict)
+
+    def fun(self, fun: Fun) -> Fun:
+        self.learn(fun.params)
+        return replace(fun, body=self.body(fun.body))
+
+    def learn(self, params: Iterable[Param]) -> None:
+        """Remember the types of names."""
+        self.types |= {p.name: p.type for p in params}
+
+    def body(self, body: Body) -> Body:
+        return Body(tuple(self.statement(stm) for stm in body.stms), body.result)
+
+    def statement(self, stm: Stm) -> Stm:
+        self.learn(stm.pat)
+        if self._from_device(stm.exp):
+            self.device |= {p.name for p in stm.pat if isinstance(p.type, Prim)}
+        exp = self.inside(stm.exp)
+        if isinstance(exp, If) and self.rewriting.permits(predicated_updates):
+            new: Exp | None = predicated_updates.apply(self, exp)
+            if new is not None:
+                after = Stm(stm.pat, new, stm.attrs, stm.loc)
+                self.rewriting.record(predicated_updates, (stm,), (after,))
+                return after
+        return Stm(stm.pat, exp, stm.attrs, stm.loc)
+
+    def _from_device(self, exp: Exp) -> bool:
+        match exp:
+            case SegMap() | SegRed() | SegScan():
+                return True
+            case Index(_, dims):
+                return not any(isinstance(d, SliceDim) for d in dims)
+            case PrimOp() | Convert() | AtomExp():
+                return not self.device.isdisjoint(free_vars(Stm((), exp)))
+        return False
+
+    def inside(self, exp: Exp) -> Exp:
+        match exp:
+            case If(cond, then_, else_, ret):
+                return If(cond, self.body(then_), self.body(else_), ret)
+            case Loop(params, form, body):
+                self.learn(p.param for p in params)
+                return Loop(params, form, self.body(body))
+            case Versions(site, alternatives, ret):
+                return Versions(site, tuple(replace(v, body=self.body(v.body))
+                                            for v in alternatives), ret)
+        return exp
+
+
+@rule(If)
+def predicated_updates(walk: _Walk, exp: If) -> SegScatter | None:
+    """if c then xs with [i] ← v else xs ⇒ segscatter xs (if c then (i, v) else (−1, 0))
+
+    Provided: c is computed on the device; for each result, one branch updates one element of an
+    array that the other returns; besides, the branches compute scalars only.
+    Because: a scatter writes nothing outside of the array, and the host need not wait for c.
+    Does not handle: updates of rows, results that are not updated, several updates of one array.
+    """
+    if exp.cond not in walk.device:
+        return None
+    sides = [_side(body) for body in (exp.then_, exp.else_)]
+    dests: list[Dest] = []
+    written: list[list[Update | None]] = [[], []]
+    for position in range(len(exp.ret)):
+        updates = [side.get(position) for side in sides if side is not None]
+        if len(updates) != 2 or (updates[0] is None) == (updates[1] is None):
+            return None
+        made = updates[0] or updates[1]
+        other = (exp.else_ if updates[0] is not None else exp.then_).result[position]
+        assert made is not None
+        if made.array != other or any(d.array == made.array for d in dests):
+            return None
+        dests.append(Dest(made.array, len(made.dims)))
+        for side, update in zip(written, updates, strict=True):
+            side.append(update)
+    types: list[Prim] = []
+    for first, second in zip(*written, strict=True):
+        update = first or second
+        assert update is not None
+        prim = (update.value.prim if isinstance(update.value, Const)
+                else _type_in((exp.then_, exp.else_), update.value)
+                or elem_of(walk.types[update.value]))
+        types += [*[Prim.I64] * len(update.dims), prim]
+    branches = [_branch(walk, body, side, dests, types)
+                for body, side in zip((exp.then_, exp.else_), written, strict=True)]
+    results = tuple(Param(walk.names.fresh("cell"), t) for t in types)
+    choice = Stm(results, If(exp.cond, branches[0], branches[1], tuple(types)))
+    one = SegDim(walk.names.fresh("one"), i64(1))
+    return SegScatter(Level.GRID, (one,), tuple(dests),
+                      Body((choice,), tuple(p.name for p in results)))
+
+
+def _side(body: Body) -> dict[int, Update] | None:
+    """The element updates that are results of a branch; None if it does anything else."""
+    made = {stm.pat[0].name: stm.exp for stm in body.stms if isinstance(stm.exp, Update)}
+    plain = all(isinstance(stm.exp, SCALAR_CODE) and all(
+        isinstance(p.type, Prim) for p in stm.pat) for stm in body.stms
+        if not isinstance(stm.exp, Update))
+    simple = all(not any(isinstance(d, SliceDim) for d in u.dims) and u.array not in made
+                 for u in made.values())
+    if not plain or not simple or not set(made) <= set(body.result):
+        return None
+    return {k: made[a] for k, a in enumerate(body.result) if isinstance(a, VName) and a in made}
+
+
+def _type_in(bodies: Iterable[Body], name: VName) -> Prim | None:
+    """The type of a scalar that is bound in one of ``bodies``."""
+    return next((p.type for body in bodies for stm in body.stms for p in stm.pat
+                 if p.name == name and isinstance(p.type, Prim)), None)
+
+
+def _branch(walk: _Walk, body: Body, written: list[Update | None], dests: list[Dest],
+            types: list[Prim]) -> Body:
+    """The scalar code of a branch, which says where its updates write and what."""
+    stms = [stm for stm in body.stms if not isinstance(stm.exp, Update)]
+    locs = {stm.exp: stm.loc for stm in body.stms}
+    results: list[Atom] = []
+    for dest, update in zip(dests, written, strict=True):
+        prim = types[len(results) + dest.rank]
+        if update is None:
+            results += [*[OUTSIDE] * dest.rank, Const(prim.dtype.type(0).item(), prim)]
+            continue
+        indices = [d for d in update.dims if not isinstance(d, SliceDim)]
+        if update.checked:
+            shape = shape_of(walk.types[update.array])
+            for index, size in zip(indices, shape, strict=True):
+                stms += bounds_check(walk.names, index, size, locs.get(update))
+        results += [*indices, update.value]
+    return Body(tuple(stms), tuple(results))
+

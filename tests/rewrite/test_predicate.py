@@ -1,0 +1,65 @@
+"""Conditional updates that the device makes without asking the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.errors import ProgramFailure
+
+TAKEN = """
+entry main [n] (k: i64) (xs: [n]i32): ([k]i32, [n]i32) =
+  loop (out, xs) = (replicate k (-1), copy xs) for i < k do
+    let m = i32.maximum xs
+    let j = i64.i32 (m % 7)
+    in if m > 3 then (out with [i] = m, xs with [j] = xs[j] - m - i32.i64 i) else (out, xs)
+"""
+EITHER = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32) =
+  loop (xs, ys) = (copy xs, copy xs) for i < k do
+    let m = i32.sum xs
+    in if m > 0 then (xs with [0] = xs[0] - m, ys) else (xs, ys with [1] = m + i32.i64 i)
+"""
+MATRIX = """
+entry main [n] (k: i64) (xs: [n]i32): [n][n]i32 =
+  loop yss = replicate n xs for _i < k do
+    let m = i32.maximum (flatten yss)
+    in if m > 2 then yss with [n - 1, i64.i32 m % n] = 0 else yss
+"""
+ROW = """
+entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
+  loop xs = copy xs for _i < k do
+    let m = i32.maximum xs
+    in if m > 2 then xs with [0:2] = [m / 2, m / 3] else xs
+"""
+OUTSIDE = """
+entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
+  loop xs = copy xs for _i < k do
+    let m = i32.maximum xs
+    in if m > 3 then xs with [i64.i32 m] = 0 else xs
+"""
+
+
+@pytest.mark.parametrize("device", ["pocl", "oclgrind"])
+@pytest.mark.parametrize(("text", "reads"), [
+    (TAKEN, False), (EITHER, False), (MATRIX, False), (ROW, True)],
+    ids=["taken", "either", "matrix", "row"])
+def test_updates(text: str, reads: bool, device: str) -> None:
+    program = runelift.compile(text, device=device, tuning={})
+    assert ("rt.read" in program.source("host")) == reads
+    xs = np.random.default_rng(1).integers(-9, 30, 12).astype(np.int32)
+    expected, _ = runelift.compile(text, device="interpreter").run("main", [np.int64(9), xs])
+    actual, _ = program.run("main", [np.int64(9), xs])
+    for want, got in zip(expected, actual, strict=True):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize("device", ["pocl", "interpreter"])
+def test_an_update_outside_of_the_array_fails_where_it_is_made(device: str) -> None:
+    program = runelift.compile(OUTSIDE, device=device, tuning={})
+    xs = np.arange(10, dtype=np.int32)
+    with pytest.raises(ProgramFailure, match=r"^<source>:5:22: Index \[99\] out of bounds for"):
+        program.run("main", [np.int64(3), xs + 90])
+    result, _ = program.run("main", [np.int64(3), xs - 20])
+    np.testing.assert_array_equal(np.asarray(result[0]), xs - 20)
