@@ -55,9 +55,14 @@ class Sum:
     fields: tuple[tuple[str, Type], ...]
 
 
+Unique: TypeAlias = "bool | tuple[Unique, ...]"
+"""Which parts of a type are marked with ``*``: all, none, or for each component of a tuple or
+record (then not none of them)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """``t -> u``.  ``consumes``: the parameter is unique; ``fresh``: the result is.
+    """``t -> u``.  ``consumes``: which parts of the parameter are unique; ``fresh``: of the result.
 
     ``param`` is the size variable that stands for the argument in ``codomain``, as in
     ``(n: i64) -> [n]t``.
@@ -65,8 +70,8 @@ class Arrow:
 
     domain: Type
     codomain: Type
-    consumes: bool = False
-    fresh: bool = False
+    consumes: Unique = False
+    fresh: Unique = False
     param: VName | None = None
 
 

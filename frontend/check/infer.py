@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.frontend import ast
+from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.exhaustive import uncovered
 from runelift.frontend.check.sums import refutable_type, sum_type
 from runelift.frontend.check.types import (
@@ -34,7 +35,7 @@ from runelift.frontend.check.unify import (
     sizes_in,
     substitute_size,
 )
-from runelift.frontend.check.uniqueness import check_uniqueness
+from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
 from runelift.frontend.prelude import EQUALITY, FUNCTIONS, OPERATORS
 from runelift.frontend.types import (
     UNIT,
@@ -108,6 +109,7 @@ class Checker:
         self._operators: list[ast.BinExp | ast.OpSection] = []
         self._opaque: dict[tuple[object, ...], VName] = {}
         self._negated: set[int] = set()
+        self._constants: dict[str, Origin] = {}
 
     # Declarations
 
@@ -134,7 +136,11 @@ class Checker:
         for param in dec.params:
             self.errors += uncovered([param], param.span)
         dec.type = self.solved.resolve(scheme.type)
-        self.errors += check_uniqueness(dec)
+        errors, function = check_uniqueness(dec, self._constants)
+        self.errors += errors
+        dec.type = with_unique_result(dec.type, function.arity, function.unique)
+        if not isinstance(dec.type, Arrow) and holds_arrays(dec.type):
+            self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
         if dec.entry:
             self._check_entry(dec, dec.type)
         self.scope.values[dec.name] = Binding(
@@ -158,7 +164,7 @@ class Checker:
                 size_name = self.names.fresh("arg")
                 domain = self.pattern(param, anonymous=self.solved.parameter_size,
                                        size_name=size_name)
-                domains.append(Arrow(domain, UNIT, _consumes(param), False, size_name))
+                domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
             result = self.infer(body)
             if ret is not None:
                 unknown: list[VName] = []
@@ -417,6 +423,8 @@ class Checker:
                     self.pattern(item, given[k] if given else None, anonymous=anonymous)
                     for k, item in enumerate(items)))
             case ast.PatRecord(span, fields):
+                if len({name for name, _ in fields}) < len(fields):
+                    raise self._error("duplicate-name", span, "A field is given twice.")
                 head = self.solved.head(type_) if type_ is not None else None
                 known = dict(head.fields) if isinstance(head, Record) else {}
                 if known and set(known) != {name for name, _ in fields}:
@@ -654,19 +662,21 @@ class Checker:
 
     def _lambda(self, exp: ast.LambdaExp, expected: Type | None) -> Type:
         with self.inner_scope():
-            domains: list[Type] = []
+            domains: list[Arrow] = []
             rest = expected
             for param in exp.params:
                 head = self.solved.head(rest) if rest is not None else None
                 given = head.domain if isinstance(head, Arrow) else None
-                domains.append(self.pattern(param, given))
+                domains.append(Arrow(self.pattern(param, given), UNIT, unique_pattern(param)))
                 rest = head.codomain if isinstance(head, Arrow) else None
             result = self.infer(exp.body, rest)
             if exp.ret is not None:
                 declared = self._read(exp.ret)
                 self.expect(declared, result, exp.body.span, "the declared result")
                 result = declared
-        return arrows(domains, result)
+        for arrow in reversed(domains):
+            result = Arrow(arrow.domain, result, arrow.consumes)
+        return result
 
     # Operators
 
@@ -871,15 +881,6 @@ class Checker:
                 return make(tuple((n, self._vary(x, y))
                                   for (n, x), (_, y) in zip(xs, ys, strict=True)))
         return init
-
-
-def _consumes(pattern: ast.Pattern) -> bool:
-    match pattern:
-        case ast.PatAscript(_, _, ast.TypeUnique()):
-            return True
-        case ast.PatAscript(_, inner):
-            return _consumes(inner)
-    return False
 
 
 def _is_function(exp: ast.Exp) -> bool:

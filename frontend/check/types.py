@@ -9,6 +9,7 @@ from functools import cache
 
 from runelift.frontend import ast
 from runelift.frontend.check.unify import replace_names
+from runelift.frontend.check.uniqueness import unique_parts
 from runelift.frontend.parser import parse_type
 from runelift.frontend.prelude import signature
 from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, TypeVar
@@ -76,8 +77,7 @@ class TypeReader:
                 return self.read(inner)
             case ast.TypeArrow(_, _, domain, codomain):
                 return Arrow(self.read(domain), self.read(codomain),
-                             isinstance(domain, ast.TypeUnique),
-                             isinstance(codomain, ast.TypeUnique))
+                             unique_parts(domain), unique_parts(codomain))
             case ast.TypeExists(_, sizes, inner):
                 found = {name: self.anonymous() for name in sizes}
                 return dataclasses.replace(self, existential={**self.existential, **found}
@@ -149,8 +149,8 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
         match exp:
             case ast.TypeArrow(_, param, domain, codomain):
                 bound = sizes.setdefault(param, _PRELUDE_NAMES.fresh(param)) if param else None
-                return Arrow(read(domain), read(codomain), isinstance(domain, ast.TypeUnique),
-                             False, bound)
+                return Arrow(read(domain), read(codomain), unique_parts(domain),
+                             unique_parts(codomain), bound)
             case ast.TypeName(_, qual) if str(qual) not in PRIMS:
                 word = str(qual)
                 return TypeVar(types.setdefault(word, _PRELUDE_NAMES.fresh(word)))

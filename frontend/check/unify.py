@@ -120,7 +120,10 @@ class Substitution:
         return type_
 
     def unify(self, left: Type, right: Type) -> None:
-        """Make two types equal; TypeMismatch or SizeMismatch if they are not."""
+        """Make two types equal; TypeMismatch or SizeMismatch if they are not.
+
+        A function that consumes its argument does not do for one that must not (``left``).
+        """
         left, right = self.head(left), self.head(right)
         match left, right:
             case MetaVar(), _:
@@ -136,7 +139,9 @@ class Substitution:
             case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
                 for (_, x), (_, y) in zip(xs, ys, strict=True):
                     self.unify(x, y)
-            case Arrow(a, b, _, _, p), Arrow(c, d, _, _, q):
+            case Arrow(a, b, wanted, _, p), Arrow(c, d, consumes, _, q):
+                if consumes and not wanted:
+                    raise TypeMismatch
                 self.unify(a, c)
                 if p and q and p != q:
                     d = substitute_size(d, q, Size.var(p))

@@ -1,201 +1,496 @@
-"""Uniqueness: an array that was updated in place is not looked at again.
+"""Uniqueness: an array that was consumed is not looked at again, under any of its names.
 
 Consumption is by an update (``with``, ``let a[i] =``), by passing to a parameter declared
-``*t``, or by a loop that consumes its parameter.  Names that are bound to another name, or to a
-slice of one, are aliases of it; aliases through function results are not followed.  Meaning is
-by value, so this check finds what Futhark would refuse; programs are right without it.
+``*t``, or by a loop that consumes its parameter.  What is not declared unique among the results
+of a function may be an alias of each argument that it does not consume, and of what the function
+refers to.  Meaning is by value, so this check finds what Futhark would refuse; programs are right
+without it.  Source: Henriksen, Serup, Elsman, Henglein and Oancea, Futhark: Purely Functional
+GPU-Programming with Nested Parallelism and In-Place Array Updates, PLDI 2017, section 3.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
 
 from runelift.frontend import ast
-from runelift.frontend.types import Array, Arrow
+from runelift.frontend.check.aliases import (
+    NONE,
+    Leaf,
+    Origin,
+    Origins,
+    Parts,
+    Tree,
+    collect,
+    each_leaf,
+    flags,
+    holds_arrays,
+    join,
+    leaves,
+    origins,
+    rebuild,
+    shared,
+    united,
+)
+from runelift.frontend.types import Arrow, Record, Type, Unique
 from runelift.ir.errors import Diagnostic, Label
 from runelift.ir.source import Span
 
-
-@dataclass(eq=False, slots=True)
-class Origin:
-    """What names may be aliases of: its name, whether it may be consumed, how deep it is bound."""
-
-    name: str
-    consumable: bool
-    depth: int
+Env = dict[str, Tree]
 
 
-Env = dict[str, Origin]
+def unique_parts(exp: ast.TypeExp | None) -> Unique:
+    """Which parts of a type are marked with ``*``."""
+    match exp:
+        case ast.TypeUnique():
+            return True
+        case ast.TypeTuple(_, items):
+            return united(tuple(map(unique_parts, items)))
+        case ast.TypeRecord(_, members):
+            return united(tuple(unique_parts(item) for _, item in sorted(
+                members, key=lambda member: member[0])))
+        case ast.TypeExists(_, _, inner):
+            return unique_parts(inner)
+    return False
 
 
-def check_uniqueness(dec: ast.ValDec) -> list[Diagnostic]:
-    """What a checked declaration does with arrays that are consumed."""
-    walk = _Walk()
-    env: Env = {}
-    for param in dec.params:
-        walk.bind(param, env, consumable=_unique(param))
-    walk.exp(dec.body, env)
-    return walk.errors
-
-
-def _unique(pattern: ast.Pattern) -> bool:
+def unique_pattern(pattern: ast.Pattern) -> Unique:
+    """Which parts of what a pattern binds are declared unique."""
     match pattern:
         case ast.PatAscript(_, inner, type_exp):
-            return isinstance(type_exp, ast.TypeUnique) or _unique(inner)
+            return unique_parts(type_exp) or unique_pattern(inner)
+        case ast.PatTuple(_, items):
+            return united(tuple(map(unique_pattern, items)))
+        case ast.PatRecord(_, members):
+            return united(tuple(unique_pattern(item) for _, item in sorted(
+                members, key=lambda member: member[0])))
     return False
+
+
+def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
+        list[Diagnostic], Leaf]:
+    """What a checked declaration does wrong with arrays that are consumed.
+
+    The leaf says which parts of a function's result are unique.
+    """
+    walk = _Walk(constants)
+    if dec.params:
+        return walk.errors, walk.function(dec.params, dec.ret, dec.body, {})
+    tree = walk.exp(dec.body, {})
+    if unique_parts(dec.ret):
+        walk.error("unique-constant", dec.name_span, f"The constant '{dec.name}' cannot be "
+                   "unique.", "Leave out the '*', and update copies of it.")
+    return walk.errors, tree if isinstance(tree, Leaf) else Leaf()
 
 
 @dataclass(slots=True)
 class _Walk:
+    constants: dict[str, Origin]
     errors: list[Diagnostic] = field(default_factory=list)
     consumed: dict[Origin, Span] = field(default_factory=dict)
+    observed: dict[Origin, tuple[str, Span]] = field(default_factory=dict)
+    """What the function or loop around has looked at, under which name and where."""
     depth: int = 0
 
-    def bind(self, pattern: ast.Pattern, env: Env, *, consumable: bool = True,
-             alias: Origin | None = None) -> None:
-        """Bind the names of a pattern to fresh origins, or to that of an alias."""
+    def error(self, code: str, span: Span, message: str, hint: str,
+              *labels: Label) -> None:
+        """Note an error."""
+        self.errors.append(Diagnostic(code, span, message, labels, (hint,)))
+
+    # Names
+
+    def bind(self, pattern: ast.Pattern, tree: Tree, env: Env,
+             fixed: str = "") -> Tree:
+        """Bind the names of a pattern; the tree of the value with origins for what has none."""
         match pattern:
             case ast.PatName(_, name):
-                # Scalars are copied, so only arrays can be looked at too late.
-                free = consumable or not isinstance(pattern.type, Array)
-                env[name] = alias or Origin(name, free, self.depth)
-            case ast.PatAscript(_, inner, type_exp):
-                unique = isinstance(type_exp, ast.TypeUnique)
-                self.bind(inner, env, consumable=consumable or unique, alias=alias)
-            case ast.PatTuple(_, items) | ast.PatConstr(_, _, items):
+                env[name] = self.named(name, pattern.type, tree, fixed)
+                return env[name]
+            case ast.PatAscript(_, inner):
+                return self.bind(inner, tree, env, fixed)
+            case ast.PatTuple(_, items) if isinstance(tree, Parts):
+                return Parts(tuple([self.bind(item, part, env, fixed)
+                                    for item, part in zip(items, tree.items, strict=True)]))
+            case ast.PatRecord(_, members) if isinstance(tree, Parts):
+                ordered = sorted(members, key=lambda member: member[0])
+                return Parts(tuple([self.bind(item, part, env, fixed) for (_, item), part
+                                    in zip(ordered, tree.items, strict=True)]))
+            case ast.PatConstr(_, _, items):
                 for item in items:
-                    self.bind(item, env, consumable=consumable)
-            case ast.PatRecord(_, parts):
-                for _, item in parts:
-                    self.bind(item, env, consumable=consumable)
+                    self.bind(item, shared(item.type, origins(tree)), env, fixed)
+        return tree
 
-    def origin(self, exp: ast.Exp, env: Env) -> Origin | None:
-        """What ``exp`` is an alias of."""
-        match exp:
-            case ast.Name(_, name) if not name.quals and isinstance(exp.type, Array):
-                return env.get(name.name)
-            case ast.IndexExp(_, array) if isinstance(exp.type, Array):
-                return self.origin(array, env)
-            case ast.Ascript(_, value) | ast.Coerce(_, value) | ast.AttrExp(_, _, value):
-                return self.origin(value, env)
-        return None
+    def named(self, name: str, type_: Type | None, tree: Tree, fixed: str = "") -> Tree:
+        """``tree`` with an origin called ``name`` for each array that nothing refers to."""
+        holding = leaves(shared(type_, frozenset({Origin(name, self.depth)})))
 
-    def consume(self, exp: ast.Exp, env: Env) -> None:
-        """Consume what ``exp`` is an alias of."""
-        origin = self.origin(exp, env)
-        if origin is not None:
-            self.consume_origin(origin, exp.span)
+        def leaf(old: Leaf) -> Leaf:
+            if old.origins or not next(holding).origins:
+                return old
+            return Leaf(frozenset({Origin(name, self.depth, fixed)}), old.unique, old.arity)
+        return each_leaf(leaf, tree)
 
-    def consume_origin(self, origin: Origin, span: Span) -> None:
+    def parameter(self, pattern: ast.Pattern, env: Env, unique: Unique) -> Tree:
+        """Bind a parameter: only what is declared unique may be consumed."""
+        tree = shared(pattern.type, NONE)
+        loose = list(leaves(self.bind(pattern, tree, dict(env))))
+        fixed = list(leaves(self.bind(pattern, tree, dict(env), "its parameter is not unique")))
+        chosen = [a if flag else b for a, b, flag in
+                  zip(loose, fixed, flags(tree, unique), strict=True)]
+        return self.bind(pattern, rebuild(tree, iter(chosen)), env)
+
+    def look(self, name: str, span: Span, env: Env) -> Tree:
+        """The value of a name."""
+        tree = env.get(name)
+        if tree is None:
+            constant = self.constants.get(name)
+            return Leaf() if constant is None else Leaf(frozenset({constant}))
+        self.observe(name, origins(tree), span)
+        return tree
+
+    def observe(self, name: str, found: Origins, span: Span) -> None:
+        """An error if something of ``found`` was consumed."""
+        for origin in found:
+            self.observed.setdefault(origin, (name, span))
+            if (place := self.consumed.get(origin)) is not None:
+                self.used_again(name, origin, span, place)
+
+    def used_again(self, name: str, origin: Origin, span: Span, place: Span) -> None:
+        """Note that ``origin``, consumed at ``place``, is looked at as ``name``."""
+        alias = "" if name == origin.name else f", because it may be an alias of '{origin.name}'"
+        self.error("use-after-consume", span, f"'{name}' is used after it was consumed{alias}.",
+                   f"Update a copy: copy {origin.name}.",
+                   Label(place, "consumed here"), Label(span, "used again here"))
+
+    def consume(self, found: Origins, span: Span) -> None:
         """Mark as consumed, or say why that is not allowed."""
-        if not origin.consumable:
-            self.errors.append(Diagnostic(
-                "not-consumable", span,
-                f"'{origin.name}' is consumed here, but its parameter is not unique.",
-                hints=(f"Declare the parameter as '*', or update a copy: copy {origin.name}.",)))
-        elif origin.depth < self.depth:
-            self.errors.append(Diagnostic(
-                "consume-free", span,
-                f"'{origin.name}' is consumed inside of a function that may run many times.",
-                hints=(f"Update a copy: copy {origin.name}.",)))
-        else:
-            self.consumed.setdefault(origin, span)
+        for origin in sorted(found, key=lambda o: o.name):
+            hint = f"Update a copy: copy {origin.name}."
+            if origin.fixed:
+                self.error("not-consumable", span,
+                           f"'{origin.name}' is consumed here, but {origin.fixed}.",
+                           f"Declare the parameter as '*', or update a copy: copy {origin.name}."
+                           if origin.depth >= 0 else hint)
+            elif origin.depth < self.depth:
+                self.error("consume-free", span,
+                           f"'{origin.name}' is not consumable here: it is bound outside of a "
+                           "function or loop that may run many times.", hint)
+            else:
+                self.consumed.setdefault(origin, span)
 
-    def use(self, origin: Origin, span: Span) -> None:
-        """An error if ``origin`` was consumed."""
-        if (place := self.consumed.get(origin)) is not None:
-            self.errors.append(Diagnostic(
-                "use-after-consume", span, f"'{origin.name}' is used after it was consumed.",
-                (Label(place, "consumed here"),), (f"Update a copy: copy {origin.name}.",)))
+    # Expressions
 
-    def exp(self, exp: ast.Exp, env: Env) -> None:
-        """Walk an expression in the order of its evaluation."""
+    def exp(self, exp: ast.Exp, env: Env) -> Tree:
+        """Walk an expression in the order of its evaluation; what its value may share."""
         match exp:
             case ast.Name(span, name):
-                if not name.quals and name.name in env:
-                    self.use(env[name.name], span)
-            case ast.UpdateExp(_, array):
+                tree = self.look(str(name), span, env)
+                if isinstance(tree, Leaf) and not isinstance(exp.type, Arrow):
+                    return shared(exp.type, tree.origins)
+                return tree
+            case ast.TupleExp(_, items):
+                return Parts(tuple([self.exp(item, env) for item in items]))
+            case ast.RecordExp(_, members):
+                values = {name: self.exp(item, env) for name, item in members}
+                return Parts(tuple([values[name] for name in sorted(values)]))
+            case ast.Project(_, record, name):
+                return self.project(exp, record, name, env)
+            case ast.IndexExp(_, array):
                 self.parts(exp, env, skip=(array,))
-                self.exp(array, env)
-                self.consume(array, env)
-            case ast.LetWith(span, name, _, _, _, body):
-                self.parts(exp, env, skip=(body,))
-                if (origin := env.get(name)) is not None:
-                    self.use(origin, span)
-                    self.consume_origin(origin, span)
-                self.exp(body, {**env, name: Origin(name, True, self.depth)})
+                return shared(exp.type, origins(self.exp(array, env)))
+            case ast.UpdateExp():
+                return self.update(exp, env)
+            case ast.RecordUpdate(_, record, path, value):
+                old = self.exp(record, env)
+                return _replace(old, record.type, path, self.exp(value, env))
+            case ast.LetWith():
+                return self.let_with(exp, env)
             case ast.Apply(_, fun, args):
-                self.parts(exp, env)
-                type_ = fun.type
-                for arg in args:
-                    if isinstance(type_, Arrow):
-                        if type_.consumes:
-                            self.consume(arg, env)
-                        type_ = type_.codomain
+                return self.apply(exp, self.exp(fun, env), fun.type, args, env, _called(fun))
+            case ast.BinExp():
+                return self.binary(exp, env)
+            case ast.OpSection(_, op, left, right):
+                found = [origins(self.exp(e, env)) for e in (left, right) if e is not None]
+                inner = origins(self.look(str(op), exp.span, env))
+                return Leaf(inner.union(*found))
             case ast.LetPat(_, _, pattern, value, body):
-                self.exp(value, env)
-                inner = dict(env)
-                self.bind(pattern, inner, alias=self.origin(value, env))
-                self.exp(body, inner)
-            case ast.LetFun(_, _, _, params, _, value, body):
-                self.function(params, value, env)
-                self.exp(body, env)
-            case ast.LambdaExp(_, params, _, body):
-                self.function(params, body, env)
+                tree = self.value(value, env)
+                scope = dict(env)
+                self.bind(pattern, tree, scope)
+                return self.exp(body, scope)
+            case ast.LetFun(_, name, _, params, ret, value, body):
+                function = (self.function(params, ret, value, env) if params
+                            else self.value(value, env))
+                return self.exp(body, {**env, name: self.named(name, value.type, function)
+                                       if not params else function})
+            case ast.LambdaExp(_, params, ret, body):
+                return self.function(params, ret, body, env)
             case ast.IfExp(_, cond, then_, else_):
                 self.exp(cond, env)
-                before = dict(self.consumed)
-                self.exp(then_, env)
-                after, self.consumed = self.consumed, before
-                self.exp(else_, env)
-                self.consumed = {**after, **self.consumed}
-            case ast.MatchExp():
-                self.match(exp, env)
+                return self.branches([lambda: self.exp(then_, env), lambda: self.exp(else_, env)])
+            case ast.MatchExp(_, value, cases):
+                tree = self.exp(value, env)
+                return self.branches([lambda case=case: self.case(case, tree, env)  # type: ignore[misc]
+                                      for case in cases])
             case ast.LoopExp():
-                self.loop(exp, env)
-            case _:
-                self.parts(exp, env)
+                return self.loop(exp, env)
+            case ast.Ascript(_, value) | ast.Coerce(_, value) | ast.AttrExp(_, _, value):
+                return self.exp(value, env)
+            case ast.AssertExp(_, cond, value):
+                self.exp(cond, env)
+                return self.exp(value, env)
+            case ast.Constr(_, _, args):
+                return Leaf(NONE.union(*(origins(self.exp(arg, env)) for arg in args)))
+        self.parts(exp, env)
+        return shared(exp.type, NONE)
 
-    def match(self, exp: ast.MatchExp, env: Env) -> None:
-        """What any case consumes is consumed; cases do not see each other."""
-        self.exp(exp.value, env)
-        before, after = dict(self.consumed), dict(self.consumed)
-        for case in exp.cases:
-            self.consumed = dict(before)
-            inner = dict(env)
-            self.bind(case.pattern, inner, alias=self.origin(exp.value, env))
-            self.exp(case.body, inner)
-            after |= self.consumed
-        self.consumed = after
+    def value(self, exp: ast.Exp, env: Env) -> Tree:
+        """A value that is kept; a function must not consume before it is applied."""
+        before = len(self.consumed)
+        tree = self.exp(exp, env)
+        if isinstance(exp.type, Arrow) and len(self.consumed) > before:
+            origin, place = list(self.consumed.items())[-1]
+            self.error("consume-free", place, f"'{origin.name}' is consumed by making a function, "
+                       "which may run many times.", f"Update a copy: copy {origin.name}.")
+        return tree
 
-    def function(self, params: tuple[ast.Pattern, ...], body: ast.Exp, env: Env) -> None:
+    def project(self, exp: ast.Project, record: ast.Exp, name: str, env: Env) -> Tree:
+        """A component; only that of a variable is looked at."""
+        path = [(record.type, name)]
+        while isinstance(record, ast.Project):
+            path.append((record.record.type, record.field_name))
+            record = record.record
+        variable = isinstance(record, ast.Name) and not record.name.quals
+        tree = env.get(str(record.name)) if isinstance(record, ast.Name) else None
+        if not variable or tree is None:
+            tree = self.exp(record, env)
+        for type_, label in reversed(path):
+            if isinstance(tree, Leaf):
+                return shared(exp.type, tree.origins)
+            tree = tree.items[_position(type_, label)]
+        if isinstance(record, ast.Name):
+            self.observe(str(record.name), origins(tree), exp.span)
+        return tree
+
+    def update(self, exp: ast.UpdateExp, env: Env) -> Tree:
+        """``a with [i] = v`` consumes ``a``."""
+        self.parts(exp, env, skip=(exp.array, exp.value))
+        value = self.exp(exp.value, env)
+        array = self.exp(exp.array, env)
+        self.overwrite(origins(array), value, exp.array.span, exp.value.span)
+        return shared(exp.type, NONE)
+
+    def let_with(self, exp: ast.LetWith, env: Env) -> Tree:
+        """``let a[i] = v in e`` consumes the old ``a``."""
+        self.parts(exp, env, skip=(exp.body, exp.value))
+        value = self.exp(exp.value, env)
+        old = self.look(exp.name, exp.name_span, env)
+        self.overwrite(origins(old), value, exp.name_span, exp.value.span)
+        fresh = Leaf(frozenset({Origin(exp.name, self.depth)}))
+        return self.exp(exp.body, {**env, exp.name: fresh})
+
+    def overwrite(self, array: Origins, value: Tree, span: Span, place: Span) -> None:
+        """Consume the array of an update, which the new elements must not be part of."""
+        for origin in array & origins(value):
+            self.error("self-alias", place, "The new value may be a part of "
+                       f"'{origin.name}', which is updated.", "Update with a copy: copy e.",
+                       Label(span, "consumed here"), Label(place, "used again here"))
+        self.consume(array, span)
+
+    # Functions
+
+    def apply(self, exp: ast.Exp, function: Tree, type_: Type | None,
+              args: tuple[ast.Exp, ...], env: Env, name: str) -> Tree:
+        """The result of a function; arguments are evaluated from the last to the first."""
+        trees = [self.value(arg, env) for arg in reversed(args)][::-1]
+        kept: list[Origins] = []
+        taken: list[tuple[Origins, Span]] = []
+        fresh: Unique = False
+        for arg, tree in zip(args, trees, strict=True):
+            consumes = type_.consumes if isinstance(type_, Arrow) else False
+            for leaf, unique in zip(leaves(tree), flags(tree, consumes), strict=True):
+                if unique:
+                    taken.append((leaf.origins, arg.span))
+                else:
+                    kept.append(leaf.origins)
+            if isinstance(type_, Arrow):
+                fresh, type_ = type_.fresh, type_.codomain
+        closure = origins(function)
+        self.take(taken, closure.union(*kept))
+        rest = function.arity - len(args) if isinstance(function, Leaf) else 0
+        known: Unique = False
+        if isinstance(function, Leaf) and function.arity:
+            known = function.unique
+            fresh = known if rest == 0 else fresh
+        found = closure.union(*kept)
+        if isinstance(exp.type, Arrow):
+            found = found.union(*(each for each, _ in taken))
+            return Leaf(found, known, rest) if rest > 0 else Leaf(found)
+        return self.result(exp.type, fresh, found, name)
+
+    def take(self, taken: list[tuple[Origins, Span]], kept: Origins) -> None:
+        """Consume arguments, which neither each other nor the other arguments may share."""
+        for k, (found, span) in enumerate(taken):
+            others = kept.union(*(each for n, (each, _) in enumerate(taken) if n != k))
+            for origin in sorted(found & others, key=lambda o: o.name):
+                self.error("self-alias", span, f"'{origin.name}' is consumed by this call, and "
+                           "another of its arguments may be an alias of it.",
+                           f"Pass a copy: copy {origin.name}.")
+            self.consume(found, span)
+
+    def result(self, type_: Type | None, fresh: Unique, found: Origins, name: str) -> Tree:
+        """What a call makes: its parts that are not unique may all be the same."""
+        tree = shared(type_, found)
+        unique = flags(tree, fresh)
+        if not found and unique.count(False) > 1:
+            found = frozenset({Origin(f"the result of applying {name}", self.depth)})
+            tree = shared(type_, found)
+        return rebuild(tree, iter([Leaf() if flag else leaf for leaf, flag in
+                                   zip(leaves(tree), unique, strict=True)]))
+
+    def binary(self, exp: ast.BinExp, env: Env) -> Tree:
+        """An operator: a function, or one that applies functions."""
+        op = str(exp.op)
+        if op == "|>":
+            return self.apply(exp, self.value(exp.right, env), exp.right.type, (exp.left,), env,
+                              _called(exp.right))
+        if op == "<|":
+            return self.apply(exp, self.value(exp.left, env), exp.left.type, (exp.right,), env,
+                              _called(exp.left))
+        if op in ("&&", "||"):
+            self.exp(exp.left, env)
+            self.branches([lambda: Leaf(), lambda: self.exp(exp.right, env)])
+            return Leaf()
+        left, right = self.exp(exp.left, env), self.exp(exp.right, env)
+        inner = origins(self.look(op, exp.op_span, env))
+        first = exp.op_type.codomain if isinstance(exp.op_type, Arrow) else None
+        fresh = first.fresh if isinstance(first, Arrow) else False
+        if not holds_arrays(exp.type):
+            return shared(exp.type, NONE)
+        return self.result(exp.type, fresh, inner | origins(left) | origins(right), f"({op})")
+
+    def function(self, params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
+                 env: Env) -> Leaf:
         """A function that may run any number of times."""
         inner = dict(env)
+        around, self.observed = self.observed, {}
         self.depth += 1
         for param in params:
-            self.bind(param, inner, consumable=_unique(param))
-        self.exp(body, inner)
+            self.parameter(param, inner, unique_pattern(param))
+        tree = self.exp(body, inner)
+        unique = self.returned(tree, ret, body.span)
         self.depth -= 1
+        self.consumed = {o: s for o, s in self.consumed.items() if o.depth <= self.depth}
+        captured = {o: seen for o, seen in self.observed.items() if o.depth <= self.depth}
+        self.observed = {**captured, **around}
+        return Leaf(frozenset(captured), unique, len(params))
 
-    def loop(self, exp: ast.LoopExp, env: Env) -> None:
-        """A loop consumes its initial value if its body consumes the parameter."""
-        if exp.init is not None:
-            self.exp(exp.init, env)
+    def returned(self, tree: Tree, ret: ast.TypeExp | None, span: Span) -> Unique:
+        """Which parts of a function's result are unique; errors if more are declared so."""
+        parts = [leaf.origins for leaf in leaves(tree)]
+        for origin in sorted(NONE.union(*parts), key=lambda o: o.name):
+            if origin.depth < 0:
+                self.error("returns-constant", span, "The result of the function aliases the free "
+                           f"variable '{origin.name}'.", f"Return a copy: copy {origin.name}.")
+        declared = flags(tree, unique_parts(ret)) if ret is not None else [False] * len(parts)
+        free: list[bool] = []
+        for k, (found, wanted) in enumerate(zip(parts, declared, strict=True)):
+            outside = [o for o in found if o.fixed or o.depth < self.depth]
+            others = found & NONE.union(*parts[:k], *parts[k + 1:])
+            free.append(not outside and not others)
+            if wanted and outside:
+                self.error("unique-result", span, "The result is declared unique, but it may be "
+                           f"an alias of '{outside[0].name}', which is not consumable here.",
+                           f"Return a copy: copy {outside[0].name}.")
+            elif wanted and others:
+                self.error("unique-result", span, "A unique component of the result may be "
+                           "aliased to some other component.", "Return a copy: copy e.")
+        return unique_parts(ret) if ret is not None else collect(tree, iter(free))
+
+    # Control
+
+    def branches(self, each: list[Callable[[], Tree]]) -> Tree:
+        """What any branch consumes is consumed; branches do not see each other."""
+        before, after = dict(self.consumed), dict(self.consumed)
+        result: Tree | None = None
+        for branch in each:
+            self.consumed = dict(before)
+            tree = branch()
+            result = tree if result is None else join(result, tree)
+            after |= {o: s for o, s in self.consumed.items() if o not in after}
+        self.consumed = after
+        assert result is not None
+        gone = after.keys() - before.keys()
+        return each_leaf(lambda leaf: replace(leaf, origins=leaf.origins - gone), result)
+
+    def case(self, case: ast.Case, tree: Tree, env: Env) -> Tree:
+        """One case of a match."""
         inner = dict(env)
-        self.bind(exp.pattern, inner)
-        self.parts(exp.form, env if not isinstance(exp.form, ast.WhileForm) else inner)
-        if isinstance(exp.form, ast.ForForm | ast.ForInForm):
-            self.bind(exp.form.pattern, inner)
-        self.exp(exp.body, inner)
-        init = exp.init if exp.init is not None else exp.pattern
-        for pattern, value in _pairs(exp.pattern, init):
-            carried = inner.get(pattern.name)
-            if carried in self.consumed and carried is not None:
-                span = self.consumed[carried]
-                origin = (self.origin(value, env) if isinstance(value, ast.Exp)
-                          else env.get(pattern.name))
-                if origin is not None:
-                    self.consume_origin(origin, span)
+        self.bind(case.pattern, tree, inner)
+        return self.exp(case.body, inner)
+
+    def loop(self, exp: ast.LoopExp, env: Env) -> Tree:
+        """A loop consumes its initial value if its body consumes the parameter."""
+        init = self.exp(exp.init, env) if exp.init is not None else self.start(exp.pattern, env)
+        place = exp.init.span if exp.init is not None else exp.pattern.span
+        inner = dict(env)
+        elements = NONE
+        if isinstance(exp.form, ast.ForInForm):
+            elements = origins(self.exp(exp.form.array, env))
+        elif isinstance(exp.form, ast.ForForm):
+            self.exp(exp.form.bound, env)
+        around, self.observed = self.observed, {}
+        self.depth += 1
+        params = self.bind(exp.pattern, shared(exp.pattern.type, NONE), inner)
+        if isinstance(exp.form, ast.ForInForm):
+            self.bind(exp.form.pattern, shared(exp.form.pattern.type, elements), inner)
+        elif isinstance(exp.form, ast.ForForm):
+            self.bind(exp.form.pattern, Leaf(), inner)
+        else:
+            self.exp(exp.form.cond, inner)
+        body = self.exp(exp.body, inner)
+        carried = _Carried.of(init, params, body)
+        declared = flags(params, unique_pattern(exp.pattern))
+        consumed = carried.consumed(self.consumed, declared)
+        self.next_values(carried, consumed, exp.body.span)
+        self.depth -= 1
+        self.observed, seen = {**self.observed, **around}, self.observed
+        for k in consumed:
+            own = [self.consumed[o] for o in carried.params[k] if o in self.consumed]
+            self.consume(carried.init[k], own[0] if own else place)
+            for origin in carried.init[k] & seen.keys():
+                name, span = seen[origin]
+                self.used_again(name, origin, span, own[0] if own else place)
+        return rebuild(params, iter(carried.results(consumed)))
+
+    def start(self, pattern: ast.Pattern, env: Env) -> Tree:
+        """The values in scope that the names of a loop pattern start from."""
+        match pattern:
+            case ast.PatName(span, name):
+                return self.look(name, span, env)
+            case ast.PatAscript(_, inner):
+                return self.start(inner, env)
+            case ast.PatTuple(_, items):
+                return Parts(tuple([self.start(item, env) for item in items]))
+            case ast.PatRecord(_, members):
+                return Parts(tuple([self.start(item, env) for _, item in sorted(
+                    members, key=lambda member: member[0])]))
+        return Leaf()
+
+    def next_values(self, carried: _Carried, consumed: set[int], span: Span) -> None:
+        """What a consumed parameter becomes must be its own."""
+        for k in sorted(consumed):
+            outside = [o for o in carried.body[k] if o.fixed or o.depth < self.depth]
+            others = carried.body[k] & NONE.union(
+                *(found for n, found in enumerate(carried.body) if n != k))
+            if outside:
+                self.error("consume-free", span, "The loop consumes its parameter, whose next "
+                           f"value may be an alias of '{outside[0].name}', bound outside.",
+                           f"Use a copy: copy {outside[0].name}.")
+            elif others:
+                self.error("unique-result", span, "The next value of a parameter that the loop "
+                           "consumes may be aliased to some other component.",
+                           "Use a copy: copy e.")
 
     def parts(self, node: ast.Node, env: Env, skip: tuple[ast.Node, ...] = ()) -> None:
         """Walk the expressions directly inside of ``node``."""
@@ -214,13 +509,67 @@ class _Walk:
             self.parts(value, env)
 
 
-def _pairs(pattern: ast.Pattern, init: ast.Node) -> list[tuple[ast.PatName, ast.Node]]:
-    """The names of a loop's pattern with the parts of its initial value."""
-    match pattern, init:
-        case ast.PatName(), _:
-            return [(pattern, init)]
-        case ast.PatAscript(_, inner), _:
-            return _pairs(inner, init.pattern if isinstance(init, ast.PatAscript) else init)
-        case ast.PatTuple(_, items), (ast.TupleExp(_, values) | ast.PatTuple(_, values)):
-            return [pair for p, v in zip(items, values, strict=True) for pair in _pairs(p, v)]
-    return []
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """The leaves of a loop's values: at first, as parameters, and after its body."""
+
+    init: list[Origins]
+    params: list[Origins]
+    body: list[Origins]
+
+    @classmethod
+    def of(cls, init: Tree, params: Tree, body: Tree) -> _Carried:
+        """The leaves of three trees of the same form."""
+        start, own, end = ([leaf.origins for leaf in leaves(t)] for t in (init, params, body))
+        return cls(start, own, end)
+
+    def consumed(self, consumed: dict[Origin, Span], declared: list[bool]) -> set[int]:
+        """The leaves that the loop consumes, and those that flow into them."""
+        found = {k for k, (own, flag) in enumerate(zip(self.params, declared, strict=True))
+                 if flag or own & consumed.keys()}
+        while True:
+            flow = NONE.union(*(self.body[k] for k in found))
+            more = {k for k, own in enumerate(self.params) if own & flow} - found
+            if not more:
+                return found
+            found |= more
+
+    def results(self, consumed: set[int]) -> list[Leaf]:
+        """What the loop's results may share."""
+        every = NONE.union(*self.params)
+        found = [NONE if k in consumed else init for k, init in enumerate(self.init)]
+        while True:
+            after = [old | (body - every) | NONE.union(
+                *(found[n] for n, own in enumerate(self.params) if own & body))
+                for old, body in zip(found, self.body, strict=True)]
+            if after == found:
+                return [Leaf(each) for each in found]
+            found = after
+
+
+def _called(fun: ast.Exp) -> str:
+    return f"'{fun.name}'" if isinstance(fun, ast.Name) else "a function"
+
+
+def _position(type_: Type | None, label: str) -> int:
+    if isinstance(type_, Record):
+        return [name for name, _ in type_.fields].index(label)
+    return int(label)
+
+
+def _component(type_: Type | None, position: int) -> Type | None:
+    match type_:
+        case Record(members):
+            return members[position][1]
+    return getattr(type_, "items", (None,) * (position + 1))[position]
+
+
+def _replace(tree: Tree, type_: Type | None, path: tuple[str, ...], new: Tree) -> Tree:
+    """A record with another field."""
+    if not path:
+        return new
+    if isinstance(tree, Leaf):
+        return join(tree, new)
+    k = _position(type_, path[0])
+    inner = _replace(tree.items[k], _component(type_, k), path[1:], new)
+    return Parts((*tree.items[:k], inner, *tree.items[k + 1:]))

@@ -21,6 +21,17 @@ from runelift.ir.source import Source
     "def f [n] (xs: *[n]i32, x: i32) = let xs[0] = x in xs",
     "def f [n] (x: i32) (xs: *[n]i32) = let xs[0] = x in (xs, x)",
     "def f [n] (xs: [n]i32) = map (\\x -> let ys = replicate 3 x in ys with [0] = 1) xs",
+    "def f [n] (xs: *[n]i32) = let ys = map id [xs] let xs[0] = 1 in (ys, xs)",
+    "def f (n: i64): []i64 = iota n\ndef g (n: i64) = f n with [0] = 1",
+    "def f (xs: []i64) = map (+1) xs\ndef g (xs: *[]i64) = let ys = f xs let xs[0] = 1 in (ys, xs)",
+    "def f [n] (a: *[n]i32) (b: *[n]i32) = loop (a, b) = (a, b) for i < n do "
+    "let a[i] = b[i] in (b, a)",
+    "def f [n] (xs: *[n]i32) (b: bool) = let ys = if b then xs else xs with [0] = 1 in ys",
+    "def f [n] (xs: *[n]i32) = let g (i: i64) = xs[i] let y = g 0 let xs[0] = 1 in (xs, y)",
+    "def f [n] (t: {a: *[n]i32, b: [n]i32}) = let a = t.a let a[0] = 1 in (a, t.b)",
+    "def f [n] (xs: *[n]i32): (*[n]i32, *[n]i32) = (xs, copy xs)",
+    "def g (xs: *[]i32) = xs with [0] = 1\ndef h (x: i32) (xs: []i32) = xs[0] + x\n"
+    "def f (xs: *[]i32) = h xs[0] (copy xs) + (g xs)[0]",
 ])
 def test_accepted(text: str) -> None:
     check_module(parse(Source("t", text)))
@@ -39,6 +50,33 @@ def test_accepted(text: str) -> None:
     ("def f [n] (is: [n]i64) (xs: *[n]i32) = (scatter xs is (replicate n 1), xs)",
      "use-after-consume", 72),
     ("def f [n] (xs: *[n]i32) = map (\\i -> (xs with [i] = 1)[0]) (iota n)", "consume-free", 39),
+    ("def f [n] (xs: *[n]i32) = let ys = reverse xs let xs[0] = 1 in ys", "use-after-consume", 64),
+    ("def f (xs: *[]i32) (k: i32) = let g = (\\x _ -> x) xs let xs[0] = 1 in g k",
+     "use-after-consume", 71),
+    ("def g (t: (i32, *[]i64)) = t.0\ndef f (xs: *[]i64) = let y = g (1, xs) in (xs, y)",
+     "use-after-consume", 44),
+    ("def f [n] (xs: *[n]i32) = let g (i: i64) = xs[i] let xs[0] = 1 in g 0",
+     "use-after-consume", 67),
+    ("def f [n] (xs: *[n](i32, i32)) = let (a, b) = unzip xs let a[0] = 1 in b",
+     "use-after-consume", 72),
+    ("def f [n] (xs: *[n][n]i32) = xs with [0] = xs[1]", "self-alias", 44),
+    ("def f (xs: *[]i64) = scatter xs xs xs", "self-alias", 30),
+    ("def f (n: i64): (*[]i64, *[]i64) = let a = iota n in (a, a)", "unique-result", 36),
+    ("def f [n] (xs: [n]i32): *[n]i32 = loop a = replicate n 0 for i < n do xs",
+     "unique-result", 35),
+    ("def f (n: i64) = let a = iota n in loop i = 0 for j < 3 do let a[i] = 1 in i",
+     "consume-free", 64),
+    ("def f [n] (xs: *[n]i32) = let g i = xs[i] in loop ys = xs for i < n do ys with [i] = g i",
+     "use-after-consume", 86),
+    ("def f [n] (a: *[n]i32) (b: *[n]i32) = loop (a, b) = (a, b) for i < n do "
+     "let a[0] = 1 in (a, a)", "unique-result", 73),
+    ("def k (a: *[]i64) (i: i64) = a with [i] = 0\ndef f (a: *[]i64) = map (k a) [0, 1]",
+     "consume-free", 28),
+    ("def k: [3]i32 = [1, 2, 3]\ndef f (b: bool) = k", "returns-constant", 19),
+    ("def k: *[3]i32 = [1, 2, 3]", "unique-constant", 5),
+    ("def f (g: i32 -> []i32) = let xs = g 1 in xs with [0] = 1", "not-consumable", 43),
+    ("def f [n] (xss: *[n][n]i32) = map (\\(x: *[n]i32) -> x with [0] = 1) xss",
+     "type-mismatch", 36),
 ])
 def test_rejected(text: str, code: str, column: int) -> None:
     with pytest.raises(ProgramError) as caught:
@@ -47,3 +85,4 @@ def test_rejected(text: str, code: str, column: int) -> None:
     assert (first.code, first.span.column) == (code, column), first.render()
     if code == "use-after-consume":
         assert "consumed here" in first.render()
+        assert "used again here" in first.render()

@@ -1,0 +1,151 @@
+"""What a value may share its memory with.
+
+A value is described by a tree that follows its type: a tuple or record has a tree for each
+component, anything else is a leaf with the set of origins that it may be an alias of.  An origin
+is an array that was made or bound at one place.  A scalar, and an array that nothing else refers
+to, has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runelift.frontend.types import Arrow, Record, Sum, Tuple, Type, Unique
+from runelift.ir.prim import Prim
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Origin:
+    """An array of a running program.
+
+    ``depth`` counts the functions and loops around the place where it is bound, -1 for a
+    constant of the program.  ``fixed`` is why it must not be consumed, empty if it may be.
+    """
+
+    name: str
+    depth: int
+    fixed: str = ""
+
+
+Origins: TypeAlias = frozenset[Origin]
+NONE: Origins = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value without components.
+
+    For a function, ``unique`` says which parts of what it makes of its next ``arity`` arguments
+    are unique; its type knows if ``arity`` is 0.
+    """
+
+    origins: Origins = NONE
+    unique: Unique = False
+    arity: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A tuple, or a record by the names of its fields."""
+
+    items: tuple[Tree, ...]
+
+
+Tree: TypeAlias = Leaf | Parts
+
+
+def leaves(tree: Tree) -> Iterator[Leaf]:
+    """The leaves of a tree, in order."""
+    if isinstance(tree, Leaf):
+        yield tree
+    else:
+        for item in tree.items:
+            yield from leaves(item)
+
+
+def origins(tree: Tree) -> Origins:
+    """All that a value may be an alias of."""
+    return frozenset().union(*(leaf.origins for leaf in leaves(tree)))
+
+
+def shared(type_: Type | None, found: Origins) -> Tree:
+    """A value of a type all of whose parts may be aliases of ``found``."""
+    match type_:
+        case Tuple(items):
+            return Parts(tuple([shared(item, found) for item in items]))
+        case Record(fields):
+            return Parts(tuple([shared(item, found) for _, item in fields]))
+    if isinstance(type_, Arrow):  # a function in a constant does not return the constant
+        return Leaf(frozenset({origin for origin in found if origin.depth >= 0}))
+    return Leaf(found if holds_arrays(type_) else NONE)
+
+
+def holds_arrays(type_: Type | None) -> bool:
+    """Whether a value without components can be an alias of something."""
+    match type_:
+        case Prim() | None:
+            return False
+        case Sum(fields):
+            return any(holds_arrays(item) for _, payload in fields
+                       if isinstance(payload, Tuple) for item in payload.items)
+        case Tuple(items):
+            return any(map(holds_arrays, items))
+        case Record(fields):
+            return any(holds_arrays(item) for _, item in fields)
+    return True
+
+
+def join(left: Tree, right: Tree) -> Tree:
+    """A value that is one or the other."""
+    match left, right:
+        case Parts(xs), Parts(ys):
+            return Parts(tuple([join(x, y) for x, y in zip(xs, ys, strict=True)]))
+        case Leaf(xs), Leaf(ys):
+            return Leaf(xs | ys)
+    return Leaf(origins(left) | origins(right))
+
+
+def each_leaf(f: Callable[[Leaf], Leaf], tree: Tree) -> Tree:
+    """``tree`` with ``f`` of each leaf."""
+    if isinstance(tree, Leaf):
+        return f(tree)
+    return Parts(tuple([each_leaf(f, item) for item in tree.items]))
+
+
+def rebuild(tree: Tree, parts: Iterator[Leaf]) -> Tree:
+    """A tree of the same form from other leaves."""
+    return each_leaf(lambda _: next(parts), tree)
+
+
+def flags(tree: Tree, unique: Unique) -> list[bool]:
+    """Whether each leaf is unique."""
+    if isinstance(tree, Leaf):
+        return [bool(unique)]
+    parts = unique if isinstance(unique, tuple) else (unique,) * len(tree.items)
+    return [flag for item, part in zip(tree.items, parts, strict=True)
+            for flag in flags(item, part)]
+
+
+def collect(tree: Tree, unique: Iterator[bool]) -> Unique:
+    """Flags for leaves as the uniqueness of the whole: the inverse of :func:`flags`."""
+    if isinstance(tree, Leaf):
+        return next(unique)
+    return united(tuple([collect(item, unique) for item in tree.items]))
+
+
+def united(parts: tuple[Unique, ...]) -> Unique:
+    """The uniqueness of a tuple, as short as possible."""
+    if all(part is False for part in parts):
+        return False
+    return parts
+
+
+def with_unique_result(type_: Type, arity: int, unique: Unique) -> Type:
+    """A function type that says what is unique of the result after ``arity`` arguments."""
+    if arity == 0 or not isinstance(type_, Arrow):
+        return type_
+    rest = with_unique_result(type_.codomain, arity - 1, unique)
+    fresh = unique if arity == 1 else type_.fresh
+    return Arrow(type_.domain, rest, type_.consumes, fresh, type_.param)
