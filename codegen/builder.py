@@ -115,12 +115,12 @@ class CodeBuilder:
         return imp.Var(name)
 
     def loop(self, bound: Exp, body: Callable[[Exp], None], *, start: Exp | None = None,
-             step: Exp | None = None, base: str = "i") -> None:
+             step: Exp | None = None, base: str = "i", unroll: bool = False) -> None:
         """``for i from start below bound by step``."""
         index = self.names.fresh(base)
         with self.block() as inner:
             body(imp.Var(index))
-        self.emit(imp.For(index, start or lit(0), bound, step or lit(1), tuple(inner)))
+        self.emit(imp.For(index, start or lit(0), bound, step or lit(1), tuple(inner), unroll))
 
     def nest(self, shape: Sequence[Exp], body: Callable[[list[Exp]], None],
              outer: Indices = ()) -> None:

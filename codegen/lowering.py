@@ -111,7 +111,8 @@ class KernelBuilder(SecondOrder):
                 self.iterate(stm.pat, stm.exp)
             case Map(width, lam, arrays):
                 outs = [self.allocate(p.name, p.type) for p in stm.pat]
-                self.loop(self.scalar(width), lambda i: self.map_step(lam, arrays, i, outs))
+                self.loop(self.scalar(width), lambda i: self.map_step(lam, arrays, i, outs),
+                          unroll="unroll" in stm.attrs)
                 self.bind_all(stm.pat, outs)
             case Redomap():
                 self.redomap(stm.pat, stm.exp)

@@ -516,6 +516,13 @@ class AttrExp(Exp):
 # Declarations
 
 
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What ``#[...]`` in front of a declaration says."""
+
+    names: tuple[str, ...]
+
+
 @dataclass(slots=True, eq=False)
 class ValDec(Node):
     """``def``, ``let`` or ``entry``: a function, or a constant if it has no parameters."""

@@ -10,13 +10,14 @@ from functools import cache
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import platformdirs
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
 from lark.exceptions import VisitError
 
 from runelift.frontend import ast
+from runelift.frontend.attributes import attributes
 from runelift.frontend.literals import character, number, string
 from runelift.frontend.operators import resolve
 from runelift.ir.errors import Diagnostic, ProgramError
@@ -151,7 +152,7 @@ class _Builder(Transformer[Token, Any]):
 
     def val_dec(self, span: Span, children: list[Any]) -> ast.ValDec:
         *front, ret, body = children
-        attrs = tuple(c for c in front if isinstance(c, str) and not isinstance(c, Token))
+        attrs = tuple(attr for c in front if isinstance(c, ast.Attributes) for attr in c.names)
         entry = any(c == "entry" for c in front if isinstance(c, Token))
         name, name_span = next(c for c in front if isinstance(c, tuple))
         params = tuple(c for c in front if isinstance(c, ast.Pattern))
@@ -254,8 +255,8 @@ class _Builder(Transformer[Token, Any]):
     def include_spec(self, span: Span, children: list[Any]) -> ast.IncludeSpec:
         return ast.IncludeSpec(span, children[0])
 
-    def attr(self, span: Span, children: list[Any]) -> str:
-        return _attr(children[0])
+    def attr(self, span: Span, children: list[Any]) -> ast.Attributes:
+        return ast.Attributes(attributes(str(children[0]), span))
 
     def type_param(self, span: Span, children: list[Any]) -> Any:
         return children[0]
@@ -375,6 +376,7 @@ class _Builder(Transformer[Token, Any]):
         return ast.PatLiteral(span, literal)
 
     def pat_attr(self, span: Span, children: list[Any]) -> Any:
+        attributes(str(children[0]), self._token_span(children[0]))
         return children[1]
 
     def pat_tuple(self, span: Span, children: list[Any]) -> ast.Pattern:
@@ -556,8 +558,11 @@ class _Builder(Transformer[Token, Any]):
     def while_form(self, span: Span, children: list[Any]) -> ast.WhileForm:
         return ast.WhileForm(span, children[0])
 
-    def attr_exp(self, span: Span, children: list[Any]) -> ast.AttrExp:
-        return ast.AttrExp(span, _attr(children[0]), children[1])
+    def attr_exp(self, span: Span, children: list[Any]) -> ast.Exp:
+        token, exp = children
+        for attr in reversed(attributes(str(token), self._token_span(token))):
+            exp = ast.AttrExp(span, attr, exp)
+        return cast(ast.Exp, exp)
 
     def lambda_exp(self, span: Span, children: list[Any]) -> ast.LambdaExp:
         *params, ret, body = children
@@ -570,7 +575,7 @@ class _Builder(Transformer[Token, Any]):
 
 
 def _without_attrs(children: list[Any]) -> list[Any]:
-    return [c for c in children if isinstance(c, Token) or not isinstance(c, str)]
+    return [c for c in children if not isinstance(c, ast.Attributes)]
 
 
 def _as_tuple(fields: list[tuple[str, Any]]) -> tuple[Any, ...] | None:
@@ -601,7 +606,3 @@ def _operator(token: Token) -> ast.QualName:
     else:
         parts = [text]
     return ast.QualName(tuple(parts[:-1]), parts[-1])
-
-
-def _attr(token: Token) -> str:
-    return "".join(str(token)[2:-1].split())

@@ -21,7 +21,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One error of the user's program: what is wrong, where, why, and what to do.
+    """One error or warning about the user's program: what is wrong, where, why, what to do.
 
     >>> from runelift.ir.source import Source
     >>> src = Source("dot.fut", "entry main (xs: []i32) = map (+1) ys")
@@ -38,10 +38,12 @@ class Diagnostic:
     message: str
     labels: tuple[Label, ...] = ()
     hints: tuple[str, ...] = ()
+    severity: str = "error"
 
     def render(self) -> str:
         """The diagnostic as a person reads it."""
-        lines = [f"{self.span}: error[{self.code}]: {self.message}", self.span.excerpt()]
+        lines = [f"{self.span}: {self.severity}[{self.code}]: {self.message}",
+                 self.span.excerpt()]
         lines += [f"{label.span}: note: {label.text}\n{label.span.excerpt()}"
                   for label in self.labels]
         lines += [f"  hint: {hint}" for hint in self.hints]
@@ -62,6 +64,17 @@ class ProgramError(UserError):
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__("\n\n".join(d.render() for d in diagnostics))
         self.diagnostics = diagnostics
+
+
+class ProgramWarning(UserWarning):
+    """The source program is right, but something in it has no effect; carries the diagnostic."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(diagnostic)
+        self.diagnostic = diagnostic
+
+    def __str__(self) -> str:
+        return self.diagnostic.render()
 
 
 class ProgramFailure(UserError):

@@ -12,11 +12,12 @@ import importlib
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 from runelift import __version__
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
 
 COMMANDS = {
     "check": "check a program for errors, without running it",
@@ -71,7 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
         args = make_parser(command).parse_args(arguments)
-        status: int = args.execute(args)
+        with warnings.catch_warnings(action="default", category=UserWarning):
+            warnings.showwarning = _remark
+            status: int = args.execute(args)
         sys.stdout.flush()
         return status
     except UserError as error:
@@ -92,6 +95,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _silence() -> None:
     """Whoever read our output has gone; Python must not complain when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _remark(message: Warning | str, category: type[Warning], filename: str, lineno: int,
+            file: TextIO | None = None, line: str | None = None) -> None:
+    """Show a warning as the user should see it; those about a program name their place."""
+    print(message if isinstance(message, ProgramWarning) else f"runelift: warning: {message}",
+          file=sys.stderr)
 
 
 def _complain(message: str, status: int) -> int:

@@ -51,7 +51,7 @@ class Builder:
         self.names = names
         self.scopes: list[Scope] = [Scope()]
         self.calls: tuple[Loc, ...] = ()
-        self.attrs: tuple[str, ...] = ()
+        self.attrs: dict[int, tuple[str, ...]] = {}
         self.emitted = 0
 
     def fresh(self, base: str, type_: Type) -> Param:
@@ -69,6 +69,17 @@ class Builder:
             yield inner
         finally:
             self.scopes.pop()
+
+    @contextmanager
+    def attribute(self, attr: str) -> Iterator[None]:
+        """Statements of the innermost body get an attribute; those of bodies inside do not."""
+        depth = len(self.scopes)
+        before = self.attrs.get(depth, ())
+        self.attrs[depth] = (*before, attr)
+        try:
+            yield
+        finally:
+            self.attrs[depth] = before
 
     @contextmanager
     def reopen(self, scope: Scope) -> Iterator[None]:
@@ -91,7 +102,8 @@ class Builder:
         self.emitted += 1
         loc = Loc.of(span, self.calls) if span else None
         self.scopes[-1].bound.update(p.name for p in pat)
-        self.scopes[-1].stms.append(Stm(pat, exp, self.attrs, loc))
+        attrs = self.attrs.get(len(self.scopes), ())
+        self.scopes[-1].stms.append(Stm(pat, exp, attrs, loc))
 
     def emit1(self, exp: Exp, type_: Type, base: str, span: Span | None) -> VName:
         """As :meth:`emit` for one result."""

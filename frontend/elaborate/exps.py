@@ -426,15 +426,15 @@ class Evaluator:
 
     @contextmanager
     def _attribute(self, attr: str) -> Iterator[None]:
-        attrs, checked = self.builder.attrs, self.arrays.checked
-        if attr == "unsafe":
-            self.arrays.checked = False
-        else:
-            self.builder.attrs = (*attrs, attr)
+        if attr != "unsafe":
+            with self.builder.attribute(attr):
+                yield
+            return
+        checked, self.arrays.checked = self.arrays.checked, False
         try:
             yield
         finally:
-            self.builder.attrs, self.arrays.checked = attrs, checked
+            self.arrays.checked = checked
 
     def _scalar(self, exp: ast.Exp, env: Env) -> Dynamic:
         value = self.exp(exp, env)

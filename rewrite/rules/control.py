@@ -8,18 +8,22 @@ from runelift.ir.syntax import (
     FALSE,
     TRUE,
     Assert,
+    Atom,
     AtomExp,
     Body,
     Const,
     ForLoop,
     If,
+    Lambda,
     Loop,
     Param,
     PrimOp,
     Stm,
     WhileLoop,
     i64,
+    shape_of,
 )
+from runelift.ir.traverse import rename_lambda
 from runelift.rewrite.pick import bound_in, let, pick, pick_body, repeated
 from runelift.rewrite.rule import Replacement, RuleBook, rule
 from runelift.rewrite.scope import Scope
@@ -132,6 +136,33 @@ def loop_once(scope: Scope, stm: Stm) -> Replacement:
     return None
 
 
+MOST_UNROLLED = 64
+"""Loops of more iterations are not written out, also when the program asks for it."""
+
+
+@rule(Loop)
+def loop_unrolled(scope: Scope, stm: Stm) -> Replacement:
+    """#[unroll] loop p = a for i < c do e ⇒ p₀ = a, i₀ = 0, p₁ = e₀, ..., pₙ = eₙ₋₁
+
+    Provided: c is a constant of at most :data:`MOST_UNROLLED`, and the shapes stay.
+    """
+    match stm.exp:
+        case Loop(params, ForLoop(index, Const(bound)), body) if (
+            "unroll" in stm.attrs and 1 < bound <= MOST_UNROLLED
+            and not {p.param.name for p in params} & {
+                size for p in params for size in shape_of(p.param.type)}
+        ):
+            step = Lambda((*(p.param for p in params), Param(index, Prim.I64)), body, ())
+            values: tuple[Atom, ...] = tuple(p.init for p in params)
+            stms: list[Stm] = []
+            for k in range(int(bound)):
+                fresh = rename_lambda(step, scope.names)
+                stms += [*let(fresh.params, (*values, i64(k))), *fresh.body.stms]
+                values = fresh.body.result
+            return (*stms, *let(stm.pat, values))
+    return None
+
+
 @rule(Loop)
 def loop_invariant(scope: Scope, stm: Stm) -> Replacement:
     """loop (p, q) = (a, b) ... do {in (p, e)} ⇒ p = a, loop q = b ... do {in e}
@@ -187,5 +218,5 @@ def assert_true(scope: Scope, stm: Stm) -> Replacement:
 
 CONTROL = RuleBook([
     branch_known, branch_negated, branch_invariant, branch_on_bools, branch_same_result,
-    loop_never, loop_once, loop_invariant, loop_duplicate, assert_true,
+    loop_never, loop_once, loop_unrolled, loop_invariant, loop_duplicate, assert_true,
 ])

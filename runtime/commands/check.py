@@ -1,14 +1,15 @@
-"""Check a program: parse it, infer types and sizes, and report every error.
+"""Check a program: parse it, infer types and sizes, and report every error and warning.
 
-Prints nothing when the program is right.
+Prints nothing when there is none.
 """
 
 from __future__ import annotations
 
 import argparse
+import warnings
 
 from runelift.frontend.load import load, read_source
-from runelift.ir.errors import ProgramError
+from runelift.ir.errors import Diagnostic, ProgramError, ProgramWarning
 from runelift.ir.names import Names
 from runelift.runtime.commands.options import add_json, add_program, existing, print_json
 
@@ -22,15 +23,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift check``."""
     source = read_source(existing(args.program))
-    try:
+    if not args.json:
         load(source, Names())
-    except ProgramError as error:
-        if not args.json:
-            raise
-        print_json([{"code": d.code, "file": d.span.source.name, "line": d.span.line,
-                     "column": d.span.column, "message": d.message, "hints": d.hints}
-                    for d in error.diagnostics])
-        return 1
-    if args.json:
-        print_json([])
-    return 0
+        return 0
+    errors: tuple[Diagnostic, ...] = ()
+    with warnings.catch_warnings(record=True, action="default") as caught:
+        try:
+            load(source, Names())
+        except ProgramError as error:
+            errors = error.diagnostics
+    remarks = [w.message.diagnostic for w in caught if isinstance(w.message, ProgramWarning)]
+    print_json([{"severity": d.severity, "code": d.code, "file": d.span.source.name,
+                 "line": d.span.line, "column": d.span.column, "message": d.message,
+                 "hints": d.hints} for d in (*errors, *remarks)])
+    return 1 if errors else 0

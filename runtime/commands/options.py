@@ -6,7 +6,6 @@ import argparse
 import difflib
 import json
 import sys
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,16 +119,12 @@ def existing(path: Path) -> Path:
 
 
 def open_program(args: argparse.Namespace, *, tuned: bool = True) -> Program:
-    """Compile the program of the command line; warns about names in the tuning file."""
+    """Compile the program of the command line."""
     from runelift.runtime.program import compile as compile_program
 
     path = existing(args.program)
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        program = compile_program(path, device=args.device, policy=args.policy,
-                                  tuning=(getattr(args, "tuning", None) if tuned else {}))
-    for warning in caught:
-        warn(str(warning.message))
-    return program
+    return compile_program(path, device=args.device, policy=args.policy,
+                           tuning=(getattr(args, "tuning", None) if tuned else {}))
 
 
 def pick_entry(program: Program, name: str | None) -> str:

@@ -74,6 +74,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "branch_same_result": (ONE + "let (a, b) = if x < y then (let z = x * 2 in (z, z)) "
                            "else (y, y) in a * b", [X, Y]),
     "loop_never": (ONE + "loop z = x for _i < (y - y) do z * 2", [X, Y]),
+    "loop_unrolled": (ONE + "#[unroll] loop z = x for i < 5 do z * y + i32.i64 i", [X, Y]),
     "loop_once": (ONE + "let one = y - y + 1 in loop z = x for _i < one do z * 2", [X, Y]),
     "loop_invariant": (ONE + "(loop (a, b) = (x, y) for _i < 5 do (a, b * a)).1", [X, Y]),
     "loop_duplicate": (ONE + "let (a, b) = loop (a, b) = (x, x) for i < 5 do "

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from runelift.rewrite.flatten.book import FLATTENING, FlatteningRule
 from runelift.rewrite.flatten.rules import (
+    attributed,
     control,
     layouts,
     maps,
@@ -22,8 +23,8 @@ from runelift.rewrite.flatten.rules import (
     writes,
 )
 
-__all__ = ["FLATTENING", "RULES", "control", "layouts", "maps", "reductions", "sequential",
-           "writes"]
+__all__ = ["FLATTENING", "RULES", "attributed", "control", "layouts", "maps", "reductions",
+           "sequential", "writes"]
 
 RULES: dict[type, tuple[FlatteningRule, ...]] = {
     head: tuple(rule for rule in FLATTENING if head in rule.heads)

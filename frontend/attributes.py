@@ -1,0 +1,61 @@
+"""The attributes ``#[...]``: which there are, and how those that nobody knows are reported."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+from runelift.ir.errors import Diagnostic, ProgramWarning
+from runelift.ir.source import Span
+
+_CHOICES = ("no_outer", "no_intra", "only_intra", "only_inner")
+
+KNOWN: dict[str, tuple[str, ...] | None] = {
+    "sequential": (), "sequential_outer": (), "sequential_inner": (),
+    "incremental_flattening": _CHOICES, "flattening": _CHOICES,
+    "unroll": (), "unsafe": (), "noinline": (), "inline": (),
+    "opaque": (), "scratch": (), "blank": (), "trace": None, "break": None, "param": None,
+}
+"""The names of attributes with the arguments they take; None if any."""
+
+_FORM = re.compile(r"([^()]+)(?:\((.*)\))?", re.DOTALL)
+
+
+def attributes(text: str, span: Span) -> tuple[str, ...]:
+    """The known attributes in ``#[a, b(c)]``, without blanks; warns of the others.
+
+    Functions are inlined wherever they are called, so ``inline`` and ``noinline`` change nothing.
+    """
+    found = (part for part in _parts("".join(text[2:-1].split())) if part)
+    return tuple(each for each in found if _is_known(each, span))
+
+
+def _parts(text: str) -> list[str]:
+    """``text`` split at the commas outside of parentheses."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char == "(") - (char == ")")
+        if char == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts
+
+
+def _is_known(attribute: str, span: Span) -> bool:
+    form = _FORM.fullmatch(attribute)
+    name, argument = form.groups() if form else (attribute, None)
+    if name not in KNOWN:
+        message = f"Unknown attribute '{attribute}'; it is ignored."
+        hint = f"The attributes are {', '.join(KNOWN)}."
+    else:
+        takes = KNOWN[name]
+        if takes is None or argument in (takes or (None,)):
+            return True
+        message = f"Attribute '{name}' does not take '{argument}'; it is ignored."
+        if argument is None:
+            message = f"Attribute '{name}' lacks its argument; it is ignored."
+        hint = f"It takes one of {', '.join(takes)}." if takes else "It takes none."
+    diagnostic = Diagnostic("unknown-attribute", span, message, hints=(hint,), severity="warning")
+    warnings.warn(ProgramWarning(diagnostic), stacklevel=2)
+    return False
