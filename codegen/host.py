@@ -692,6 +692,7 @@ class HostBuilder:
         if all(v.infeasible for v in versions):
             raise CompilerLimitation(reasons[-1])
         sizes = {v for version in exp.alternatives if version.guard is not None
-                 for v in version.guard.par.variables()}
+                 for size in (version.guard.par, version.guard.group, version.guard.groups)
+                 if size is not None for v in size.variables()}
         self.emit(plan.Choose(exp.site, tuple(versions), tuple(sorted(sizes, key=lambda n: n.tag))))
         self._own_results(stm.pat)

@@ -17,7 +17,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import CeilDiv, Factor, Greatest, Least, Size
 from runelift.ir.source import Loc
-from runelift.ir.syntax import Atom
+from runelift.ir.syntax import Atom, Guard
 
 FUNCTION = "main"
 """The name of every plan's function; an entry point's own may be a keyword or a built-in."""
@@ -259,9 +259,11 @@ class _Writer:
         self.sites.append(step)
         chosen = f"version_{site}"
         pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
+        crowds = "".join(f"{_crowd(v.guard)}, " for v in step.versions)
         local = "".join(f"{_need(v)}, " for v in step.versions)
         sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
-        self.line(f"for {chosen} in rt.encounter({site}, ({pars}), ({local}), {{{sizes}}}):")
+        self.line(f"for {chosen} in rt.encounter({site}, ({pars}), ({crowds}), ({local}), "
+                  f"{{{sizes}}}):")
         self.depth += 1
         self.line("try:")
         self.depth += 1
@@ -281,6 +283,13 @@ class _Writer:
         self.line(f"rt.abandon({site}, {chosen}, reason)")
         self.depth -= 2
         self.line(f"else: rt.none_left({site})")
+
+
+def _crowd(guard: Guard | None) -> str:
+    """How many work-groups an intra version has, and how many work-items each can use."""
+    if guard is None or guard.groups is None or guard.group is None:
+        return "None"
+    return f"({_size(guard.groups)}, {_size(guard.group)})"
 
 
 def _need(version: plan.PlanVersion) -> str:

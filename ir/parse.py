@@ -345,9 +345,15 @@ class Reader(Transformer[Token, Any]):
     # Guards
 
     def guard(self, name: Token, par: Size, key: Token, *parts: Any) -> Any:
-        group = next(iter(_rest(parts, Size)), None)
+        named: dict[str, Size] = dict(part for part in parts if isinstance(part, tuple))
         default = next((int(part) for part in parts if isinstance(part, Token)), None)
-        return lambda kind: Guard(str(name), json.loads(key), kind, par, group, default)
+        return lambda kind: Guard(str(name), json.loads(key), kind, par, default=default, **named)
+
+    def group_size(self, size: Size) -> tuple[str, Size]:
+        return "group", size
+
+    def group_count(self, size: Size) -> tuple[str, Size]:
+        return "groups", size
 
     def total(self, *terms: Size) -> Size:
         return sum(terms, Size.of(0))

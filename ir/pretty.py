@@ -246,5 +246,6 @@ def _exp(exp: Exp) -> Lines:
 
 def _guard(guard: Guard) -> str:
     group = "" if guard.group is None else f" group {guard.group}"
+    groups = "" if guard.groups is None else f" groups {guard.groups}"
     default = "" if guard.default is None else f" default {guard.default}"
-    return f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}{group}{default}"
+    return f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}{group}{groups}{default}"

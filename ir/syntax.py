@@ -541,8 +541,9 @@ class Guard:
     ``key`` is stable under edits elsewhere in the program (function, source position of the
     SOAC, kind, depth); ``name`` is Futhark's (``main.suff_outer_par_0``) and names the
     threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
-    ``group`` is the number of work-items that one work-group can use (intra versions only).
-    ``default`` is the threshold when nothing was tuned; None means the device's.
+    ``group`` is the number of work-items that one work-group can use, ``groups`` how many
+    work-groups there are (intra versions only).  ``default`` is the threshold when nothing was
+    tuned; None means the device's.
     """
 
     name: str
@@ -551,6 +552,7 @@ class Guard:
     par: Size
     group: Size | None = None
     default: int | None = None
+    groups: Size | None = None
 
     @property
     def chunk(self) -> str:

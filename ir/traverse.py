@@ -163,7 +163,8 @@ class Mapper:
     def guard(self, guard: Guard) -> Guard:
         """The sizes of a guard."""
         group = None if guard.group is None else self.size(guard.group)
-        return replace(guard, par=self.size(guard.par), group=group)
+        groups = None if guard.groups is None else self.size(guard.groups)
+        return replace(guard, par=self.size(guard.par), group=group, groups=groups)
 
 
 def map_exp(m: Mapper, exp: Exp) -> Exp:

@@ -14,6 +14,7 @@ from typing import Any
 import platformdirs
 
 from runelift.ir.errors import UserError
+from runelift.runtime.choice import Choice
 from runelift.runtime.shares import ShareLimits
 
 INTERPRETER = "interpreter"
@@ -40,7 +41,7 @@ class DeviceInfo:
     local_bytes: int
     global_bytes: int
     max_alloc: int
-    threshold: int
+    choice: Choice
     driver: str
     coherent: bool
     resident_items: int
@@ -144,6 +145,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         hint = "install a newer PoCL or another OpenCL runtime for CPUs"
     elif not handle.double_fp_config:
         problem = "the device has no 64-bit floats"
+    shares = _shares(kind, handle.max_work_group_size)
     return DeviceInfo(
         name=handle.name.strip(), platform=platform.name.strip(), kind=kind,
         group_size=min(256 if gpu else 16 if simulator else 64, handle.max_work_group_size),
@@ -151,11 +153,20 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         sequential_segment=32 if gpu else 8 if simulator else 1 << 16,
         max_group=handle.max_work_group_size, local_bytes=handle.local_mem_size,
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
-        threshold=32768 if gpu else units, shares=_shares(kind, handle.max_work_group_size),
+        choice=_choice(gpu, units, shares), shares=shares,
         driver=handle.driver_version.strip(), coherent="NVIDIA" in platform.name,
         resident_items=1024 if "NVIDIA" in platform.name else handle.max_work_group_size,
         persistent_options=("-cl-nv-maxrregcount=64",) if "NVIDIA" in platform.name else (),
         problem=problem, hint=hint, handle=handle)
+
+
+OCCUPANCY = 8
+"""How many work-groups of the usual size a GPU's compute unit needs to hide what it waits for."""
+
+
+def _choice(gpu: bool, units: int, shares: ShareLimits) -> Choice:
+    items = units * shares.group * OCCUPANCY if gpu else units
+    return Choice(threshold=items, groups=units, short=shares.group * shares.chunk)
 
 
 def _shares(kind: str, max_group: int) -> ShareLimits:

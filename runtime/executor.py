@@ -27,6 +27,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.runtime import cache as binaries
 from runelift.runtime import persistent
+from runelift.runtime.choice import Crowd
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.recording import Recorder
@@ -270,7 +271,7 @@ class Run:
         self._thresholds = thresholds
         self._force = force
         self._shares: dict[tuple[tuple[int, ...], tuple[int, ...], str], tuple[int, ...]] = {}
-        self._orders: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[int]] = {}
+        self._orders: dict[tuple[Any, ...], list[int]] = {}
         self._fallible = False
         self._obstacle: Exception | None = None
 
@@ -478,32 +479,36 @@ class Run:
 
     # Versions
 
-    def encounter(self, number: int, pars: tuple[int, ...], local: tuple[int, ...],
-                  sizes: dict[str, int]) -> Iterable[int]:
+    def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+                  local: tuple[int, ...], sizes: dict[str, int]) -> Iterable[int]:
         """The alternatives of a site to try, the chosen one first."""
-        key = number, pars, local
+        key = number, pars, crowds, local
         if (order := self._orders.get(key)) is None:
-            order = self._orders[key] = self._order(number, pars, local)
-        return order if self.recorder is None else self._recorded(number, pars, order, sizes)
+            order = self._orders[key] = self._order(number, pars, crowds, local)
+        return order if self.recorder is None else self._recorded(number, pars, crowds, order,
+                                                                  sizes)
 
-    def _order(self, number: int, pars: tuple[int, ...], local: tuple[int, ...]) -> list[int]:
+    def _order(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+               local: tuple[int, ...]) -> list[int]:
         site = self.executable.generated.sites[number]
         left = [k for k, version in enumerate(site.versions)
                 if version.infeasible is None and local[k] <= self.device.info.local_bytes
                 and f"{site.site}/{k}" not in self.infeasible]
         order: list[int] = []
         while left:
-            order.append(self._choose(site, pars, left))
+            order.append(self._choose(site, pars, crowds, left))
             left.remove(order[-1])
         return order
 
-    def _recorded(self, number: int, pars: tuple[int, ...], order: list[int],
-                  sizes: dict[str, int]) -> Iterator[int]:
+    def _recorded(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+                  order: list[int], sizes: dict[str, int]) -> Iterator[int]:
         assert self.recorder is not None
         site = self.executable.generated.sites[number]
         par = {v.guard.name: p for v, p in zip(site.versions, pars, strict=True) if v.guard}
+        scarce = [v.guard.name for v, crowd in zip(site.versions, crowds, strict=True)
+                  if v.guard and not self.device.info.choice.fills(crowd)]
         for place, chosen in enumerate(order):
-            self.recorder.enter(site.site, sizes, par, sorted(order[place:]), chosen)
+            self.recorder.enter(site.site, sizes, par, scarce, sorted(order[place:]), chosen)
             yield chosen
 
     def none_left(self, number: int) -> None:
@@ -512,7 +517,8 @@ class Run:
             raise self._obstacle
         raise Infeasible("; ".join(self._obstacles(self.executable.generated.sites[number])))
 
-    def _choose(self, site: Choose, pars: tuple[int, ...], feasible: Sequence[int]) -> int:
+    def _choose(self, site: Choose, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+                feasible: Sequence[int]) -> int:
         forced = self._force.get(site.site)
         if forced is not None:
             return next((k for k in feasible if k >= forced), feasible[-1])
@@ -520,8 +526,9 @@ class Run:
             guard = site.versions[k].guard
             if guard is None:
                 return k
-            default = self.device.info.threshold if guard.default is None else guard.default
-            if pars[k] >= (self._thresholds.get(guard.name) or default):
+            tuned = self._thresholds.get(guard.name)
+            if pars[k] >= tuned if tuned else self.device.info.choice.holds(
+                    guard, pars[k], crowds[k]):
                 return k
         return feasible[-1]
 

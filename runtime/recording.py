@@ -36,6 +36,7 @@ class _Open:
     first: int
     last: int
     launched: int
+    scarce: tuple[str, ...]
     launches: int = 0
 
 
@@ -54,13 +55,13 @@ class Recorder:
         self._launches += launch
 
     def enter(self, site: str, sizes: Mapping[str, int], par: Mapping[str, int],
-              feasible: Sequence[int], chosen: int) -> None:
+              scarce: Sequence[str], feasible: Sequence[int], chosen: int) -> None:
         """A version is about to run."""
         at = len(self._events)
         parent = self._open[-1] if self._open else None
         self._open.append(len(self._encounters))
         self._encounters.append(_Open(site, parent, dict(sizes), dict(par), tuple(feasible),
-                                      chosen, at, at, self._launches))
+                                      chosen, at, at, self._launches, tuple(scarce)))
 
     def leave(self) -> None:
         """All commands of the innermost encounter are issued."""
@@ -102,7 +103,7 @@ class Recorder:
             opened.site, number, opened.parent, opened.sizes, opened.par, opened.feasible,
             opened.chosen, time=telescoped(commands, first, last),
             busy=busy(commands[first:last]), gap=sum(gaps[first:last]) * 1e-9,
-            launches=opened.launches)
+            launches=opened.launches, scarce=opened.scarce)
 
 
 def telescoped(commands: Sequence[Command], first: int, last: int) -> float:

@@ -20,7 +20,8 @@ class Encounter:
     to the parallelism it was compared with; ``feasible`` lists the indices of the versions that
     could have run, ``chosen`` the index of the one that did.  Times are in seconds: ``time``
     telescoped, ``busy`` the sum of kernel times, ``gap`` the part of ``time`` that the device
-    spent waiting for the host.
+    spent waiting for the host.  ``scarce`` are the guards of intra versions that do not hold
+    without tuning, as there are too few work-groups.
     """
 
     site: str
@@ -34,6 +35,7 @@ class Encounter:
     busy: float
     gap: float
     launches: int
+    scarce: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

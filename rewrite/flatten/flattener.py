@@ -154,7 +154,7 @@ class Flattener:
         return f"{self.fun}.versions_{self.numbering.sites - 1}"
 
     def guard(self, stm: Stm, kind: Kind, depth: int, par: Size,
-              group: Size | None = None) -> Guard:
+              group: Size | None = None, groups: Size | None = None) -> Guard:
         """A guard for a version of ``stm``; numbered in order of creation, outermost first."""
         suffix = {Kind.OUTER: "suff_outer_par", Kind.INTRA: "suff_intra_par",
                   Kind.REDOMAP: "suff_outer_redomap", Kind.FLAT: "flat"}[kind]
@@ -163,7 +163,7 @@ class Flattener:
         place = _place(stm.loc)
         key = f"{self.fun}@{place}/{kind.value}/{depth}"
         default = INTRA_DEFAULT if kind is Kind.INTRA else None
-        return Guard(name, key, kind, par, group, default)
+        return Guard(name, key, kind, par, group, default, groups)
 
 
 def describe(stm: Stm) -> str:

@@ -101,7 +101,7 @@ def _measure(args: argparse.Namespace, program: Program, output: Path) -> Tuning
                 for entry, name, arguments in inputs(args, program, EXCLUDED_TAGS)]
     log = Log(output.with_name(output.name + ".log"))
     try:
-        return autotune(program, program.tree, datasets, program.device_info.threshold,
+        return autotune(program, program.tree, datasets, program.device_info.choice.threshold,
                         repeats=args.runs, verify=not args.no_verify, log=log,
                         progress=_show if sys.stderr.isatty() else lambda _: None)
     finally:
@@ -120,7 +120,7 @@ def _replay(args: argparse.Namespace, program: Program) -> Tuning:
     entries = []
     for forest in program.tree.entries:
         if forest.entry in recorded and args.entry in (None, forest.entry):
-            defaults = default_thresholds(forest, program.device_info.threshold)
+            defaults = default_thresholds(forest, program.device_info.choice.threshold)
             entries.append(conclude(forest, defaults, recorded[forest.entry]))
     if not entries:
         raise UserError(f"'{args.replay}' has no runs of this program's entry points.")

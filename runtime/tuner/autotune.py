@@ -117,9 +117,12 @@ class Tuning:
 
 
 def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
-    """The thresholds that hold without tuning; ``device`` is the device's own default."""
-    return {name: device if guard.default is None else guard.default
-            for name, guard in forest.guards().items()}
+    """The thresholds that hold without tuning; ``device`` is the device's own default.
+
+    0 stands for more than a threshold: the version must also have enough work-groups.
+    """
+    return {name: 0 if guard.groups is not None else device if guard.default is None
+            else guard.default for name, guard in forest.guards().items()}
 
 
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,
@@ -224,5 +227,5 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
                         "doctor' says why.")
     inputs = [Dataset(name, entry, lambda args=args: args)  # type: ignore[misc]
               for name, (entry, args) in datasets.items()]
-    return autotune(program, program.tree, inputs, program.device_info.threshold,
+    return autotune(program, program.tree, inputs, program.device_info.choice.threshold,
                     repeats=repeats, verify=verify, log=log, progress=progress)

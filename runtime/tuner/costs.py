@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from runelift.ir.syntax import Guard
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.forest import Forest, Site
@@ -28,7 +29,8 @@ class Point:
     """One encounter on one dataset.
 
     ``own`` is the time of each version without the encounters ``inner`` to it, infinite where
-    the version failed.  ``par`` maps guards to the parallelism they compare with.
+    the version failed.  ``par`` maps guards to the parallelism they compare with; those that are
+    ``scarce`` do not hold by default, which the threshold 0 stands for.
     """
 
     site: Site
@@ -37,13 +39,20 @@ class Point:
     feasible: frozenset[int]
     own: dict[int, float]
     inner: dict[int, tuple[Point, ...]]
+    scarce: frozenset[str] = frozenset()
+
+    def holds(self, guard: Guard, thresholds: Thresholds) -> bool:
+        """Whether ``guard`` holds under these thresholds."""
+        least = thresholds[guard.name]
+        if least == 0 and guard.default is not None:
+            return guard.default <= self.par[guard.name] and guard.name not in self.scarce
+        return least <= self.par[guard.name]
 
     def choose(self, thresholds: Thresholds) -> int:
         """The version that these thresholds lead to: the runtime's rule."""
         for index, alternative in enumerate(self.site.alternatives):
             guard = alternative.guard
-            if index in self.feasible and (
-                    guard is None or thresholds[guard.name] <= self.par[guard.name]):
+            if index in self.feasible and (guard is None or self.holds(guard, thresholds)):
                 return index
         return max(self.feasible)
 
@@ -139,7 +148,8 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
             continue
         own.update((index, math.inf) for index in missing)
         points[key] = Point(sites[site], found.encounter.sizes, found.encounter.par,
-                            frozenset(found.feasible), own, inner)
+                            frozenset(found.feasible), own, inner,
+                            frozenset(found.encounter.scarce))
     roots = tuple(points[key] for key in gathered if len(key) == 1 and key in points)
     return DatasetCosts(name, median(rests) if rests else 0.0, roots), dropped
 

@@ -112,7 +112,8 @@ def read_log(path: Path) -> dict[str, Measurements]:
 
 
 def _record(raw: dict[str, Any]) -> Record:
-    encounters = tuple(Encounter(**{**e, "feasible": tuple(e["feasible"])})
+    encounters = tuple(Encounter(**{**e, "feasible": tuple(e["feasible"]),
+                                    "scarce": tuple(e.get("scarce", ()))})
                        for e in raw["encounters"])
     return Record(**{**raw, "encounters": encounters})
 

@@ -182,7 +182,7 @@ def _intra_guard(walk: Walk, stm: Stm, nest: Nest, intra: SegMap) -> Guard:
     products = [product([size_of(dim.width) for dim in space])
                 for space in segop_spaces(intra.body)]
     return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), least(*products),
-                                greatest(*products))
+                                greatest(*products), nest.par)
 
 
 def single_version(walk: Walk, host: tuple[Param, ...], exp: Exp, stm: Stm) -> Body:

@@ -1,0 +1,38 @@
+"""Which version runs when nothing was tuned: what a device needs to be busy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runelift.ir.syntax import Guard
+
+Crowd: TypeAlias = tuple[int, int]
+"""How many work-groups an intra version has, and how many work-items each of them can use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """When versions use a device well.
+
+    ``threshold`` work-items keep all of it busy: an outer version pays from there on.  So do
+    ``groups`` work-groups; fewer are well used only if they have so little to do, up to ``short``
+    elements each, that what matters is the number of launches.
+
+    >>> h200 = Choice(threshold=270336, groups=132, short=4096)
+    >>> h200.fills((65536, 256)), h200.fills((34, 494019)), h200.fills((16, 4096))
+    (True, False, True)
+    """
+
+    threshold: int
+    groups: int
+    short: int
+
+    def fills(self, crowd: Crowd | None) -> bool:
+        """Whether the work-groups of an intra version, if it is one, keep the device busy."""
+        return crowd is None or crowd[0] >= self.groups or crowd[1] <= self.short
+
+    def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
+        """Whether the guard's version runs, provided those before it do not."""
+        least = self.threshold if guard.default is None else guard.default
+        return par >= least and self.fills(crowd)
