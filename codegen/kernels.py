@@ -17,6 +17,7 @@ from runelift.codegen.launches import (
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.reductions import segred
 from runelift.codegen.scans import segscan
+from runelift.codegen.tiling import lower_product, product_of
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
@@ -61,6 +62,14 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names) -> Lowered:
 
 
 def _segmap(lowering: Lowering, exp: SegMap) -> None:
+    """A work-item per point, or blocks of points for products."""
+    if (product := product_of(exp)) is not None:
+        lower_product(lowering, product, branch(lowering, lambda: _segmap_plain(lowering, exp)))
+    else:
+        _segmap_plain(lowering, exp)
+
+
+def _segmap_plain(lowering: Lowering, exp: SegMap) -> None:
     """A work-item per point; small arrays of its own are in registers, see :func:`_fix_sizes`."""
     scratch: list[Scratch] = []
     steps = branch(lowering, lambda: scratch.extend(_segmap_items(lowering, exp).scratch))

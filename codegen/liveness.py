@@ -131,7 +131,7 @@ def _used(step: plan.Step) -> NameSet:
             return {arg for arg in args if isinstance(arg, VName)}
         case (plan.Alloc() | plan.Release() | plan.Compute() | plan.ConvertScalar()
               | plan.ComputeSize() | plan.Check() | plan.ShareOut()
-              | plan.Tile()):
+              | plan.Tile() | plan.Block()):
             return frozenset()
         case plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose():
             raise AssertionError("inner steps are looked at on their own")

@@ -195,6 +195,30 @@ class Tile:
     bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Choose how groups share the last two dimensions of a product, in blocks.
+
+    A group has ``side`` x ``side`` work-items (``group`` in all), each of them ``rows`` x
+    ``columns`` points (``cells`` in all), and goes through the reduction ``depth`` elements at a
+    time.  ``rows`` is 0 where blocks are not worth while.
+    """
+
+    group: VName
+    side: VName
+    rows: VName
+    columns: VName
+    depth: VName
+    cells: VName
+    height: Size
+    width: Size
+    batch: Size
+
+    def names(self) -> tuple[VName, ...]:
+        """The sizes that are set, in order."""
+        return (self.group, self.side, self.rows, self.columns, self.depth, self.cells)
+
+
 # Control
 
 
@@ -260,7 +284,7 @@ class Choose:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Check | Launch | ShareOut | Tile | Branch | CountedLoop | WhileLoop | Choose
+    | Check | Launch | ShareOut | Tile | Block | Branch | CountedLoop | WhileLoop | Choose
 )
 
 

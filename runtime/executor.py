@@ -33,7 +33,7 @@ from runelift.runtime.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
 from runelift.runtime.scalars import SCALARS
-from runelift.runtime.shares import share_out, tile
+from runelift.runtime.shares import block, share_out, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -397,6 +397,11 @@ class Run:
         """The size of a group, whether chunks are staged, and their length."""
         info = self.device.info
         return tile(info.shares, points, size, info.num_groups, info.local_bytes)
+
+    def block(self, height: int, width: int, batch: int) -> tuple[int, ...]:
+        """How groups share a product."""
+        info = self.device.info
+        return block(info.shares, height, width, batch, info.handle.max_compute_units)
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
+from math import isqrt
+
+MOST_POINTS = 8
+"""How many rows and columns of a block a work-item has at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,38 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
                          or points < groups * group * chunk):
         chunk //= 2
     return group, int(limits.staged), chunk
+
+
+@cache
+def block(limits: ShareLimits, height: int, width: int, batch: int,
+          units: int) -> tuple[int, int, int, int, int, int]:
+    """The values of :class:`runelift.codegen.plan.Block`.
+
+    Work-items have as many points as the sizes allow, as long as every compute unit has a block.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
+    >>> block(gpu, 4096, 4096, 1, 132)
+    (256, 16, 8, 8, 16, 64)
+    >>> block(gpu, 1024, 1024, 1, 132)
+    (256, 16, 4, 4, 16, 16)
+    >>> block(gpu, 262144, 16, 1, 132)
+    (256, 16, 8, 1, 16, 8)
+    >>> block(gpu, 8, 8, 1, 132)
+    (256, 16, 0, 0, 16, 0)
+    """
+    side = isqrt(limits.group)
+    if not limits.staged or min(height, width) < side or side * side != limits.group:
+        return limits.group, side, 0, 0, side, 0
+    rows, columns = (min(MOST_POINTS, _power_below(size // side)) for size in (height, width))
+    while max(rows, columns) > 1 and (
+            batch * _over(height, side * rows) * _over(width, side * columns) < units):
+        rows, columns = (rows // 2, columns) if rows >= columns else (rows, columns // 2)
+    return limits.group, side, rows, columns, side, rows * columns
+
+
+def _power_below(most: int) -> int:
+    """The last power of two that is not above ``most``."""
+    return 1 << (most.bit_length() - 1)
 
 
 def _over(count: int, part: int) -> int:

@@ -66,11 +66,14 @@ from runelift.runtime.shares import ShareLimits, share_out
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
 
+ROWS = VName("rows", -3)
+"""How many rows of a block a work-item has, see :class:`plan.Block`."""
+
 STAGED, CHUNK = VName("staged", -1), VName("chunk", -2)
 """How groups scan tiles, see :class:`plan.Tile`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
-          plan.LOCAL_BYTES: 256, plan.COHERENT: 0, STAGED: 1, CHUNK: 2}
+          plan.LOCAL_BYTES: 256, plan.COHERENT: 0, STAGED: 1, CHUNK: 2, ROWS: 0}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -303,6 +306,9 @@ class Machine:
                 case plan.Tile(group, staged, chunk):
                     self.scalars |= {group: self.scalars[plan.GROUP_SIZE],
                                      staged: self.scalars[STAGED], chunk: self.scalars[CHUNK]}
+                case plan.Block():
+                    values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS])
+                    self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
                     self.launch(step)
                 case _:

@@ -1,0 +1,360 @@
+"""Block tiling: products of arrays whose elements many work-items share.
+
+At every point (i, j) of such a map, a reduction over k combines elements of arrays that vary with
+i and k only, with elements of arrays that vary with j and k only.  A work-group computes a block
+of points.  It goes through k in slabs, brings the slab's elements to local memory once, and every
+work-item combines them at ``rows`` x ``columns`` points, whose totals it keeps in registers.  So an
+element is loaded from global memory once per block and from local memory once per row or column of
+a work-item (Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra").  The order
+of combination is that of the sequential reduction, so results are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from runelift.codegen import plan
+from runelift.codegen.builder import Value
+from runelift.codegen.launches import (
+    GROUP_ID,
+    LID,
+    LSIZE,
+    Lowering,
+    bind_point,
+    branch,
+    store_results,
+    total,
+    widths,
+)
+from runelift.codegen.views import View, lit, op, unflat_index
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div
+from runelift.ir.syntax import (
+    Atom,
+    AtomExp,
+    Body,
+    Convert,
+    Index,
+    PrimOp,
+    Rearrange,
+    Redomap,
+    Reshape,
+    SegMap,
+    SliceDim,
+    Stm,
+    i64,
+)
+from runelift.ir.traverse import free_vars
+
+REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert)
+"""What may come before the reduction: it is computed again for every element that is loaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """The parts of a map that is a product.
+
+    ``left`` and ``right`` say which arrays of the reduction vary with the last but one and with
+    the last index of the space; all other arrays vary with neither.
+    """
+
+    exp: SegMap
+    before: tuple[Stm, ...]
+    reduction: Stm
+    redomap: Redomap
+    after: tuple[Stm, ...]
+    left: frozenset[VName]
+    right: frozenset[VName]
+
+
+def product_of(exp: SegMap) -> Product | None:
+    """The map as a product, if it is one."""
+    if len(exp.space) < 2:
+        return None
+    place = next((n for n, s in enumerate(exp.body.stms) if isinstance(s.exp, Redomap)), None)
+    if place is None:
+        return None
+    before, reduction, after = (exp.body.stms[:place], exp.body.stms[place],
+                                exp.body.stms[place + 1:])
+    redomap = reduction.exp
+    assert isinstance(redomap, Redomap)
+    simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
+              and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
+              and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
+              and all(isinstance(t, Prim) for t in exp.ret))
+    if not simple:
+        return None
+    i, j = (dim.index for dim in exp.space[-2:])
+    uses = _dependences(before)
+    inner = {v for part in (redomap.lam, *(o.lam for o in redomap.ops)) for v in free_vars(part)}
+    varying = {v for v in (*inner, redomap.width) if isinstance(v, VName)
+               and {i, j} & uses.get(v, {v})}
+    left = frozenset(a for a in redomap.arrays if i in uses.get(a, {a}))
+    right = frozenset(a for a in redomap.arrays if j in uses.get(a, {a}))
+    if varying or left & right or not left or not right:
+        return None
+    return Product(exp, before, reduction, redomap, after, left, right)
+
+
+def _dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:
+    """What each name that is bound depends on, itself included."""
+    found: dict[VName, set[VName]] = {}
+    for stm in stms:
+        needs = {d for v in free_vars(stm) for d in found.get(v, {v})}
+        found |= {p.name: {p.name, *needs} for p in stm.pat}
+    return found
+
+
+def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.Step, ...]) -> None:
+    """The tiled kernel where the device and the sizes are worth it, else other steps."""
+    fresh = lowering.names.fresh
+    space = product.exp.space
+    height, width = (lowering.size(dim.width) for dim in space[-2:])
+    block = plan.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
+                       fresh("depth"), fresh("cells"), height, width,
+                       total(lowering, space[:-2]))
+    lowering.steps.append(block)
+    tiled = branch(lowering, lambda: _Block(lowering, product, block).launch())
+    apart = fresh("apart")
+    lowering.steps += [plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))),
+                       plan.Branch(apart, otherwise, tiled)]
+
+
+class _Block:
+    """The kernel of a product."""
+
+    def __init__(self, lowering: Lowering, product: Product, block: plan.Block) -> None:
+        self.lowering = lowering
+        self.product = product
+        self.k = lowering.builder()
+        self.block = block
+        self.k.constants = list(block.names())
+        self.side, self.rows, self.columns, self.depth = (
+            imp.Var(n) for n in (block.side, block.rows, block.columns, block.depth))
+        self.shape = widths(self.k, product.exp.space)
+        self.height, self.width = op("mul", self.side, self.rows), op("mul", self.side,
+                                                                      self.columns)
+        self.length = self.k.scalar(product.redomap.width)
+        self.slabs: dict[VName, VName] = {}
+        self.prims = dict(zip(product.redomap.arrays, (
+            p.type for p in product.redomap.lam.params), strict=True))
+
+    def launch(self) -> None:
+        """Write the kernel."""
+        k, names, product = self.k, self.block, self.product
+        side, depth = Size.var(names.side), Size.var(names.depth)
+        for array in sorted(product.left | product.right, key=lambda n: n.tag):
+            across = Size.var(names.rows if array in product.left else names.columns)
+            slab = k.names.fresh("slab")
+            k.locals.append(imp.LocalArray(slab, self.prim(array),
+                                           depth * (side * across + Size.of(1))))
+            self.slabs[array] = slab
+        outs = [self.lowering.result(p, k) for p in self.lowering.stm.pat]
+        self.place()
+        totals = self.start()
+        k.loop(self.length, lambda first: self.slab(first, totals), step=self.depth, base="slab")
+        self.finish(outs, totals)
+        blocks = (names.batch * ceil_div(names.height, side * Size.var(names.rows))
+                  * ceil_div(names.width, side * Size.var(names.columns)))
+        self.lowering.launch(k, "segmap_tiled", blocks, Size.var(names.group), fits=True)
+
+    def prim(self, array: VName) -> Prim:
+        """The type of an array's elements."""
+        prim = self.prims[array]
+        assert isinstance(prim, Prim)
+        return prim
+
+    def place(self) -> None:
+        """Which block the group has, and which points of it the work-item."""
+        k = self.k
+
+        def blocks(size: Exp, across: Exp) -> imp.Var:
+            return k.declare("blocks", Prim.I64, op(
+                "quot", op("sub", op("add", size, across), lit(1)), across))
+
+        down, along = blocks(self.shape[-2], self.height), blocks(self.shape[-1], self.width)
+        rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
+        self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.height))
+        self.start_j = k.declare("start", Prim.I64, op("mul", op("rem", GROUP_ID, along),
+                                                       self.width))
+        self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
+            k.declare("batch", Prim.I64, op("quot", rest, down)), self.shape[:-2])]
+        self.y = k.declare("y", Prim.I64, op("quot", LID, self.side))
+        self.x = k.declare("x", Prim.I64, op("rem", LID, self.side))
+
+    def each(self, bound: Exp, work: Callable[[Exp], None], base: str = "r") -> None:
+        """An unrolled loop."""
+        index = self.k.names.fresh(base)
+        with self.k.block() as code:
+            work(imp.Var(index))
+        self.k.emit(imp.For(index, lit(0), bound, lit(1), tuple(code), unroll=True))
+
+    def points(self, work: Callable[[Exp, Exp], None]) -> None:
+        """All points of the work-item, by row and column."""
+        self.each(self.rows, lambda r: self.each(self.columns, lambda c: work(r, c), "c"))
+
+    def held(self, r: Exp, c: Exp) -> Exp:
+        """Where the totals of a point are."""
+        return op("add", op("mul", r, self.columns), c)
+
+    # Totals
+
+    def start(self) -> list[list[VName]]:
+        """Private arrays for the totals, set to the neutral elements."""
+        k, totals = self.k, list[list[VName]]()
+        for operator in self.product.redomap.ops:
+            totals.append([k.names.fresh("total") for _ in operator.neutral])
+            for name, atom in zip(totals[-1], operator.neutral, strict=True):
+                k.emit(imp.DeclareArray(name, self._atom_prim(atom), self.block.cells))
+        self.points(lambda r, c: k.emit(*(
+            imp.Store(name, self.held(r, c), k.scalar(atom), self._atom_prim(atom))
+            for names, o in zip(totals, self.product.redomap.ops, strict=True)
+            for name, atom in zip(names, o.neutral, strict=True))))
+        return totals
+
+    def _atom_prim(self, atom: Atom) -> Prim:
+        type_ = self.k.type_of(atom)
+        assert isinstance(type_, Prim)
+        return type_
+
+    # Slabs
+
+    def slab(self, first: Exp, totals: Sequence[Sequence[VName]]) -> None:
+        """Load a slab and combine its elements at all points."""
+        k = self.k
+        for array in self.slabs:
+            self.load(array, first)
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+        rest = k.declare("rest", Prim.I64, op("sub", self.length, first))
+        with k.block() as whole:
+            self.each(self.depth, lambda n: self.combine(first, n, totals), "n")
+        with k.block() as part:
+            k.loop(rest, lambda n: self.combine(first, n, totals), base="n")
+        k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+
+    def load(self, array: VName, first: Exp) -> None:
+        """Bring the elements that the block needs; beyond the edges, any others."""
+        k, left = self.k, array in self.product.left
+        across, origin = (self.height, self.top) if left else (self.width, self.start_j)
+        dim = -2 if left else -1
+        inside = op("sub", self.shape[dim], lit(1))
+        along_k = self._is_contiguous(array)
+
+        def element(n: Exp) -> None:
+            place = k.declare("place", Prim.I64, op("add", op("mul", n, LSIZE), LID))
+            fast = self.depth if along_k else across
+            low = k.declare("low", Prim.I64, op("rem", place, fast))
+            high = k.declare("high", Prim.I64, op("quot", place, fast))
+            depth, offset = (low, high) if along_k else (high, low)
+            point = k.declare("at", Prim.I64, imp.Apply("min", Prim.I64, (
+                op("add", origin, offset), inside)))
+            step = k.declare("k", Prim.I64, imp.Apply("min", Prim.I64, (
+                op("add", first, depth), op("sub", self.length, lit(1)))))
+            indices = [*self.outer, point, lit(0)] if left else [*self.outer, lit(0), point]
+            bind_point(k, self.product.exp.space, indices)
+            (view,) = k.body(Body(self._needed_for(array), (array,)))
+            assert isinstance(view, View)
+            k.emit(imp.Store(self.slabs[array], self.cell(depth, offset, across),
+                             view.read([step]), self.prim(array)))
+
+        count = op("quot", op("mul", across, self.depth), LSIZE)
+        self.each(count, element, "load")
+
+    def cell(self, depth: Exp, offset: Exp, across: Exp) -> Exp:
+        """Where an element lies in a slab; a row has a spare cell, so that columns do not clash."""
+        return op("add", op("mul", depth, op("add", across, lit(1))), offset)
+
+    def _needed_for(self, array: VName) -> tuple[Stm, ...]:
+        """What must be computed before an element of the array can be read."""
+        needed, chosen = {array}, list[Stm]()
+        for stm in reversed(self.product.before):
+            if any(p.name in needed for p in stm.pat):
+                needed |= free_vars(stm)
+                chosen.insert(0, stm)
+        return tuple(chosen)
+
+    def _is_contiguous(self, array: VName) -> bool:
+        """Whether neighbouring elements along k are neighbours in memory, as far as one can see."""
+        made = next((s.exp for s in self.product.before if any(p.name == array for p in s.pat)),
+                    None)
+        return not isinstance(made, Index) or isinstance(made.dims[-1], SliceDim)
+
+    def combine(self, first: Exp, n: Exp, totals: Sequence[Sequence[VName]]) -> None:
+        """Combine the elements at depth ``n`` of the slab at all points."""
+        k, redomap = self.k, self.product.redomap
+        mine: dict[VName, VName] = {}
+        for array in self.slabs:
+            left = array in self.product.left
+            count, across, start = ((self.block.rows, self.height, self.y) if left
+                                    else (self.block.columns, self.width, self.x))
+            mine[array] = k.names.fresh("mine")
+            k.emit(imp.DeclareArray(mine[array], self.prim(array), count))
+            self.collect(array, mine[array], count, n, across, start)
+        shared: dict[VName, Exp] = {}
+        for array in redomap.arrays:
+            if array not in self.slabs:
+                bind_point(k, self.product.exp.space, [*self.outer, lit(0), lit(0)])
+                (view,) = k.body(Body(self._needed_for(array), (array,)))
+                assert isinstance(view, View)
+                shared[array] = k.declare("shared", self.prim(array),
+                                          view.read([op("add", first, n)]))
+
+        def point(r: Exp, c: Exp) -> None:
+            args: list[Value] = []
+            for array in redomap.arrays:
+                index = r if array in self.product.left else c
+                args.append(shared[array] if array in shared
+                            else k.declare("e", self.prim(array),
+                                           imp.Load(mine[array], index, self.prim(array))))
+            values = k.apply(redomap.lam, args)
+            for operator, names in zip(redomap.ops, totals, strict=True):
+                prims = [self._atom_prim(a) for a in operator.neutral]
+                held = [k.declare("total", p, imp.Load(m, self.held(r, c), p))
+                        for m, p in zip(names, prims, strict=True)]
+                k.accumulate(operator, held, values[: len(held)])
+                values = values[len(held):]
+                k.emit(*(imp.Store(m, self.held(r, c), t, p)
+                         for m, t, p in zip(names, held, prims, strict=True)))
+
+        self.points(point)
+
+    def collect(self, array: VName, mine: VName, count: VName, n: Exp, across: Exp,
+                start: Exp) -> None:
+        """The elements at depth ``n`` of a slab that the work-item needs, in registers."""
+        prim = self.prim(array)
+        self.each(imp.Var(count), lambda r: self.k.emit(imp.Store(mine, r, imp.Load(
+            self.slabs[array], self.cell(n, op("add", op("mul", r, self.side), start), across),
+            prim), prim)))
+
+    # Results
+
+    def finish(self, outs: Sequence[View], totals: Sequence[Sequence[VName]]) -> None:
+        """What comes after the reduction, at the points that exist."""
+        k, product = self.k, self.product
+
+        def point(r: Exp, c: Exp) -> None:
+            i = k.declare("i", Prim.I64, op("add", self.top, op("add", op(
+                "mul", r, self.side), self.y)))
+            j = k.declare("j", Prim.I64, op("add", self.start_j, op("add", op(
+                "mul", c, self.side), self.x)))
+            indices = [*self.outer, i, j]
+            with k.block() as inside:
+                bind_point(k, product.exp.space, indices)
+                k.body(Body(product.before, ()))
+                place = iter(product.reduction.pat)
+                for operator, names in zip(product.redomap.ops, totals, strict=True):
+                    for name, atom in zip(names, operator.neutral, strict=True):
+                        k.bind_scalar(next(place), imp.Load(name, self.held(r, c),
+                                                            self._atom_prim(atom)))
+                store_results(k, outs, indices, k.body(Body(product.after,
+                                                            product.exp.body.result)))
+            exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.shape[-2])),
+                                                  imp.Apply("lt", Prim.I64, (j, self.shape[-1]))))
+            k.emit(imp.If(exists, tuple(inside)))
+
+        self.points(point)

@@ -1,0 +1,53 @@
+"""Products that work-groups compute in blocks: the same answers at all sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.runtime import executor
+from runelift.runtime.tuner.forest import plans
+
+PRODUCT = """
+entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
+  map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
+"""
+SCALED = """
+entry main [n][m][p] (xss: [n][m]f32) (yss: [p][m]f32) (css: [n][p]f32): [n][p]f32 =
+  map2 (\\xs cs -> map2 (\\ys c -> 2 * f32.sum (map2 (*) xs ys) + 3 * c) yss cs) xss css
+"""
+BATCHED = """
+entry main [b][n][m][p] (xsss: [b][n][m]f64) (ysss: [b][m][p]f64) (ws: [m]f64): [b][n][p]f64 =
+  map2 (\\xss yss -> map (\\xs -> map (\\ys ->
+    f64.sum (map3 (\\x y w -> x * y * w) xs ys ws)) (transpose yss)) xss) xsss ysss
+"""
+ORDERED = """
+entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p](i32, i32) =
+  map (\\xs -> map (\\ys -> reduce (\\(a, b) (c, d) -> (c * a, c * b + d)) (1, 0) (zip xs ys))
+                  (transpose yss)) xss
+"""
+
+
+@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4), (4, 2, 1, 4, 2, 4), (16, 4, 4, 1, 4, 4)])
+@pytest.mark.parametrize("size", [(1, 1, 1), (8, 4, 8), (9, 7, 10), (17, 3, 5), (4, 0, 4)])
+@pytest.mark.parametrize("text", [PRODUCT, SCALED, BATCHED, ORDERED],
+                         ids=["product", "scaled", "batched", "ordered"])
+def test_blocks(text: str, size: tuple[int, int, int], blocks: tuple[int, ...],
+                monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executor, "block", lambda *_: blocks)
+    program = runelift.compile(text, device="oclgrind", tuning={})
+    assert "kernel segmap_tiled" in program.source("imp")
+    n, m, p = size
+    right = (p, m) if text is SCALED else (m, p)
+    shapes = [(n, m), right, *([(n, p)] if text is SCALED else [])]
+    if text is BATCHED:
+        shapes = [(2, n, m), (2, *right), (m,)]
+    dtype = {BATCHED: np.float64, ORDERED: np.int32}.get(text, np.float32)
+    rng = np.random.default_rng(0)
+    args = [rng.integers(-5, 6, shape).astype(dtype) for shape in shapes]
+    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+    for force in plans(program.tree.entry("main")):
+        actual, _ = program.run("main", args, force=force)
+        for want, got in zip(expected, actual, strict=True):
+            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
