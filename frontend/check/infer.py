@@ -31,6 +31,7 @@ from runelift.frontend.check.unify import (
     Substitution,
     TypeMismatch,
     metas,
+    params_in,
     replace_names,
     sizes_in,
     substitute_size,
@@ -67,6 +68,7 @@ class Binding:
     scheme: Scheme
     size: Size | None = None
     span: Span | None = None
+    local: bool = False
 
 
 @dataclass(slots=True)
@@ -167,9 +169,8 @@ class Checker:
                 domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
             result = self.infer(body)
             if ret is not None:
-                unknown: list[VName] = []
-                declared = self._read(ret, anonymous=self._unknown(unknown))
-                self._check_result(result, declared, unknown, body)
+                declared = self._read(ret)  # the body says which sizes ``[]`` stand for
+                self.expect(declared, result, body.span, "the declared result")
                 result = declared
         type_: Type = result
         for arrow in reversed(domains):
@@ -177,19 +178,27 @@ class Checker:
         type_ = self._generalise(self.solved.resolve(type_), types)
         inputs = set().union(*(sizes_in(self.solved.resolve(a.domain)) for a in domains), sizes)
         inputs |= {a.param for a in domains if a.param}
+        if _has_function(type_):
+            inputs |= self._undecided()
         outer = {v for b in self.scope.values.values() if b.size for v in b.size.variables()}
         outer |= {v for size in self.scope.sizes.values() for v in size.variables()}
         free = sizes_in(type_) - outer
         return Scheme(type_, tuple(types), tuple(free & inputs), tuple(free - inputs))
 
+    def _undecided(self) -> set[VName]:
+        """The sizes that inference has yet to find, apart from those of names in scope."""
+        local = [b.scheme.type for b in self.scope.values.values() if b.local]
+        used = set[VName]().union(*(sizes_in(self.solved.resolve(type_)) for type_ in local))
+        return self.solved.flexible - used
+
     def _generalise(self, type_: Type, types: list[VName]) -> Type:
         """Unconstrained type variables of a function become type parameters."""
-        if not isinstance(type_, Arrow):
+        if not _has_function(type_):
             return type_
         parts = {m for meta in metas(type_) if meta.id in self.solved.required
                  for _, member in self.solved.required[meta.id].members
                  for m in metas(self.solved.resolve(member))}
-        scope_metas = {m for b in self.scope.values.values() if not b.scheme.types
+        scope_metas = {m for b in self.scope.values.values() if b.local
                        for m in metas(self.solved.resolve(b.scheme.type))}
         for meta in sorted(metas(type_) - scope_metas - parts, key=lambda m: m.id):
             if meta.id not in self.solved.allowed and meta.id not in self.solved.required:
@@ -197,13 +206,6 @@ class Checker:
                 types.append(name)
                 self.solved.types[meta.id] = TypeVar(name)
         return self.solved.resolve(type_)
-
-    def _check_result(self, found: Type, declared: Type, unknown: list[VName],
-                      body: ast.Exp) -> None:
-        """Unify a body's type with the declared one, whose ``[]`` match any size."""
-        free = {v: self.solved.size_meta() for v in unknown}
-        loose = replace_names(declared, {}, free)
-        self.expect(loose, found, body.span, "the declared result")
 
     def _check_entry(self, dec: ast.ValDec, type_: Type) -> None:
         while isinstance(type_, Arrow):
@@ -307,12 +309,6 @@ class Checker:
         reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names)
         return reader.read(exp)
 
-    def _unknown(self, unknown: list[VName]) -> SizeMaker:
-        def make() -> Size:
-            unknown.append(self.names.fresh("unknown"))
-            return Size.var(unknown[-1])
-        return make
-
     def _size(self, exp: ast.Exp) -> Size:
         """A size expression in a type: checked as an i64."""
         self.expect(Prim.I64, self.infer(exp), exp.span, "a size")
@@ -406,7 +402,8 @@ class Checker:
                     size = Size.var(size_name or self.names.fresh(name))
                 is_size = self.solved.head(found) is Prim.I64 or isinstance(
                     self.solved.head(found), MetaVar)
-                self.scope.values[name] = Binding(Scheme(found), size if is_size else None, span)
+                self.scope.values[name] = Binding(Scheme(found), size if is_size else None, span,
+                                                   local=True)
                 return found
             case ast.PatWild():
                 return type_ if type_ is not None else self.solved.meta()
@@ -492,8 +489,7 @@ class Checker:
                 return self._index(self.infer(array), dims, span)
             case ast.UpdateExp(span, array, dims, value):
                 type_ = self.infer(array)
-                part = self._index(type_, dims, span)
-                self.expect(part, self.infer(value), value.span, "a new element")
+                self._new_element(self._index(type_, dims, span), dims, value)
                 return type_
             case ast.RecordUpdate(span, record, path, value):
                 type_ = self.infer(record)
@@ -550,8 +546,7 @@ class Checker:
                     return self.infer(body)
             case ast.LetWith(span, name, name_span, dims, value, body):
                 type_ = self._instantiate(self._lookup(ast.QualName((), name), name_span))
-                part = self._index(type_, dims, span)
-                self.expect(part, self.infer(value), value.span, "a new element")
+                self._new_element(self._index(type_, dims, span), dims, value)
                 return self.infer(body)
             case ast.LoopExp():
                 return self._loop(exp)
@@ -607,7 +602,9 @@ class Checker:
         if not (scheme.types or scheme.sizes or scheme.unknown):
             return scheme.type
         types: dict[VName, Type] = {v: self.solved.meta() for v in scheme.types}
-        sizes = {v: self.solved.size_meta(v.base) for v in scheme.sizes}
+        bound = params_in(scheme.type)
+        sizes = {v: Size.var(self.names.fresh(v.base)) if v in bound
+                 else self.solved.size_meta(v.base) for v in scheme.sizes}
         sizes |= {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
         return _rename_params(replace_names(scheme.type, types, sizes), sizes)
 
@@ -667,7 +664,9 @@ class Checker:
             for param in exp.params:
                 head = self.solved.head(rest) if rest is not None else None
                 given = head.domain if isinstance(head, Arrow) else None
-                domains.append(Arrow(self.pattern(param, given), UNIT, unique_pattern(param)))
+                name = self.names.fresh("arg")
+                domain = self.pattern(param, given, size_name=name)
+                domains.append(Arrow(domain, UNIT, unique_pattern(param), False, name))
                 rest = head.codomain if isinstance(head, Arrow) else None
             result = self.infer(exp.body, rest)
             if exp.ret is not None:
@@ -675,7 +674,7 @@ class Checker:
                 self.expect(declared, result, exp.body.span, "the declared result")
                 result = declared
         for arrow in reversed(domains):
-            result = Arrow(arrow.domain, result, arrow.consumes)
+            result = Arrow(arrow.domain, result, arrow.consumes, False, arrow.param)
         return result
 
     # Operators
@@ -741,7 +740,10 @@ class Checker:
                 self.expect(elem, self.infer(part), part.span, "a bound")
         first, last = self._size_of(exp.first), self._size_of(exp.last)
         size = None
-        if exp.second is None and first is not None and last is not None:
+        second = None if exp.second is None else self._size_of(exp.second)
+        by_one = exp.second is None or (exp.kind != "..>" and first is not None
+                                        and second == first + 1)
+        if by_one and first is not None and last is not None:
             size = last - first + (1 if exp.kind == "..." else 0) if exp.kind != "..>" else None
             if size is not None and size.constant is None and not self._is_i64(elem):
                 size = None
@@ -787,6 +789,15 @@ class Checker:
         for size in reversed(slices):
             type_ = Array(size, type_)
         return type_
+
+    def _new_element(self, part: Type, dims: tuple[ast.IndexDim, ...], value: ast.Exp) -> None:
+        """Check the value of an update; the running program compares the sizes of slices."""
+        for _ in (dim for dim in dims if isinstance(dim, ast.SliceExp)):
+            assert isinstance(part, Array)
+            part = part.elem
+        for _ in (dim for dim in dims if isinstance(dim, ast.SliceExp)):
+            part = Array(self.solved.size_meta(), part)
+        self.expect(part, self.infer(value), value.span, "a new element")
 
     def _slice(self, dim: ast.SliceExp, whole: Size) -> Size:
         for part in (dim.start, dim.stop, dim.step):
@@ -894,6 +905,17 @@ def _is_function(exp: ast.Exp) -> bool:
             return str(op) in (">->", "<-<")
         case ast.Apply(_, fun, args):
             return isinstance(fun, ast.Name) and any(map(_is_function, args))
+    return False
+
+
+def _has_function(type_: Type) -> bool:
+    match type_:
+        case Arrow():
+            return True
+        case Tuple(items):
+            return any(map(_has_function, items))
+        case Record(fields):
+            return any(_has_function(f) for _, f in fields)
     return False
 
 

@@ -56,8 +56,8 @@ class TypeReader:
     size: SizeOf
     anonymous: Callable[[], Size]
     names: Names
-    existential: Mapping[str, Size] = field(default_factory=dict)
-    """The sizes of ``?[n].t`` around."""
+    bound: Mapping[str, Size] = field(default_factory=dict)
+    """The sizes of ``?[n].t`` and ``(n: i64) -> t`` around."""
 
     def read(self, exp: ast.TypeExp) -> Type:
         """The type that ``exp`` denotes; ProgramError if it names an unknown type."""
@@ -75,18 +75,22 @@ class TypeReader:
                                  for name, args in constructors))
             case ast.TypeUnique(_, inner):
                 return self.read(inner)
-            case ast.TypeArrow(_, _, domain, codomain):
-                return Arrow(self.read(domain), self.read(codomain),
-                             unique_parts(domain), unique_parts(codomain))
+            case ast.TypeArrow(_, param, domain, codomain):
+                bound = self.names.fresh(param) if param else None
+                within = self if bound is None or param is None else self._with({
+                    param: Size.var(bound)})
+                return Arrow(self.read(domain), within.read(codomain),
+                             unique_parts(domain), unique_parts(codomain), bound)
             case ast.TypeExists(_, sizes, inner):
-                found = {name: self.anonymous() for name in sizes}
-                return dataclasses.replace(self, existential={**self.existential, **found}
-                                           ).read(inner)
+                return self._with({name: self.anonymous() for name in sizes}).read(inner)
+
+    def _with(self, sizes: dict[str, Size]) -> TypeReader:
+        return dataclasses.replace(self, bound={**self.bound, **sizes})
 
     def _size(self, exp: ast.Exp | None) -> Size:
         if exp is None:
             return self.anonymous()
-        if isinstance(exp, ast.Name) and (found := self.existential.get(str(exp.name))):
+        if isinstance(exp, ast.Name) and (found := self.bound.get(str(exp.name))):
             return found
         return self.size(exp)
 

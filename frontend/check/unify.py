@@ -131,8 +131,13 @@ class Substitution:
             case _, MetaVar():
                 self._bind(right, left)
             case Array(m, s), Array(n, t):
-                self.unify(s, t)
-                self.unify_sizes(m, n)
+                try:
+                    self.unify(s, t)
+                except SizeMismatch:  # the outer size may decide about the inner ones
+                    self.unify_sizes(m, n)
+                    self.unify(s, t)
+                else:
+                    self.unify_sizes(m, n)
             case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
                 for x, y in zip(xs, ys, strict=True):
                     self.unify(x, y)
@@ -144,7 +149,7 @@ class Substitution:
                     raise TypeMismatch
                 self.unify(a, c)
                 if p and q and p != q:
-                    d = substitute_size(d, q, Size.var(p))
+                    d = substitute_size(self.resolve(d), q, Size.var(p))
                 self.unify(b, d)
             case _:
                 if left != right:
@@ -197,10 +202,12 @@ class Substitution:
             return
         known_last = sorted(difference.terms, key=lambda t: not self.parameters.isdisjoint(t[0]))
         for monomial, coefficient in known_last:
-            if len(monomial) == 1 and coefficient in (1, -1):
+            rest = [c for m, c in difference.terms if m != monomial]
+            if len(monomial) == 1 and all(c % coefficient == 0 for c in rest):
                 (name,) = monomial
                 if isinstance(name, VName) and name in self.flexible:
-                    value = (difference - Size.var(name) * coefficient) * -coefficient
+                    value = Size(tuple((m, -c // coefficient) for m, c in difference.terms
+                                       if m != monomial))
                     if name not in value.variables():
                         self.sizes[name] = value
                         return
@@ -209,25 +216,30 @@ class Substitution:
             return  # n*m = k fixes neither n nor m; the running program checks it
         raise SizeMismatch(left, right)
 
-    def join(self, left: Type, right: Type) -> Type:
-        """The type of a value of either type: sizes that differ become unknown."""
+    def join(self, left: Type, right: Type,
+             joined: dict[tuple[Size, Size], Size] | None = None) -> Type:
+        """The type of a value of either type: sizes that differ become unknown.
+
+        Where the same two differ again, that is the same unknown size (``joined``).
+        """
+        known: dict[tuple[Size, Size], Size] = {} if joined is None else joined
         left, right = self.head(left), self.head(right)
         match left, right:
             case Array(m, s), Array(n, t):
-                elem = self.join(s, t)
+                elem = self.join(s, t, known)
                 m, n = self.size(m), self.size(n)
                 if m != n and (m.variables() | n.variables()) & self.parameters:
-                    return Array(self.unknown_size(), elem)
+                    return Array(known.setdefault((m, n), self.unknown_size()), elem)
                 try:
                     self.unify_sizes(m, n)
                     return Array(m, elem)
                 except SizeMismatch:
-                    return Array(self.unknown_size(), elem)
+                    return Array(known.setdefault((m, n), self.unknown_size()), elem)
             case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
-                return Tuple(tuple(self.join(x, y) for x, y in zip(xs, ys, strict=True)))
+                return Tuple(tuple(self.join(x, y, known) for x, y in zip(xs, ys, strict=True)))
             case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
                 make = Record if isinstance(left, Record) else Sum
-                return make(tuple((name, self.join(x, y))
+                return make(tuple((name, self.join(x, y, known))
                                   for (name, x), (_, y) in zip(xs, ys, strict=True)))
         self.unify(left, right)
         return left
@@ -274,6 +286,20 @@ def sizes_in(type_: Type) -> set[VName]:
             return {v for _, f in fields for v in sizes_in(f)}
         case Arrow(domain, codomain):
             return sizes_in(domain) | sizes_in(codomain)
+    return set()
+
+
+def params_in(type_: Type) -> set[VName]:
+    """The names that function types give to their arguments."""
+    match type_:
+        case Array(_, elem):
+            return params_in(elem)
+        case Tuple(items):
+            return {v for item in items for v in params_in(item)}
+        case Record(fields) | Sum(fields):
+            return {v for _, f in fields for v in params_in(f)}
+        case Arrow(domain, codomain, _, _, param):
+            return params_in(domain) | params_in(codomain) | ({param} if param else set())
     return set()
 
 

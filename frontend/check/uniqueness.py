@@ -314,6 +314,7 @@ class _Walk:
                 else:
                     kept.append(leaf.origins)
             if isinstance(type_, Arrow):
+                self.function_argument(type_.domain, tree, arg.span)
                 fresh, type_ = type_.fresh, type_.codomain
         closure = origins(function)
         self.take(taken, closure.union(*kept))
@@ -327,6 +328,15 @@ class _Walk:
             found = found.union(*(each for each, _ in taken))
             return Leaf(found, known, rest) if rest > 0 else Leaf(found)
         return self.result(exp.type, fresh, found, name)
+
+    def function_argument(self, wanted: Type, tree: Tree, span: Span) -> None:
+        """A function given where one with a unique result is wanted must have one."""
+        arity, fresh = 0, False
+        while isinstance(wanted, Arrow):
+            arity, fresh, wanted = arity + 1, bool(wanted.fresh), wanted.codomain
+        if fresh and isinstance(tree, Leaf) and tree.arity == arity and not tree.unique:
+            self.error("unique-result", span, "The result of this function must be unique.",
+                       "Let the function return a copy: copy e.")
 
     def take(self, taken: list[tuple[Origins, Span]], kept: Origins) -> None:
         """Consume arguments, which neither each other nor the other arguments may share."""
