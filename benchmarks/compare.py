@@ -4,8 +4,8 @@
 
 For every dataset each code version is forced in turn (``best`` is the fastest), and the program
 runs with its default thresholds; where a choice stands in a loop, it is tuned as well, since the
-best version may differ between iterations.  Times are medians of host time for a call with inputs and
-outputs on the device.  The results of all versions are compared with each other.  The peer is
+best version may differ between iterations.  Times are medians of host time for a call with inputs
+and outputs on the device.  The results of all versions are compared with each other.  The peer is
 Futhark 0.25.32's OpenCL back end, tuned, on one NVIDIA H200: ratios mean something there only.
 """
 
