@@ -122,6 +122,7 @@ _WRAPPING = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} //
              "neg": "-{}"}
 _CLOSED = {"mod": "{} % {}", "min": "min({}, {})", "max": "max({}, {})",
            "and": "{} & {}", "or": "{} | {}", "xor": "{} ^ {}"}
+_INTEGER = frozenset({"shl", "shr", "quot", "rem", "clz", "popc", "pow", "abs", "sgn", "not"})
 _DOUBLE = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "neg": "-{}"}
 _BOOLEAN = {"and": "{} and {}", "or": "{} or {}", "xor": "{} != {}", "not": "not {}"}
 
@@ -132,6 +133,8 @@ def _operation(op: str, prim: Prim, args: list[str]) -> str:
         return f"{args[0]} {_COMPARISONS[op]} {args[1]}"
     if prim.is_int and op in _WRAPPING:
         return f"wrap_{prim}({_WRAPPING[op].format(*args)})"
+    if prim.is_int and op in _INTEGER:
+        return f"wrap_{prim}(int_{op}({', '.join(args)}, {prim.bits}))"
     exact = _CLOSED if prim.is_int else _BOOLEAN if prim is Prim.BOOL else (
         _DOUBLE if prim is Prim.F64 else {})
     if op in exact:
