@@ -81,6 +81,7 @@ class CodeBuilder:
     env: dict[VName, Value] = field(default_factory=dict)
     types: dict[VName, Type] = field(default_factory=dict)
     sizes: dict[VName, Size] = field(default_factory=dict)
+    extents: dict[VName, Size] = field(default_factory=dict)
     scratch: list[Scratch] = field(default_factory=list)
     locals: list[imp.LocalArray] = field(default_factory=list)
     failures: list[imp.Failure] = field(default_factory=list)
@@ -182,13 +183,26 @@ class CodeBuilder:
             return Size.of(int(atom.value))
         if atom in self.sizes:
             return greatest(Size.of(0), self.sizes[atom])
+        if atom in self.extents:
+            return greatest(Size.of(0), self.extents[atom])
         if atom in self.env or atom in self.types:
-            raise CompilerLimitation(f"the size '{atom.base}' of an array is known only inside "
-                                     "of the kernel")
+            place = f"{self.loc}: " if self.loc else ""
+            raise CompilerLimitation(f"{place}the size '{atom.base}' of an array is known only "
+                                     "inside of the kernel, and nothing bounds it outside")
         return Size.var(atom)
 
     def _note_size(self, name: VName, exp: PrimOp) -> None:
-        """Remember how the host can compute an i64 that depends on its own sizes alone."""
+        """Remember how the host can compute an i64 that depends on its own sizes alone.
+
+        It also knows of a minimum that it is no more than each side.
+        """
+        if exp.op == "min" and exp.prim is Prim.I64:
+            known = [self.host_size(a) for a in exp.args
+                     if isinstance(a, Const) or a in self.sizes
+                     or (a not in self.env and a not in self.types)]
+            if known:
+                self.extents[name] = known[0]
+            return
         if exp.prim is not Prim.I64 or exp.op not in ("add", "sub", "mul"):
             return
         operands: list[Size] = []

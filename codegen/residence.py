@@ -143,6 +143,9 @@ class _Needs:
         for stm in body.stms:
             self._params(stm.pat)
             self.inside(stm.exp)
+            match stm.exp:
+                case PrimOp("add" | "sub" | "mul" | "min", Prim.I64, args):  # sizes for the host
+                    self.sources[stm.pat[0].name] = {a for a in args if isinstance(a, VName)}
 
     def _inner_lambda(self, lam: Lambda) -> None:
         self._params(lam.params)

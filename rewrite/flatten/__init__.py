@@ -19,6 +19,7 @@ from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.flatten.book import FlatteningRule
 from runelift.rewrite.flatten.derivation import Derivation
+from runelift.rewrite.flatten.extents import bound_extents
 from runelift.rewrite.flatten.flattener import Flattener, flatten_fun
 from runelift.rewrite.flatten.policy import policy as named_policy
 from runelift.rewrite.flatten.rules import FLATTENING, RULES
@@ -40,6 +41,6 @@ def derive(program: Program, names: Names, *, policy: str = "all",
         derivation = Derivation(fun.name)
         flattener = Flattener(fun.name, names, named_policy(policy), derivation, RULES,
                               disabled=frozenset(disable))
-        funs.append(flatten_fun(fun, flattener))
+        funs.append(bound_extents(flatten_fun(fun, flattener), names, derivation))
         derivations.append(derivation)
     return Program(tuple(funs)), tuple(derivations)

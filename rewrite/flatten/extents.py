@@ -1,0 +1,283 @@
+"""Sizes that only a kernel knows: a first kernel finds out how large they become.
+
+A work-item that makes an array needs memory for it before the kernel starts.  Where the size is
+computed by the work-item itself (``map (\\n -> let xs = map f (iota n) in ...) ns``), another
+kernel goes through the same index space and computes just the size; its greatest value bounds the
+size in the kernel proper::
+
+    segmap ⟨i < w⟩ { s = e; xs : [s]t = ...; r }
+    ⇒ b = segred ⟨i < w⟩ max 0 { s = e; s }
+      segmap ⟨i < w⟩ { s = e; s' = min(s, b); xs : [s']t = ...; r }
+
+``min(s, b)`` is s, so the meaning is as before; what it says is that b is enough memory.
+Sizes that depend on the contents of arrays which a loop carries, and sizes that change from one
+iteration to the next, have no such bound here: code generation refuses them with their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    Atom,
+    AtomExp,
+    Body,
+    Exp,
+    ForLoop,
+    Fun,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Level,
+    Loop,
+    LoopParam,
+    Map,
+    Operator,
+    Param,
+    PrimOp,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SegDim,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    Space,
+    Stm,
+    array_of,
+    i64,
+    shape_of,
+)
+from runelift.ir.traverse import (
+    Mapper,
+    bodies_of,
+    lambdas_of,
+    map_stm,
+    rename_body,
+    substitute_body,
+    substitute_stm,
+)
+from runelift.rewrite.flatten.derivation import Derivation
+
+VIEWS = (Iota, Replicate, Index, Rearrange, Reshape)
+"""What takes no memory."""
+
+KERNELS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
+TRANSPARENT = frozenset({"add", "sub", "mul"})
+"""Operations on sizes that the host can do again."""
+
+
+def bound_extents(fun: Fun, names: Names, derivation: Derivation) -> Fun:
+    """``fun`` with bounds for the sizes that its kernels compute."""
+    return replace(fun, body=_Extents(names, derivation).host_body(fun.body))
+
+
+@dataclass(slots=True)
+class _Extents:
+    names: Names
+    derivation: Derivation
+
+    def host_body(self, body: Body) -> Body:
+        """A body at host level."""
+        stms: list[Stm] = []
+        for stm in body.stms:
+            if isinstance(stm.exp, KERNELS):
+                stms += self.kernel(stm, stm.exp)
+            else:
+                mapper = Mapper(lambda a: a, lambda n: n, self.host_body, lambda lam: lam)
+                stms.append(map_stm(mapper, stm))
+        return Body(tuple(stms), body.result)
+
+    def kernel(self, stm: Stm, kernel: SegMap | SegRed | SegScan | SegScatter | SegHist
+               ) -> Iterator[Stm]:
+        """The kernels that find bounds, and then the kernel itself."""
+        body = kernel.body
+        if kernel.level is Level.GRID:
+            for name in _wanted(kernel.space, body):
+                bound, how = self.bound(kernel.space, body, name)
+                if bound is None:
+                    continue
+                yield from how
+                body = self.bounded(body, name, bound, at_start=not how)
+                note = "its greatest value is found first" if how else "it is below a width"
+                self.derivation.fired("extent", f"size {name.base}", note, stm.loc)
+        yield replace(stm, exp=replace(kernel, body=body)) if body is not kernel.body else stm
+
+    def bound(self, space: Space, body: Body, name: VName) -> tuple[Atom | None, list[Stm]]:
+        """A host value that ``name`` never exceeds, and the statements that compute it."""
+        for dim in space:
+            if dim.index == name:
+                return dim.width, []
+        inner = self.greatest(body, name)
+        if inner is None:
+            return None, []
+        found: list[Stm] = []
+        while space:
+            inner, widths = rename_body(inner, self.names), tuple(dim.width for dim in space[:-1])
+            most = Param(self.names.fresh(f"most_{name.base}"), array_of(widths, Prim.I64))
+            fresh, inner = self.kernel_names(space, inner)
+            found.append(Stm((most,), SegRed(Level.GRID, fresh, (self.maximum(),), inner,
+                                             (Prim.I64,))))
+            space = space[:-1]
+            element = Param(self.names.fresh("most"), Prim.I64)
+            indices = tuple(dim.index for dim in space)
+            inner = Body((Stm((element,), Index(most.name, indices)),), (element.name,))
+        return (found[-1].pat[0].name if found else None), found
+
+    def kernel_names(self, space: Space, body: Body) -> tuple[Space, Body]:
+        """An index space with fresh names, and the body over it."""
+        fresh = {dim.index: self.names.fresh(dim.index) for dim in space}
+        return (tuple(SegDim(fresh[dim.index], dim.width) for dim in space),
+                substitute_body(body, fresh))
+
+    def maximum(self) -> Operator:
+        """The greater of two sizes, which are not negative."""
+        left, right, most = (Param(self.names.fresh(base), Prim.I64) for base in ("a", "b", "m"))
+        body = Body((Stm((most,), PrimOp("max", Prim.I64, (left.name, right.name))),),
+                    (most.name,))
+        return Operator(Lambda((left, right), body, (Prim.I64,)), (i64(0),), comm=True)
+
+    def greatest(self, body: Body, name: VName) -> Body | None:
+        """A body that computes the greatest value ``name`` has while ``body`` runs."""
+        for k, stm in enumerate(body.stms):
+            before = body.stms[:k]
+            if any(p.name == name for p in stm.pat):
+                return Body((*before, stm), (name,))
+            most = Param(self.names.fresh("most"), Prim.I64)
+            if (exp := self.greatest_in(stm.exp, name)) is not None:
+                extra = self.unused(stm.pat) if isinstance(exp, Loop) else ()
+                return Body((*before, Stm((*extra, most), exp, loc=stm.loc)), (most.name,))
+        return None
+
+    def unused(self, pat: tuple[Param, ...]) -> tuple[Param, ...]:
+        """A pattern with fresh names, also where they are sizes."""
+        fresh = {p.name: self.names.fresh(p.name) for p in pat}
+        stm = substitute_stm(Stm(pat, AtomExp(i64(0))), fresh)
+        return tuple(Param(fresh[p.name], q.type) for p, q in zip(pat, stm.pat, strict=True))
+
+    def greatest_in(self, exp: Exp, name: VName) -> Exp | None:
+        """An expression whose last result is the greatest value of ``name`` inside of ``exp``."""
+        match exp:
+            case Map() | Redomap() | Scanomap() | Scatter() | Hist():
+                inner = self.greatest_of(exp.lam.params, exp.lam.body, name)
+                if inner is None:
+                    return None
+                lam = Lambda(exp.lam.params, inner, (Prim.I64,))
+                return Redomap(exp.width, (self.maximum(),), lam, exp.arrays)
+            case Loop(params, form, body):
+                inner = self.greatest_of([p.param for p in params], body, name)
+                if inner is None:
+                    return None
+                inner = rename_body(inner, self.names)
+                before, after = (Param(self.names.fresh("most"), Prim.I64) for _ in range(2))
+                step = Stm((after,), PrimOp("max", Prim.I64, (before.name, inner.result[0])))
+                return Loop((*params, LoopParam(before, i64(0))), form,
+                            Body((*body.stms, *inner.stms, step), (*body.result, after.name)))
+            case If(cond, then_, else_):
+                sides = [self.greatest(side, name) for side in (then_, else_)]
+                if sides == [None, None]:
+                    return None
+                none = Body((), (i64(0),))
+                return If(cond, sides[0] or none, sides[1] or none, (Prim.I64,))
+        return None
+
+    def greatest_of(self, params: Iterable[Param], body: Body, name: VName) -> Body | None:
+        """As :meth:`greatest` where ``name`` may also be one of the parameters of ``body``."""
+        if any(p.name == name for p in params):
+            return Body((), (name,))
+        return self.greatest(body, name)
+
+    def bounded(self, body: Body, name: VName, bound: Atom, *, at_start: bool) -> Body:
+        """``body`` with min(name, bound) for ``name`` from where it is bound on."""
+        if at_start:
+            return self.cut(body, name, bound)
+        stms: list[Stm] = []
+        for k, stm in enumerate(body.stms):
+            if any(p.name == name for p in stm.pat):
+                rest = self.cut(Body(body.stms[k + 1 :], body.result), name, bound)
+                return Body((*stms, stm, *rest.stms), rest.result)
+            stms.append(map_stm(self.inside(stm.exp, name, bound), stm))
+        return Body(tuple(stms), body.result)
+
+    def inside(self, exp: Exp, name: VName, bound: Atom) -> Mapper:
+        """What :meth:`bounded` does to the bodies of an expression."""
+        carried = isinstance(exp, Loop) and any(p.param.name == name for p in exp.params)
+
+        def lambda_(lam: Lambda) -> Lambda:
+            first = any(p.name == name for p in lam.params)
+            return replace(lam, body=self.bounded(lam.body, name, bound, at_start=first))
+
+        return Mapper(lambda a: a, lambda n: n,
+                      lambda b: self.bounded(b, name, bound, at_start=carried), lambda_)
+
+    def cut(self, body: Body, name: VName, bound: Atom) -> Body:
+        """``body`` in which a size is the lesser of it and its bound."""
+        size = Param(self.names.fresh(name), Prim.I64)
+        least = Stm((size,), PrimOp("min", Prim.I64, (name, bound)))
+        body = substitute_body(body, {name: size.name})
+        return Body((least, *body.stms), body.result)
+
+
+def _wanted(space: Space, body: Body) -> list[VName]:
+    """The sizes of arrays in memory that the host does not know, in the order of binding."""
+    bound: dict[VName, Stm | None] = {dim.index: None for dim in space}
+    used: dict[VName, None] = {}
+    fixed: set[VName] = set()
+    _visit(body, bound, used, fixed)
+    return [name for name in bound if name in used and name not in fixed]
+
+
+def _visit(body: Body, bound: dict[VName, Stm | None], used: dict[VName, None],
+           fixed: set[VName]) -> None:
+    """Collect what ``body`` binds, the sizes it uses, and those that no statement can follow."""
+    for stm in body.stms:
+        for param in stm.pat:
+            bound[param.name] = stm
+        own = {p.name for p in stm.pat}
+        if isinstance(stm.exp, Loop):
+            own |= {p.param.name for p in stm.exp.params}
+            bound.update((p.param.name, None) for p in stm.exp.params)
+            fixed.update(size for p in stm.exp.params for size in shape_of(p.param.type)
+                         if isinstance(size, VName) and size in own)
+            if isinstance(stm.exp.form, ForLoop):
+                bound[stm.exp.form.index] = None
+        for param in stm.pat:
+            for size in shape_of(param.type):
+                if isinstance(size, VName) and size in own:
+                    fixed.add(size)
+                elif not isinstance(stm.exp, VIEWS):
+                    _use(size, bound, used)
+        for lam in lambdas_of(stm.exp):
+            bound.update((p.name, None) for p in lam.params)
+            _visit(lam.body, bound, used, fixed)
+        for inner in bodies_of(stm.exp):
+            _visit(inner, bound, used, fixed)
+
+
+def _use(size: Atom, bound: dict[VName, Stm | None], used: dict[VName, None]) -> None:
+    """Note that an array has this size; the host can repeat sums and products by itself."""
+    if not isinstance(size, VName) or size not in bound:
+        return
+    definition = bound[size]
+    if definition is not None and _follows(definition, bound):
+        return
+    used[size] = None
+
+
+def _follows(stm: Stm, bound: dict[VName, Stm | None]) -> bool:
+    """Whether the host can compute what ``stm`` does."""
+    match stm.exp:
+        case PrimOp(op, Prim.I64, args) if op in TRANSPARENT:
+            return all(not isinstance(a, VName) or a not in bound or (
+                (inner := bound[a]) is not None and _follows(inner, bound)) for a in args)
+    return False
