@@ -26,6 +26,7 @@ from runelift.codegen.persistent import may_persist
 from runelift.codegen.residence import needed_on_host
 from runelift.codegen.views import View, iota, lit, replicate, row_major
 from runelift.ir import imp
+from runelift.ir.consumption import consumed_in, root_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -100,8 +101,7 @@ def plan_fun(fun: Fun, names: Names) -> plan.Plan:
             assert isinstance(atom, VName)
             shape = tuple(renamed.get(s, s) if isinstance(s, VName) else s
                           for s in param.type.shape)
-            buffer = host.own_buffer(atom, shared=True)
-            specs.append(plan.ValueSpec(buffer, param.type.elem, shape))
+            specs.append(plan.ValueSpec(host.any_buffer(atom), param.type.elem, shape))
     given = interface(fun)
     return release_dead(plan.Plan(given.entry, given.sizes, given.params, tuple(specs),
                                   tuple(host.steps)))
@@ -249,6 +249,16 @@ class HostBuilder:
             if (shared and made_here) or self.dead(name):
                 return view.mem
         return self.copy(name)
+
+    def any_buffer(self, name: VName) -> VName:
+        """A row-major buffer with the value of ``name``, which may be anybody's."""
+        view = self.views[name]
+        return view.mem if view.dense and view.mem is not None else self.copy(name)
+
+    def is_input(self, name: VName) -> bool:
+        """Whether the memory of ``name`` came from outside, so that nobody updates it."""
+        mem = self.views[name].mem
+        return mem is not None and not any(mem in owned for owned in self.owned)
 
     def copy(self, name: VName) -> VName:
         """The buffer of a fresh row-major copy."""
@@ -616,10 +626,12 @@ class HostBuilder:
                 moved.append((target, source))
         self.emit(*(plan.Bind(target, source) for target, source in moved))
 
-    def _own_results(self, pat: Sequence[Param]) -> None:
+    def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset()) -> None:
+        """Names of buffers that this body owns, but for those that may be somebody else's."""
         for param in pat:
             if isinstance(param.type, ArrayType):
-                self.owned[-1].add(param.name)
+                if param.name not in borrowed:
+                    self.owned[-1].add(param.name)
                 self.bind_view(param, row_major(param.name, param.type.elem,
                                                 self.shape(param.type)))
 
@@ -630,7 +642,7 @@ class HostBuilder:
         self._own_results(stm.pat)
 
     def _loop(self, stm: Stm, exp: Loop) -> None:
-        taken: set[VName] = set()
+        taken, only_read, borrowed = set[VName](), _only_read(exp), set[VName]()
         start: list[tuple[VName, Atom]] = []
         self.later.append(self.later[-1] | free_vars(exp.body))
         for p in exp.params:
@@ -639,6 +651,10 @@ class HostBuilder:
                 start.append((p.param.name, p.init))
                 continue
             assert isinstance(p.init, VName)
+            if p.param.name in only_read and self.is_input(p.init):
+                borrowed.add(p.param.name)
+                start.append((p.param.name, self.any_buffer(p.init)))
+                continue
             buffer = self.own_buffer(p.init)
             if buffer in taken:
                 buffer = self.copy(p.init)
@@ -648,7 +664,7 @@ class HostBuilder:
         self.parallel_bind(start)
         params = [p.param for p in exp.params]
         with self.block() as steps:
-            self._own_results(params)
+            self._own_results(params, borrowed)
             if isinstance(exp.form, ForLoop):
                 self.types[exp.form.index] = Prim.I64
                 self.indices.add(exp.form.index)
@@ -661,8 +677,9 @@ class HostBuilder:
                                        tuple(p.name for p in params) if steady else None))
         else:
             self.emit(plan.WhileLoop(exp.form.cond, tuple(steps)))
-        self.parallel_bind([(out.name, p.name) for out, p in zip(stm.pat, params, strict=True)])
-        self._own_results(stm.pat)
+        pairs = list(zip(stm.pat, params, strict=True))
+        self.parallel_bind([(out.name, p.name) for out, p in pairs])
+        self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed})
 
     def _versions(self, stm: Stm, exp: Versions) -> None:
         versions: list[plan.PlanVersion] = []
@@ -696,3 +713,10 @@ class HostBuilder:
                  if size is not None for v in size.variables()}
         self.emit(plan.Choose(exp.site, tuple(versions), tuple(sorted(sizes, key=lambda n: n.tag))))
         self._own_results(stm.pat)
+
+
+def _only_read(exp: Loop) -> set[VName]:
+    """The arrays of a loop that its body neither updates nor hands on."""
+    defs = {p.name: stm for stm in exp.body.stms for p in stm.pat}
+    handed = {root_of(a, defs) for a in exp.body.result if isinstance(a, VName)}
+    return {p.param.name for p in exp.params} - consumed_in(exp.body) - handed

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+from runelift.ir.consumption import consumed_names
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
@@ -43,7 +44,6 @@ from runelift.ir.syntax import (
     Stm,
 )
 from runelift.ir.traverse import Mapper, bodies_of, lambdas_of, map_exp, map_stm
-from runelift.rewrite.consumption import consumed_names
 from runelift.rewrite.rule import STEPS, Rewriting, RuleBook, rule
 from runelift.rewrite.scope import Scope, is_counting
 

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from runelift.ir.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
@@ -32,7 +33,6 @@ from runelift.ir.syntax import (
     Stm,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside
-from runelift.rewrite.consumption import consumed_by, root_of
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import Rewriting, Rule
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL

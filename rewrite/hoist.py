@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+from runelift.ir.consumption import consumed_names
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, product
@@ -44,7 +45,6 @@ from runelift.ir.syntax import (
     shape_of,
 )
 from runelift.ir.traverse import Mapper, bodies_of, free_vars, lambdas_of, map_exp, uses
-from runelift.rewrite.consumption import consumed_names
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import Rewriting, rule
 from runelift.rewrite.rules.unused import sizes_of

@@ -52,6 +52,13 @@ def consumed_by(stm: Stm) -> set[VName]:
     return consumed
 
 
+def consumed_in(body: Body) -> set[VName]:
+    """The names that ``body`` consumes, under whatever alias, also names that it binds."""
+    consumed: set[VName] = set()
+    _body(body, consumed)
+    return consumed
+
+
 def view_of(exp: Exp) -> VName | None:
     """The array whose memory the value of ``exp`` shares."""
     match exp:
