@@ -30,7 +30,7 @@ LATE = ("The device did not run all work-groups of a persistent kernel at the sa
 LEAST_ROUNDS = 8
 """Loops of fewer iterations are not worth a kernel of their own."""
 MOST_PHASES = 16
-MOST_WAVES = 16
+MOST_WAVES = 8
 """Phases with so much more work than fits on the device at once gain nothing."""
 LOCAL_ALIGNMENT = 16
 
