@@ -2,21 +2,23 @@
 
 Groups run one after the other; within a group, every work-item runs up to the next barrier.
 What a device would not notice is an error here: an access outside of memory, two work-items that
-touch a cell without a barrier between, one of them writing, a barrier to which only some
-work-items come, the value of a variable that was never set.
+touch a cell without a barrier between, one of them writing, two groups that do so at all (unless
+the kernel orders them by fences), a barrier to which only some work-items come, the value of a
+variable that was never set.  Memory that has two names is one memory for this.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
-from runelift.ir.imp import Exp, Id, Kernel, Space, Stm
+from runelift.ir.imp import Exp, Id, Kernel, Stm
 from runelift.ir.imp.pretty import pretty_statement
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim, apply, convert
@@ -58,25 +60,43 @@ def run(kernel: Kernel, launch: Launch) -> Reported | None:
     return machine.reported
 
 
+class _Kind(Enum):
+    """What an access does.  Atomic accesses do not race with each other."""
+
+    READ = "reads"
+    WRITE = "writes"
+    ATOMIC = "atomically changes"
+
+
+@dataclass(slots=True)
+class _Log:
+    """Who touched which positions of a place, and how."""
+
+    touched: dict[int, dict[_Kind, set[int]]] = field(default_factory=dict)
+
+    def touch(self, place: int, kind: _Kind, who: int) -> tuple[int, _Kind] | None:
+        """Note an access; the first of the others that it races with, and what that one does."""
+        accesses = self.touched.setdefault(place, {})
+        rivals = [(other, held) for held, parties in accesses.items()
+                  if held is not kind or kind is _Kind.WRITE
+                  for other in parties if other != who]
+        accesses.setdefault(kind, set()).add(who)
+        return min(rivals, key=lambda rival: rival[0], default=None)
+
+
 @dataclass(slots=True)
 class _Memory:
-    """Cells, and who touched them since the group's last barrier."""
+    """Cells, and who touched them: work-items since their group's last barrier, and groups.
+
+    Memories in one place share their logs, in which a cell covers ``granules`` positions.
+    Private memory needs none, nor do groups have one in local memory.
+    """
 
     name: VName
-    prim: Prim
-    space: Space
     cells: Array
-    writers: dict[int, int] = field(default_factory=dict)
-    readers: dict[int, set[int]] = field(default_factory=dict)
-
-    def forget(self) -> None:
-        """A barrier: what happened before is visible to all."""
-        self.writers.clear()
-        self.readers.clear()
-
-
-ATOMIC = -1
-"""Stands for the writer of a cell that was changed by an atomic operation."""
+    items: _Log | None = None
+    groups: _Log | None = None
+    granules: int = 1
 
 
 class _Machine:
@@ -84,11 +104,7 @@ class _Machine:
         self.kernel = kernel
         self.launch = launch
         self.reported: Reported | None = None
-        self.owners: dict[tuple[VName, int], int] = {}
-        self.fenced = any(isinstance(s, imp.Fence) for s in imp.statements(kernel.body))
-        self.buffers = {
-            p.name: _Memory(p.name, p.prim, Space.GLOBAL, launch.args[p.name])
-            for p in kernel.params if isinstance(p, imp.BufferParam)}
+        self.buffers = self._buffers()
         self.scalars: dict[VName, Any] = {
             p.name: p.prim.dtype.type(launch.args[p.name])
             for p in kernel.params if isinstance(p, imp.ScalarParam)}
@@ -98,18 +114,47 @@ class _Machine:
         at = "" if stm is None else f" in '{pretty_statement(stm).splitlines()[0]}'"
         return CompilerBug(f"kernel '{self.kernel.name}'{at}: {what}")
 
-    def group(self, number: int) -> None:
-        """Run the work-items of a group, from barrier to barrier."""
-        memories = dict(self.buffers)
+    def _buffers(self) -> dict[VName, _Memory]:
+        """The buffers; a buffer that is given for two parameters has one log."""
+        fenced = any(isinstance(s, imp.Fence) for s in imp.statements(self.kernel.body))
+        logs: dict[int, tuple[_Log, _Log | None]] = {}
+        buffers = {}
+        for param in self.kernel.params:
+            if isinstance(param, imp.BufferParam):
+                cells = self.launch.args[param.name]
+                items, groups = logs.setdefault(
+                    cells.ctypes.data, (_Log(), None if fenced else _Log()))
+                buffers[param.name] = _Memory(param.name, cells, items, groups)
+        return buffers
+
+    def _local_memory(self) -> dict[VName, _Memory]:
+        """The local arrays of a group; those within others share their cells and their log."""
+        memories: dict[VName, _Memory] = {}
         for array in self.kernel.local_memory:
             cells = np.zeros(self.launch.lengths[array.name], array.prim.dtype)
-            memories[array.name] = _Memory(array.name, array.prim, Space.LOCAL, cells)
+            memories[array.name] = _Memory(array.name, cells, _Log(), None, array.prim.bytes)
         for array in self.kernel.locals:
             if array.within is not None:
-                place = memories[array.within].cells.view(np.uint8)
-                usable = len(place) // array.prim.bytes * array.prim.bytes
-                memories[array.name] = _Memory(array.name, array.prim, Space.LOCAL,
-                                               place[:usable].view(array.prim.dtype))
+                place = memories[array.within]
+                held = place.cells.view(np.uint8)
+                usable = len(held) // array.prim.bytes * array.prim.bytes
+                memories[array.name] = _Memory(
+                    array.name, held[:usable].view(array.prim.dtype), place.items, None,
+                    array.prim.bytes)
+        self._coarsen(memories)
+        return memories
+
+    def _coarsen(self, memories: Mapping[VName, _Memory]) -> None:
+        """Log positions as coarse as the smallest elements of a place allow."""
+        least: dict[int, int] = {}
+        for memory in memories.values():
+            least[id(memory.items)] = min(memory.granules, least.get(id(memory.items), 8))
+        for memory in memories.values():
+            memory.granules //= least[id(memory.items)]
+
+    def group(self, number: int) -> None:
+        """Run the work-items of a group, from barrier to barrier."""
+        memories = self.buffers | self._local_memory()
         items = [_Item(self, number, k, memories) for k in range(self.launch.group_size)]
         running = [item.block(self.kernel.body) for item in items]
         while running:
@@ -119,16 +164,10 @@ class _Machine:
                 barrier = next(b for b in met if b is not None)
                 raise self.bug("only some work-items come to a barrier", barrier)
             for memory in memories.values():
-                memory.forget()
+                if memory.items is not None:
+                    memory.items.touched.clear()
             if met[0] is None:
                 return
-
-    def shared_write(self, memory: _Memory, index: int, group: int, stm: Stm) -> None:
-        """Groups may not meet in a cell, unless the kernel orders them by fences."""
-        if memory.space is Space.GLOBAL and not self.fenced:
-            owner = self.owners.setdefault((memory.name, index), group)
-            if owner != group:
-                raise self.bug(f"groups {owner} and {group} both write {memory.name}[{index}]", stm)
 
 
 @dataclass(slots=True)
@@ -181,24 +220,24 @@ class _Item:
                 self.values[name] = None if init is None else self.value(init)
             case imp.DeclareArray(name, prim, length):
                 count = length if isinstance(length, int) else int(self.values[length])
-                self.memories[name] = _Memory(name, prim, Space.PRIVATE,
-                                              np.zeros(count, prim.dtype))
+                self.memories[name] = _Memory(name, np.zeros(count, prim.dtype))
             case imp.Assign(name, value):
                 self.values[name] = self.value(value)
             case imp.Store(mem, index, value):
                 held = self.value(value)
                 memory, cell = self.cell(mem, index)
-                self.write(memory, cell, held)
+                self.touch(memory, cell, _Kind.WRITE)
+                memory.cells[cell] = held
             case imp.Atomic(op, prim, mem, index, value, _, old):
                 given = self.value(value)
                 memory, cell = self.cell(mem, index)
-                self.touch_atomically(memory, cell)
+                self.touch(memory, cell, _Kind.ATOMIC)
                 if old is not None:
                     self.values[old] = memory.cells[cell]
                 memory.cells[cell] = apply(op, prim, memory.cells[cell], given)
             case imp.AtomicUpdate(mem, index, _, _, old, body, new):
                 memory, cell = self.cell(mem, index)
-                self.touch_atomically(memory, cell)
+                self.touch(memory, cell, _Kind.ATOMIC)
                 self.values[old] = memory.cells[cell]
                 for inner in body:
                     for _ in self.block((inner,)):
@@ -219,32 +258,18 @@ class _Item:
             raise self.bug(f"reaches for {mem}[{position}] of {len(memory.cells)} elements")
         return memory, position
 
-    def write(self, memory: _Memory, cell: int, value: Any) -> None:
-        """Set a cell."""
-        if memory.space is not Space.PRIVATE:
-            others = memory.readers.get(cell, set()) - {self.number}
-            writer = memory.writers.setdefault(cell, self.number)
-            if others or writer != self.number:
-                raise self.bug(f"writes {memory.name}[{cell}], which work-item "
-                               f"{min(others, default=writer)} uses before the next barrier")
-            assert self.place is not None
-            self.machine.shared_write(memory, cell, self.group, self.place)
-        memory.cells[cell] = value
-
-    def read(self, memory: _Memory, cell: int) -> Any:
-        """The value of a cell."""
-        if memory.space is not Space.PRIVATE:
-            if memory.writers.get(cell, self.number) != self.number:
-                raise self.bug(f"reads {memory.name}[{cell}], which work-item "
-                               f"{memory.writers[cell]} writes before the next barrier")
-            memory.readers.setdefault(cell, set()).add(self.number)
-        return memory.cells[cell]
-
-    def touch_atomically(self, memory: _Memory, cell: int) -> None:
-        """Atomic operations may meet each other, but no others."""
-        readers = memory.readers.get(cell, set()) - {self.number}
-        if readers or memory.writers.setdefault(cell, ATOMIC) != ATOMIC:
-            raise self.bug(f"changes {memory.name}[{cell}] atomically, which others use plainly")
+    def touch(self, memory: _Memory, cell: int, kind: _Kind) -> None:
+        """Note an access in the logs; nobody else may be in its way."""
+        for log, who, party, until in (
+                (memory.items, self.number, "work-item", "before the next barrier"),
+                (memory.groups, self.group, "group", "in the same launch")):
+            if log is None:
+                continue
+            for place in range(cell * memory.granules, (cell + 1) * memory.granules):
+                rival = log.touch(place, kind, who)
+                if rival is not None:
+                    raise self.bug(f"{kind.value} {memory.name}[{cell}], which {party} "
+                                   f"{rival[0]} {rival[1].value} {until}")
 
     # Expressions
 
@@ -266,7 +291,9 @@ class _Item:
             case imp.Convert(_, to, arg):
                 return convert(self.value(arg), to)
             case imp.Load(mem, index):
-                return self.read(*self.cell(mem, index))
+                memory, cell = self.cell(mem, index)
+                self.touch(memory, cell, _Kind.READ)
+                return memory.cells[cell]
             case imp.Select(cond, then_, else_):
                 return self.value(then_ if self.value(cond) else else_)
             case imp.WorkItem(kind, dim):

@@ -28,7 +28,7 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.fut"))
 A, X, I64 = VName("a", 1), VName("x", 2), Prim.I64
 
 
-@pytest.mark.parametrize("policy", ["all", "classic"])
+@pytest.mark.parametrize("policy", ["all", "classic", "moderate"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_examples(path: Path, policy: str) -> None:
     compiled = compile_source(read_source(path), policy=policy)
@@ -185,21 +185,58 @@ def test_loops_atomics_and_failures() -> None:
 
 @pytest.mark.parametrize(("body", "message"), [
     ("store.i64 a_1[9i64] <- 1i64", r"reaches for a_1\[9\] of 8 elements"),
-    ("store.i64 a_1[group_id(0)] <- 1i64", r"writes a_1\[0\], which work-item 0 uses"),
-    ("if eq.i64(local_id(0), 0i64) { store.i64 a_1[0i64] <- 1i64 }", "groups 0 and 1 both write"),
+    ("store.i64 a_1[group_id(0)] <- 1i64", r"writes a_1\[0\], which work-item 0 writes"),
+    ("if eq.i64(local_id(0), 0i64) { store.i64 a_1[0i64] <- 1i64 }",
+     r"writes a_1\[0\], which group 0 writes in the same launch"),
+    ("if eq.i64(global_id(0), 0i64) { store.i64 a_1[0i64] <- 1i64 } barrier global "
+     "var x_5 : i64 = load.i64 a_1[0i64]",
+     r"of group 1 reads a_1\[0\], which group 0 writes in the same launch"),
+    ("var x_5 : i64 = load.i64 a_1[0i64] if eq.i64(global_id(0), 4i64) "
+     "{ atomic.add.i64 global a_1[0i64] <- 1i64 }",
+     r"atomically changes a_1\[0\], which group 0 reads in the same launch"),
     ("store.i64 t_4[local_id(0)] <- 1i64 var x_5 : i64 = load.i64 t_4[0i64]",
      r"reads t_4\[0\], which work-item 0 writes"),
     ("var x_5 : i64 = load.i64 t_4[0i64] if eq.i64(local_id(0), 3i64) "
-     "{ store.i64 t_4[0i64] <- 1i64 }", r"writes t_4\[0\], which work-item 0 uses"),
+     "{ store.i64 t_4[0i64] <- 1i64 }", r"writes t_4\[0\], which work-item 0 reads"),
     ("var x_5 : i64 store.i64 a_1[global_id(0)] <- x_5", "uses x_5, which was never set"),
     ("atomic.add.i64 local t_4[0i64] <- 1i64 var x_5 : i64 = load.i64 t_4[0i64]",
-     r"reads t_4\[0\]"),
+     r"atomically changes t_4\[0\], which work-item 0 reads"),
     ("store.i64 t_4[local_id(0)] <- local_id(0) "
      "if lt.i64(load.i64 t_4[0i64], 1i64) { barrier local }", "reads t_4"),
 ])
 def test_what_no_kernel_may_do(body: str, message: str) -> None:
     with pytest.raises(CompilerBug, match=message):
         launch(body, local="local t_4 : i64[4]")
+
+
+def test_arrays_in_one_place_are_one_memory() -> None:
+    local = "local t_4 : i64[4] local u_6 : i32[8] within t_4"
+    with pytest.raises(CompilerBug, match=r"writes u_6\[7\], which work-item 0 writes"):
+        launch("if eq.i64(local_id(0), 0i64) { store.i64 t_4[3i64] <- 1i64 } "
+               "if eq.i64(local_id(0), 1i64) { store.i32 u_6[7i64] <- 7i32 }", local=local)
+    cells, _ = launch("store.i64 t_4[local_id(0)] <- 0i64 "
+                      "store.i32 u_6[mul.i64(local_id(0), 2i64)] <- 7i32 "
+                      "store.i64 a_1[global_id(0)] <- load.i64 t_4[local_id(0)]", local=local)
+    assert cells == [7] * 8
+
+
+def test_a_buffer_with_two_names_is_one_memory() -> None:
+    code = kernel("store.i64 a_1[local_id(0)] <- load.i64 x_2[0i64]",
+                  "(a_1 : global i64 written) (x_2 : global i64)")
+    cells = np.zeros(4, np.int64)
+    run(code, Launch(1, 4, {A: cells, X: cells.copy()}))
+    with pytest.raises(CompilerBug, match=r"x_2\[0\], which work-item 0 writes"):
+        run(code, Launch(1, 4, {A: cells, X: cells}))
+
+
+@pytest.mark.parametrize("body", [
+    "atomic.add.i64 global a_1[0i64] <- 1i64",
+    "if eq.i64(global_id(0), 0i64) { store.i64 a_1[0i64] <- 8i64 } fence barrier global "
+    "if eq.i64(global_id(0), 4i64) { store.i64 a_1[0i64] <- load.i64 a_1[0i64] }",
+])
+def test_groups_meet_in_atomics_and_after_fences(body: str) -> None:
+    cells, _ = launch(body)
+    assert cells == [8, 1, 2, 3, 4, 5, 6, 7]
 
 
 def test_a_barrier_that_some_work_items_miss() -> None:
