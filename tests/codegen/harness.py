@@ -311,8 +311,18 @@ class Machine:
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
                     self.launch(step)
+                case plan.Choose(_, versions):
+                    self.run(self.choose(versions).steps)
                 case _:
-                    raise AssertionError(f"unexpected step {step}")
+                    self.control(step)
+
+    def control(self, step: plan.Step) -> None:
+        """What only whole programs do."""
+        raise AssertionError(f"unexpected step {step}")
+
+    def choose(self, versions: Sequence[plan.PlanVersion]) -> plan.PlanVersion:
+        """The version to run."""
+        raise AssertionError("unexpected choice")
 
 
 class DeviceMachine(Machine):
