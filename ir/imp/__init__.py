@@ -182,7 +182,10 @@ class If:
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """All work-items of the group wait here; ``space`` says whose writes become visible."""
+    """All work-items of the group wait here; what they wrote is then visible to the group.
+
+    That holds for local and global memory; ``space`` tells the reader which one it is there for.
+    """
 
     space: Space
 
