@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 from runelift.codegen import plan
 from runelift.ir import imp
+from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.sizes import CeilDiv, Factor, Greatest, Least, Size
+from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
 from runelift.ir.source import Loc
 from runelift.ir.syntax import Atom, Guard
 
@@ -93,6 +94,8 @@ def _factor(factor: Factor) -> str:
             return f"min({', '.join(map(_size, sizes))})"
         case Greatest(sizes):
             return f"max({', '.join(map(_size, sizes))})"
+        case Applied():
+            raise CompilerBug(f"size {factor} of the source in a host plan")
 
 
 def _index(exp: imp.Exp) -> str:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from runelift.frontend.types import Type
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 
 
@@ -114,11 +115,13 @@ TypeExp: TypeAlias = (
 class SizeParam(Node):
     """``[n]`` among the parameters of a function or the binders of a let or loop.
 
-    ``size`` is the name that the type checker gives it in types.
+    ``size`` is the name that the type checker gives it in types, or ``known`` what it finds for
+    the binder of a let or loop.
     """
 
     name: str
     size: VName | None = field(default=None, kw_only=True)
+    known: Size | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -141,9 +144,10 @@ class Pattern(Node):
 
 @dataclass(slots=True, eq=False)
 class PatName(Pattern):
-    """``x``."""
+    """``x``.  ``size`` is the name that its value has in types, if it is an i64."""
 
     name: str
+    size: VName | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -219,9 +223,14 @@ class StringLit(Exp):
 
 @dataclass(slots=True, eq=False)
 class Name(Exp):
-    """A variable, function or operator: ``x``, ``f32.sum``, ``(+)``."""
+    """A variable, function or operator: ``x``, ``f32.sum``, ``(+)``.
+
+    ``sizes`` are the implicit arguments of a function: the type checker says what its size
+    parameters stand for here.
+    """
 
     name: QualName
+    sizes: dict[VName, Size] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)

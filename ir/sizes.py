@@ -44,7 +44,17 @@ class Greatest:
     sizes: tuple[Size, ...]
 
 
-Factor: TypeAlias = VName | CeilDiv | Least | Greatest
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An operator or function of the source applied to sizes, such as ``/`` or ``**``, about which
+    nothing is known but that it has equal values for equal arguments.
+    """
+
+    op: str
+    args: tuple[Size, ...]
+
+
+Factor: TypeAlias = VName | CeilDiv | Least | Greatest | Applied
 Monomial: TypeAlias = tuple[Factor, ...]
 
 
@@ -147,6 +157,11 @@ def greatest(*sizes: Size) -> Size:
     return _extreme(Greatest, max, sizes)
 
 
+def applied(op: str, *args: Size) -> Size:
+    """An operator or function of the source applied to sizes."""
+    return Size((((Applied(op, args),), 1),))
+
+
 def product(sizes: list[Size]) -> Size:
     """The product of sizes; 1 if there are none."""
     total = Size.of(1)
@@ -197,6 +212,8 @@ def _factor_value(factor: Factor, env: Mapping[VName, int]) -> int:
             return min(size.value(env) for size in sizes)
         case Greatest(sizes):
             return max(size.value(env) for size in sizes)
+        case Applied(op):
+            raise ValueError(f"the value of a size with '{op}' is up to the running program")
 
 
 def _map_factor(factor: Factor, f: Callable[[VName], Size]) -> Size:
@@ -209,6 +226,8 @@ def _map_factor(factor: Factor, f: Callable[[VName], Size]) -> Size:
             return least(*(size.substitute(f) for size in sizes))
         case Greatest(sizes):
             return greatest(*(size.substitute(f) for size in sizes))
+        case Applied(op, args):
+            return applied(op, *(arg.substitute(f) for arg in args))
 
 
 def _variables(size: Size) -> Iterator[VName]:
@@ -220,7 +239,7 @@ def _variables(size: Size) -> Iterator[VName]:
                 case CeilDiv(num, den):
                     yield from _variables(num)
                     yield from _variables(den)
-                case Least(sizes) | Greatest(sizes):
+                case Least(sizes) | Greatest(sizes) | Applied(_, sizes):
                     for inner in sizes:
                         yield from _variables(inner)
 
@@ -235,6 +254,10 @@ def _render_factor(factor: Factor, name: Callable[[VName], str]) -> str:
             return f"min({', '.join(size.render(name) for size in sizes)})"
         case Greatest(sizes):
             return f"max({', '.join(size.render(name) for size in sizes)})"
+        case Applied(op, args):
+            shown = [_bracketed(arg, name) for arg in args]
+            infix = len(args) == 2 and not op[0].isalpha()
+            return f"({f' {op} '.join(shown) if infix else ' '.join([op, *shown])})"
 
 
 def _bracketed(size: Size, name: Callable[[VName], str]) -> str:

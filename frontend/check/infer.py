@@ -32,6 +32,7 @@ from runelift.frontend.check.unify import (
     TypeMismatch,
     metas,
     params_in,
+    products_in,
     replace_names,
     sizes_in,
     substitute_size,
@@ -54,7 +55,7 @@ from runelift.frontend.types import (
 from runelift.ir.errors import Diagnostic, Label, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Size, applied
 from runelift.ir.source import Span
 
 SizeMaker: TypeAlias = Callable[[], Size]
@@ -69,6 +70,7 @@ class Binding:
     size: Size | None = None
     span: Span | None = None
     local: bool = False
+    top: bool = False
 
 
 @dataclass(slots=True)
@@ -108,8 +110,8 @@ class Checker:
         self.errors: list[Diagnostic] = []
         self.broken: set[str] = set()
         self._typed: list[ast.Exp | ast.Pattern | ast.ValDec] = []
+        self._binders: list[ast.SizeParam] = []
         self._operators: list[ast.BinExp | ast.OpSection] = []
-        self._opaque: dict[tuple[object, ...], VName] = {}
         self._negated: set[int] = set()
         self._constants: dict[str, Origin] = {}
 
@@ -131,7 +133,8 @@ class Checker:
         self.broken.add(dec.name)
 
     def _value(self, dec: ast.ValDec) -> None:
-        self._typed, self._operators = [], []
+        self._typed, self._operators, self._binders = [], [], []
+        self.solved.products.clear()
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name)
         dec.type = scheme.type
         self._finish(dec.span)
@@ -147,7 +150,7 @@ class Checker:
             self._check_entry(dec, dec.type)
         self.scope.values[dec.name] = Binding(
             Scheme(dec.type, scheme.types, scheme.sizes, scheme.unknown),
-            self._constant_size(dec), dec.name_span)
+            self._constant_size(dec), dec.name_span, top=True)
         self.broken.discard(dec.name)
 
     def _constant_size(self, dec: ast.ValDec) -> Size | None:
@@ -163,7 +166,7 @@ class Checker:
             types, sizes = self._type_params(type_params)
             domains: list[Arrow] = []
             for param in params:
-                size_name = self.names.fresh("arg")
+                size_name = self.names.fresh(_base(param))
                 domain = self.pattern(param, anonymous=self.solved.parameter_size,
                                        size_name=size_name)
                 domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
@@ -232,6 +235,13 @@ class Checker:
                 self.scope.types[param.name] = name
         return types, sizes
 
+    def _size_binders(self, sizes: tuple[ast.SizeParam, ...]) -> None:
+        """Bind the sizes of a ``let`` or loop, which the pattern's type decides."""
+        for size in sizes:
+            size.known = self.solved.size_meta(size.name)
+            self._bind_size(size.name, size.known, size.span)
+            self._binders.append(size)
+
     def _bind_size(self, name: str, size: Size, span: Span) -> None:
         self.scope.values[name] = Binding(Scheme(Prim.I64), size, span)
 
@@ -246,6 +256,7 @@ class Checker:
 
     def _finish(self, span: Span) -> None:
         """Give undetermined number types their defaults, and write all types into the tree."""
+        self.solved.factorise()
         for node in self._typed:
             assert node.type is not None
             for meta in metas(self.solved.resolve(node.type)):
@@ -253,8 +264,12 @@ class Checker:
                 if isinstance(head, MetaVar):
                     self.solved.types[head.id] = self._default(head, node.span)
             node.type = self.solved.resolve(node.type)
+            if isinstance(node, ast.Name):
+                node.sizes = {v: self.solved.size(size) for v, size in node.sizes.items()}
             if isinstance(node, ast.Literal):
                 self._check_literal(node)
+        for binder in self._binders:
+            binder.known = self.solved.size(binder.known) if binder.known is not None else None
         self._check_matches()
         for op in self._operators:
             assert op.op_type is not None
@@ -331,6 +346,10 @@ class Checker:
             case ast.Apply(_, ast.Name(_, ast.QualName((), "length")), (array,)):
                 type_ = self.solved.resolve(array.type) if array.type else None
                 return type_.size if isinstance(type_, Array) else None
+            case ast.Apply(_, ast.Name(_, name), args) if self._is_size_function(name, exp):
+                sizes = [self._size_of(arg) for arg in args]
+                known = tuple(size for size in sizes if size is not None)
+                return applied(str(name), *known) if len(known) == len(sizes) else None
             case ast.BinExp(_, op, left, right):
                 a, b = self._size_of(left), self._size_of(right)
                 if a is None or b is None:
@@ -341,10 +360,26 @@ class Checker:
                     case "-":
                         return a - b
                     case "*":
+                        self.solved.products.append((*self._factors(left), b))
                         return a * b
-                key = (str(op), self.solved.size(a), self.solved.size(b))
-                return Size.var(self._opaque.setdefault(key, self.names.fresh("q")))
+                return applied(str(op), a, b)
         return None
+
+    def _is_size_function(self, name: ast.QualName, exp: ast.Apply) -> bool:
+        """Whether a call is one of a function that the whole program knows under its name."""
+        binding = self.scope.values.get(name.name)
+        if name.quals or binding is None or not binding.top or exp.type is None:
+            return False
+        return self.solved.head(exp.type) is Prim.I64 and all(
+            arg.type is not None and self.solved.head(arg.type) is Prim.I64 for arg in exp.args)
+
+    def _factors(self, exp: ast.Exp) -> tuple[Size, ...]:
+        """The factors of a size, as they are written."""
+        if isinstance(exp, ast.BinExp) and str(exp.op) == "*":
+            last = self._size_of(exp.right)
+            return (*self._factors(exp.left), *(() if last is None else (last,)))
+        size = self._size_of(exp)
+        return () if size is None else (size,)
 
     # Errors
 
@@ -402,6 +437,7 @@ class Checker:
                     size = Size.var(size_name or self.names.fresh(name))
                 is_size = self.solved.head(found) is Prim.I64 or isinstance(
                     self.solved.head(found), MetaVar)
+                pattern.size = _variable(size)
                 self.scope.values[name] = Binding(Scheme(found), size if is_size else None, span,
                                                    local=True)
                 return found
@@ -468,7 +504,9 @@ class Checker:
             case ast.StringLit(_, text):
                 return Array(Size.of(len(text)), Prim.U8)
             case ast.Name(span, name):
-                return self._instantiate(self._lookup(name, span))
+                type_ = self._instantiate(self._lookup(name, span), exp)
+                self._note_products(exp, type_)
+                return type_
             case ast.TupleExp(_, items):
                 return Tuple(tuple(self.infer(item) for item in items))
             case ast.RecordExp(span, fields):
@@ -535,8 +573,7 @@ class Checker:
             case ast.LetPat(_, sizes, pattern, value, body):
                 found = self.infer(value)
                 with self.inner_scope():
-                    for size in sizes:
-                        self._bind_size(size.name, self.solved.size_meta(size.name), size.span)
+                    self._size_binders(sizes)
                     self.pattern(pattern, found, size=self._size_of(value))
                     return self.infer(body)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
@@ -598,21 +635,36 @@ class Checker:
         hints = (f"Did you mean '{near[0]}'?",) if near and not name.quals else ()
         raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints)
 
-    def _instantiate(self, scheme: Scheme) -> Type:
+    def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:
         if not (scheme.types or scheme.sizes or scheme.unknown):
             return scheme.type
         types: dict[VName, Type] = {v: self.solved.meta() for v in scheme.types}
         bound = params_in(scheme.type)
         sizes = {v: Size.var(self.names.fresh(v.base)) if v in bound
                  else self.solved.size_meta(v.base) for v in scheme.sizes}
-        sizes |= {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
-        return _rename_params(replace_names(scheme.type, types, sizes), sizes)
+        if name is not None:
+            name.sizes = sizes
+            if name.name.name.startswith("unflatten"):
+                self.solved.ordered |= {v for size in sizes.values() for v in size.variables()}
+        sizes = sizes | {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
+        return replace_names(scheme.type, types, sizes)
 
     # Application
 
     def _apply(self, exp: ast.Apply, expected: Type | None) -> Type:
-        type_ = self.infer(exp.fun)
-        return self._apply_to(type_, exp.args, exp, expected)
+        type_ = self._apply_to(self.infer(exp.fun), exp.args, exp, expected)
+        self._note_products(exp.fun, type_)
+        return type_
+
+    def _note_products(self, fun: ast.Exp, type_: Type) -> None:
+        """Note the products in what a function of the program is or returns."""
+        if not isinstance(fun, ast.Name) or fun.name.quals:
+            return
+        binding = self.scope.values.get(fun.name.name)
+        if binding is not None and binding.top and any(products_in(binding.scheme.type)):
+            self.solved.note_products(self.solved.resolve(type_), ordered=False)
+        elif binding is None and fun.name.name == "flatten":
+            self.solved.note_products(type_, ordered=True)
 
     def _apply_to(self, type_: Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
                   expected: Type | None = None) -> Type:
@@ -643,6 +695,7 @@ class Checker:
         """Check one argument; the type of the result."""
         domain = self.solved.resolve(arrow.domain)
         self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument")
+        self.solved.factorise()
         if arrow.param is None or arrow.param not in sizes_in(self.solved.resolve(arrow.codomain)):
             return arrow.codomain
         size = self._size_of(arg)
@@ -664,7 +717,7 @@ class Checker:
             for param in exp.params:
                 head = self.solved.head(rest) if rest is not None else None
                 given = head.domain if isinstance(head, Arrow) else None
-                name = self.names.fresh("arg")
+                name = self.names.fresh(_base(param))
                 domain = self.pattern(param, given, size_name=name)
                 domains.append(Arrow(domain, UNIT, unique_pattern(param), False, name))
                 rest = head.codomain if isinstance(head, Arrow) else None
@@ -856,8 +909,7 @@ class Checker:
         bound = self.infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
         array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
         with self.inner_scope():
-            for size in exp.sizes:
-                self._bind_size(size.name, self.solved.size_meta(size.name), size.span)
+            self._size_binders(exp.sizes)
             result = self.pattern(exp.pattern, init, anonymous=self.solved.size_meta)
             match exp.form:
                 case ast.ForForm(_, pattern):
@@ -908,6 +960,22 @@ def _is_function(exp: ast.Exp) -> bool:
     return False
 
 
+def _base(pattern: ast.Pattern) -> str:
+    match pattern:
+        case ast.PatName(_, name):
+            return name
+        case ast.PatAscript(_, inner):
+            return _base(inner)
+    return "arg"
+
+
+def _variable(size: Size) -> VName | None:
+    match size.terms:
+        case ((((VName() as name),), 1),):
+            return name
+    return None
+
+
 def _has_function(type_: Type) -> bool:
     match type_:
         case Arrow():
@@ -942,16 +1010,3 @@ def _loosen(type_: Type, solved: Substitution) -> Type:
         case Record(fields) | Sum(fields):
             return type(type_)(tuple((n, _loosen(f, solved)) for n, f in fields))
     return type_
-
-
-def _rename_params(type_: Type, sizes: dict[VName, Size]) -> Type:
-    """The argument names of a dependent function type, as ``sizes`` renames them."""
-    if not isinstance(type_, Arrow):
-        return type_
-    param = type_.param
-    if param in sizes:
-        (((param_name,), _),) = sizes[param].terms
-        assert isinstance(param_name, VName)
-        param = param_name
-    return Arrow(_rename_params(type_.domain, sizes), _rename_params(type_.codomain, sizes),
-                 type_.consumes, type_.fresh, param)

@@ -6,13 +6,14 @@ are polynomials: an equation between them is solved when it is linear in a flexi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, TypeVar
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Applied, Factor, Size, product
 
 
 class TypeMismatch(Exception):
@@ -53,6 +54,11 @@ class Substitution:
     """What an undetermined type must have."""
     parameters: set[VName] = field(default_factory=set)
     """Flexible sizes ``[]`` of parameters: joining two types does not decide about them."""
+    products: list[tuple[Size, ...]] = field(default_factory=list)
+    """The factors of the sizes that are written as products."""
+    ordered: set[VName] = field(default_factory=set)
+    """Flexible sizes whose product is one of ``products``, in the order of their numbers."""
+    _undecided: list[tuple[Size, Size]] = field(default_factory=list)
     _next: int = 0
 
     def meta(self, allowed: tuple[Prim, ...] | None = None) -> MetaVar:
@@ -211,10 +217,63 @@ class Substitution:
                     if name not in value.variables():
                         self.sizes[name] = value
                         return
+        match difference.terms:
+            case (((Applied(op, xs),), (1 | -1) as sign), ((Applied(other, ys),), minus)) if (
+                    op == other and sign == -minus):
+                for x, y in zip(xs, ys, strict=True):
+                    self.unify_sizes(x, y)
+                return
         if any(sum(factor in self.flexible for factor in monomial) > 1
                for monomial, _ in difference.terms):
+            self._undecided.append((left, right))
             return  # n*m = k fixes neither n nor m; the running program checks it
         raise SizeMismatch(left, right)
+
+    def note_products(self, type_: Type, *, ordered: bool) -> None:
+        """Note the products in the type of a function, whose order may not be known."""
+        for factors in products_in(type_):
+            self.products.append(factors)
+            if not ordered:
+                self.products.append(factors[::-1])
+
+    def factorise(self) -> None:
+        """Decide about products from the one way in which their value is written as a product.
+
+        As sizes ``n*m`` and ``m*n`` are equal; ``unflatten`` of them are not, so nothing is
+        decided where both are written.
+        """
+        undecided, self._undecided = self._undecided, []
+        for left, right in undecided:
+            left, right = self.size(left), self.size(right)
+            if left != right and not self._divide(left, right) and not self._match_factors(
+                    left, right):
+                self._undecided.append((left, right))
+
+    def _divide(self, left: Size, right: Size) -> bool:
+        """Solve ``a*n = k`` for the one flexible factor."""
+        match left.terms:
+            case ((monomial, 1),):
+                free = [f for f in monomial if isinstance(f, VName) and f in self.flexible]
+                rest = list(monomial)
+                if len(free) == 1:
+                    rest.remove(free[0])
+                    quotient = _without(right, rest)
+                    if quotient is not None and free[0] not in quotient.variables():
+                        self.sizes[free[0]] = quotient
+                        return True
+        return False
+
+    def _match_factors(self, left: Size, right: Size) -> bool:
+        match left.terms:
+            case ((monomial, 1),) if all(f in self.ordered for f in monomial):
+                names = sorted((f for f in monomial if isinstance(f, VName)), key=lambda v: v.tag)
+                found = {tuple(map(self.size, each)) for each in self.products
+                         if len(each) == len(names)
+                         and self.size(product(list(each))) == right}
+                if len(found) == 1:
+                    self.sizes.update(zip(names, found.pop(), strict=True))
+                    return True
+        return False
 
     def join(self, left: Type, right: Type,
              joined: dict[tuple[Size, Size], Size] | None = None) -> Type:
@@ -243,6 +302,19 @@ class Substitution:
                                   for (name, x), (_, y) in zip(xs, ys, strict=True)))
         self.unify(left, right)
         return left
+
+
+def _without(size: Size, factors: list[Factor]) -> Size | None:
+    """``size`` divided by a product of factors; None if that is not a size."""
+    total = Size(())
+    for monomial, coefficient in size.terms:
+        rest = list(monomial)
+        for factor in factors:
+            if factor not in rest:
+                return None
+            rest.remove(factor)
+        total = total + Size(((tuple(rest), coefficient),))
+    return total
 
 
 def _same_names(left: tuple[tuple[str, Type], ...], right: tuple[tuple[str, Type], ...]) -> bool:
@@ -289,6 +361,25 @@ def sizes_in(type_: Type) -> set[VName]:
     return set()
 
 
+def products_in(type_: Type) -> Iterator[tuple[Size, ...]]:
+    """The factors of the sizes in a type that are products."""
+    match type_:
+        case Array(size, elem):
+            match size.terms:
+                case ((monomial, _),) if len(monomial) > 1:
+                    yield tuple(Size((((factor,), 1),)) for factor in monomial)
+            yield from products_in(elem)
+        case Tuple(items):
+            for item in items:
+                yield from products_in(item)
+        case Record(fields) | Sum(fields):
+            for _, item in fields:
+                yield from products_in(item)
+        case Arrow(domain, codomain):
+            yield from products_in(domain)
+            yield from products_in(codomain)
+
+
 def params_in(type_: Type) -> set[VName]:
     """The names that function types give to their arguments."""
     match type_:
@@ -321,6 +412,10 @@ def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size
         case Record(fields) | Sum(fields):
             return type(type_)(tuple((n, replace_names(f, types, sizes)) for n, f in fields))
         case Arrow(domain, codomain, consumes, fresh, param):
+            renamed = sizes[param].terms if param in sizes else ()
+            match renamed:
+                case ((((VName() as param),), 1),):
+                    pass
             return Arrow(replace_names(domain, types, sizes),
                          replace_names(codomain, types, sizes), consumes, fresh, param)
     return type_

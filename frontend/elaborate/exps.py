@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from runelift.frontend import ast
 from runelift.frontend.elaborate.arrays import Arrays
@@ -19,8 +20,10 @@ from runelift.frontend.elaborate.sums import (
 )
 from runelift.frontend.elaborate.values import (
     Dynamic,
+    Env,
     Function,
     RecordValue,
+    Sizes,
     TupleValue,
     Value,
     each_leaf,
@@ -35,7 +38,7 @@ from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Applied, Size
 from runelift.ir.source import Loc, Span
 from runelift.ir.syntax import (
     FALSE,
@@ -61,8 +64,6 @@ from runelift.ir.syntax import (
     shape_of,
 )
 
-Env = Mapping[str, Value]
-
 
 def elaborate(module: ast.Flat, names: Names) -> Program:
     """The entry points of a checked module as core functions.
@@ -78,12 +79,12 @@ def elaborate(module: ast.Flat, names: Names) -> Program:
 def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     builder = Builder(names)
     evaluator = Evaluator(builder)
-    env: dict[str, Value] = {}
+    env: dict[str | VName, Value] = {}
     for dec in module.decs:
         if isinstance(dec, ast.ValDec):
             if dec is entry:
                 break
-            env[dec.name] = evaluator.declaration(dec, env)
+            env[dec.name] = evaluator.globals[dec.name] = evaluator.declaration(dec, env)
     sizes: dict[VName | Size, Param] = {}
     params: list[Param] = []
     args: list[Value] = []
@@ -129,19 +130,23 @@ def _base(pattern: ast.Pattern) -> str:
     return "arg"
 
 
-def _bind_by_type(pattern: ast.Pattern, value: Value,
-                  params: tuple[ast.SizeParam | ast.TypeParam, ...], env: dict[str, Value],
-                  free: set[str]) -> None:
-    """Give size parameters that are still free their values from the type of an argument.
-
-    They need not stand in the pattern itself: ``(xs: ints [n])`` may abbreviate ``[n]i64``.
-    """
-    wanted = {p.size: p.name for p in params if isinstance(p, ast.SizeParam) and p.name in free}
-    if wanted and pattern.type is not None:
+def _bind_by_type(pattern: ast.Pattern, value: Value, env: dict[str | VName, Value]) -> None:
+    """Note what the sizes in the type of a pattern are in the value that it is bound to."""
+    if pattern.type is not None and not isinstance(pattern.type, Prim):
         for name, atom in sizes_by_type(pattern.type, value):
-            if name in wanted and wanted[name] in free:
-                env[wanted[name]] = Dynamic(atom, Prim.I64)
-                free.discard(wanted[name])
+            env.setdefault(name, Dynamic(atom, Prim.I64))
+
+
+def _name_sizes(params: tuple[ast.SizeParam | ast.TypeParam, ...], env: dict[str | VName, Value],
+                free: set[str]) -> None:
+    """Give size parameters that are still free the values that their names in types have."""
+    for param in params:
+        if isinstance(param, ast.SizeParam) and param.size is not None:
+            if param.name in free and param.size in env:
+                env[param.name] = env[param.size]
+                free.discard(param.name)
+            elif param.name not in free:
+                env.setdefault(param.size, env[param.name])
 
 
 class Evaluator:
@@ -150,7 +155,8 @@ class Evaluator:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self.arrays = Arrays(builder)
-        self._active: list[str] = []
+        self.globals: dict[str, Value] = {}
+        self._size_params: set[str] = set()
 
     # Declarations and functions
 
@@ -162,23 +168,32 @@ class Evaluator:
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   env: Env) -> Value:
         sizes = {p.name for p in type_params if isinstance(p, ast.SizeParam)}
+        self._size_params |= sizes
 
-        def run(args: tuple[Value, ...], span: Span) -> Value:
+        def run(given: Sizes, args: tuple[Value, ...], span: Span) -> Value:
             if self.builder.emitted > BUDGET:
                 raise CompilerLimitation(f"{span}: the program has more than {BUDGET} statements "
                                          "after inlining.")
             inner = dict(env)
+            for size, value in given.items():
+                inner[size] = value
             free = set(sizes)
             for pattern, arg in zip(params, args, strict=True):
                 self.bind(pattern, arg, inner, free)
-                _bind_by_type(pattern, arg, type_params, inner, free)
+                _name_sizes(type_params, inner, free)
+            _name_sizes(type_params, inner, free)
             with self._call(span):
                 result = self.exp(body, inner)
                 return self._conform(ret, result, inner, body.span)
 
-        if not params:
+        def instantiate(given: Sizes) -> Value:
+            if not params:
+                return run(given, (), body.span)
+            return Function(len(params), partial(run, given))
+
+        if not params and not sizes:
             return self._conform(ret, self.exp(body, dict(env)), env, body.span)
-        return Function(len(params), run)
+        return Function(len(params), partial(run, {}), (), instantiate)
 
     @contextmanager
     def _call(self, span: Span) -> Iterator[None]:
@@ -234,12 +249,15 @@ class Evaluator:
 
     # Patterns and type expressions
 
-    def bind(self, pattern: ast.Pattern, value: Value, env: dict[str, Value],
+    def bind(self, pattern: ast.Pattern, value: Value, env: dict[str | VName, Value],
               sizes: set[str]) -> None:
         """Bind the names of ``pattern``; ``sizes`` are size names that are still free."""
+        _bind_by_type(pattern, value, env)
         match pattern:
             case ast.PatName(_, name):
                 env[name] = value
+                if pattern.size is not None and pattern.type is Prim.I64:
+                    env[pattern.size] = value
             case ast.PatTuple(_, items) if items:
                 assert isinstance(value, TupleValue)
                 for item, part in zip(items, value.items, strict=True):
@@ -256,7 +274,7 @@ class Evaluator:
                     value = self._conform(type_exp, value, env, span)
                 self.bind(inner, value, env, sizes)
 
-    def _bind_sizes(self, exp: ast.TypeExp, value: Value, depth: int, env: dict[str, Value],
+    def _bind_sizes(self, exp: ast.TypeExp, value: Value, depth: int, env: dict[str | VName, Value],
                     sizes: set[str]) -> None:
         """Give the free size names in ``exp`` their values from the shape of ``value``."""
         match exp:
@@ -342,8 +360,8 @@ class Evaluator:
             case ast.StringLit(span, text):
                 atoms = tuple(Const(byte, Prim.U8) for byte in text)
                 return self._array_literal([Dynamic(a, Prim.U8) for a in atoms], span)
-            case ast.Name(span, name):
-                return self._name(name, env, span)
+            case ast.Name():
+                return self._variable(exp, env)
             case ast.TupleExp(_, items):
                 return TupleValue(tuple([self.exp(item, env) for item in items]))
             case ast.RecordExp(_, fields):
@@ -365,9 +383,7 @@ class Evaluator:
             case ast.RecordUpdate(_, record, path, new):
                 return _update_field(self.exp(record, env), path, self.exp(new, env))
             case ast.Apply(span, fun, args):
-                if _is_unflatten(fun) and len(args) == 1:
-                    return self._unflatten(str(fun.name), exp, args[0], env)  # type: ignore[attr-defined]
-                return self.apply(self.exp(fun, env), tuple([self.exp(a, env) for a in args]), span)
+                return self._application(fun, args, env, span)
             case ast.BinExp():
                 return self._binary(exp, env)
             case ast.Negate(span, arg):
@@ -396,7 +412,13 @@ class Evaluator:
                 return match_value(self, exp, self.exp(exp.value, env), env)
             case ast.LetPat(_, sizes, pattern, value, body):
                 inner = dict(env)
-                self.bind(pattern, self.exp(value, env), inner, {s.name for s in sizes})
+                free = {s.name for s in sizes}
+                self.bind(pattern, self.exp(value, env), inner, free)
+                for size in sizes:
+                    if size.name in free and size.known is not None:
+                        atom = self._size(size.known, inner, size.span)
+                        if atom is not None:
+                            inner[size.name] = Dynamic(atom, Prim.I64)
                 return self.exp(body, inner)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
                 inner = dict(env)
@@ -441,10 +463,65 @@ class Evaluator:
         assert isinstance(value, Dynamic)
         return value
 
+    def _application(self, fun: ast.Exp, args: tuple[ast.Exp, ...], env: Env,
+                     span: Span) -> Value:
+        """A call; the sizes of its arguments may be implicit arguments as well."""
+        if not (isinstance(fun, ast.Name) and fun.sizes):
+            return self.apply(self.exp(fun, env), tuple([self.exp(a, env) for a in args]), span)
+        values = tuple([self.exp(arg, env) for arg in args])
+        return self.apply(self.exp(fun, _with_sizes_of(args, values, env)), values, span)
+
+    def _variable(self, exp: ast.Name, env: Env) -> Value:
+        """The value of a name, for the sizes that the type checker has found for it."""
+        if exp.name.quals or exp.name.name not in env:
+            rank = _UNFLATTEN.get(str(exp.name))
+            if rank is not None:
+                return self._unflatten(exp, rank, env)
+        value = self._name(exp.name, env, exp.span)
+        if isinstance(value, Function) and value.instantiate is not None and exp.sizes:
+            found = {name: self._size(size, env, exp.span) for name, size in exp.sizes.items()}
+            return value.instantiate({name: Dynamic(atom, Prim.I64)
+                                      for name, atom in found.items() if atom is not None})
+        return value
+
+    def _size(self, size: Size, env: Env, span: Span) -> Atom | None:
+        """A size of a type as the program computes it; None if it has parts that nothing names."""
+        op = self.builder.op
+        total: Atom = i64(0)
+        for monomial, coefficient in size.terms:
+            term: Atom = i64(coefficient)
+            for factor in monomial:
+                atom: Atom | None = None
+                if isinstance(factor, VName):
+                    known = env.get(factor)
+                    atom = known.atom if isinstance(known, Dynamic) else None
+                elif isinstance(factor, Applied):
+                    atom = self._applied_size(factor, env, span)
+                if atom is None:
+                    return None
+                term = op("mul", Prim.I64, (term, atom), span)
+            total = op("add", Prim.I64, (total, term), span)
+        return total
+
+    def _applied_size(self, factor: Applied, env: Env, span: Span) -> Atom | None:
+        atoms = [self._size(arg, env, span) for arg in factor.args]
+        args = tuple(Dynamic(atom, Prim.I64) for atom in atoms if atom is not None)
+        if len(args) < len(atoms):
+            return None
+        if factor.op in OPERATORS:
+            value = arithmetic(self, factor.op, args[0], args[1], span)
+        else:
+            value = self.apply(self.globals[factor.op], args, span)
+        return value.atom if isinstance(value, Dynamic) else None
+
     def _name(self, name: ast.QualName, env: Env, span: Span) -> Value:
         if not name.quals and name.name in env:
             return env[name.name]
         value = intrinsic(self, name.quals, name.name)
+        if value is None and name.name in self._size_params:
+            raise ProgramError(Diagnostic(
+                "ambiguous-size", span, f"Nothing decides which size '{name}' stands for here.",
+                hints=("Say it in a type annotation where the function is used.",)))
         if value is None:
             raise ProgramError(Diagnostic("recursive-function", span,
                                           f"'{name}' is not defined before its use here.",
@@ -463,7 +540,10 @@ class Evaluator:
         if op in OPERATORS or op in EQUALITY:
             return arithmetic(self, op, self.exp(exp.left, env), self.exp(exp.right, env), exp.span)
         fun = self._name(exp.op, env, exp.op_span)
-        return self.apply(fun, (self.exp(exp.left, env), self.exp(exp.right, env)), exp.span)
+        left = self.exp(exp.left, env)
+        if op == "|>":
+            env = _with_sizes_of((exp.left,), (left,), env)
+        return self.apply(fun, (left, self.exp(exp.right, env)), exp.span)
 
     def _lazy(self, op: str, exp: ast.BinExp, env: Env) -> Value:
         """``&&`` and ``||``: the right operand runs only when it matters."""
@@ -541,19 +621,16 @@ class Evaluator:
             parts.append(Dynamic(self.builder.emit1(node, type_, "xs", span), type_))
         return rebuild(items[0], iter(parts))
 
-    def _unflatten(self, name: str, exp: ast.Apply, arg: ast.Exp, env: Env) -> Value:
-        """``unflatten (e :> [n*m]t)``: the sizes are read off the type of the argument."""
-        rank = {"unflatten": 2, "unflatten_3d": 3, "unflatten_4d": 4}[name]
-        factors: list[ast.Exp] = []
-        if isinstance(arg, ast.Coerce | ast.Ascript) and isinstance(arg.type_exp, ast.TypeArray):
-            factors = _factors(arg.type_exp.size)
-        if len(factors) != rank:
+    def _unflatten(self, exp: ast.Name, rank: int, env: Env) -> Value:
+        """``unflatten`` to the sizes that the type checker has found."""
+        factors = sorted(exp.sizes, key=lambda name: name.tag)
+        sizes = [self._size(exp.sizes[name], env, exp.span) for name in factors]
+        known = tuple(size for size in sizes if size is not None)
+        if len(known) != rank:
             raise CompilerLimitation(
-                f"{exp.span}: '{name}' needs to be told the sizes: write "
-                f"{name} (e :> [{'*'.join('nmop'[:rank])}]t).")
-        assert isinstance(arg, ast.Coerce | ast.Ascript)
-        sizes = tuple(self._scalar(f, env).atom for f in factors)
-        return unflatten(self, sizes, self.exp(arg.value, env), exp.span)
+                f"{exp.span}: '{exp.name}' needs to be told the sizes: write "
+                f"{exp.name} (e :> [{'*'.join('nmop'[:rank])}]t).")
+        return Function(1, lambda args, span: unflatten(self, known, args[0], span))
 
     def _range(self, exp: ast.Range, env: Env) -> Value:
         op, span = self.builder.op, exp.span
@@ -785,6 +862,16 @@ def _constant(value: int | float | bool, prim: Prim) -> Const:
     return Const(wrapped, prim)
 
 
+def _with_sizes_of(exps: tuple[ast.Exp, ...], values: tuple[Value, ...], env: Env) -> Env:
+    """``env`` that knows the sizes in the types of evaluated expressions."""
+    inner = dict(env)
+    for exp, value in zip(exps, values, strict=True):
+        if isinstance(exp.type, Array | Tuple | Record):
+            for size, atom in sizes_by_type(exp.type, value):
+                inner.setdefault(size, Dynamic(atom, Prim.I64))
+    return inner
+
+
 def _cheap(exp: object) -> bool:
     return isinstance(exp, PrimOp) and not (exp.op in ("div", "mod", "quot", "rem")
                                             and exp.prim.is_int)
@@ -821,16 +908,5 @@ def _pattern_value(pattern: ast.Pattern, env: Env) -> Value:
     raise CompilerBug(f"{pattern.span}: loop pattern")
 
 
-def _is_unflatten(fun: ast.Exp) -> bool:
-    return isinstance(fun, ast.Name) and str(fun.name) in (
-        "unflatten", "unflatten_3d", "unflatten_4d")
-
-
-def _factors(exp: ast.Exp | None) -> list[ast.Exp]:
-    match exp:
-        case None:
-            return []
-        case ast.BinExp(_, ast.QualName((), "*"), left, right):
-            return [*_factors(left), right]
-    return [exp]
-
+_UNFLATTEN = {"unflatten": 2, "unflatten_3d": 3, "unflatten_4d": 4}
+"""How many sizes the result has."""

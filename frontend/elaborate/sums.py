@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
 from runelift.frontend.elaborate.values import (
     Dynamic,
+    Env,
     RecordValue,
     SumValue,
     TupleValue,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 TAG = Prim.U8
 
 
-def construct(evaluator: Evaluator, exp: ast.Constr, env: Mapping[str, Value]) -> SumValue:
+def construct(evaluator: Evaluator, exp: ast.Constr, env: Env) -> SumValue:
     """``#a e f``."""
     assert isinstance(exp.type, Sum)
     names = [name for name, _ in exp.type.fields]
@@ -96,7 +97,7 @@ def parts_of(value: Value, name: str) -> tuple[Value, ...]:
 
 
 def match_value(evaluator: Evaluator, exp: ast.MatchExp, value: Value,
-                env: Mapping[str, Value]) -> Value:
+                env: Env) -> Value:
     """``match``: the cases are tried in order, and the last one that can fit needs no test."""
     tests = [(case, _fits(evaluator, case.pattern, value, case.span)) for case in exp.cases]
     possible = [(case, test) for case, test in tests if test is not None]

@@ -7,7 +7,7 @@ array of tuples, and operations on arrays work on every leaf.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -58,14 +58,25 @@ class SumValue:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function of ``arity`` arguments, of which ``args`` are given."""
+    """A function of ``arity`` arguments, of which ``args`` are given.
+
+    ``instantiate`` makes it for given sizes, the names of its type that its arguments need not
+    decide.  A function without arguments is a value that depends on such sizes.
+    """
 
     arity: int
     run: Callable[[tuple[Value, ...], Span], Value] = field(compare=False)
     args: tuple[Value, ...] = ()
+    instantiate: Callable[[Sizes], Value] | None = field(default=None, compare=False)
 
 
+Sizes: TypeAlias = "Mapping[VName, Dynamic]"
+"""What the names in types stand for."""
 Value: TypeAlias = Dynamic | TupleValue | RecordValue | SumValue | Function
+
+
+Env: TypeAlias = "Mapping[str | VName, Value]"
+"""The values of names in the source, and of the type checker's names for sizes."""
 
 
 def leaves(value: Value) -> Iterator[Dynamic]:

@@ -29,8 +29,8 @@ def type_of(text: str) -> str:
     ("def x = 1 + 2u8", "u8"),
     ("def f (x: f32) = x + 1", "f32 -> f32"),
     ("def f [n] (xs: [n]i32) = map (+1) xs", "[n]i32 -> [n]i32"),
-    ("def f (n: i64) = iota n", "i64 -> [arg]i64"),
-    ("def f (n: i64) = iota (n + 1)", "i64 -> [1 + arg]i64"),
+    ("def f (n: i64) = iota n", "i64 -> [n]i64"),
+    ("def f (n: i64) = iota (n + 1)", "i64 -> [1 + n]i64"),
     ("def f [n][m] (xss: [n][m]i32) = transpose xss", "[n][m]i32 -> [m][n]i32"),
     ("def f [n] (xs: [n]i32) = (length xs, i32.sum xs)", "[n]i32 -> (i64, i32)"),
     ("def f [n] (xs: [n](i32, f32)) = unzip xs", "[n](i32, f32) -> ([n]i32, [n]f32)"),
@@ -50,7 +50,7 @@ def type_of(text: str) -> str:
     ("def f [n] (xs: [n]i32) (ys: [n]i32) = map2 (+) xs ys", "[n]i32 -> [n]i32 -> [n]i32"),
     ('def f = "abc"', "[3]u8"),
     ("def f = [[1, 2], [3, 4]]", "[2][2]i32"),
-    ("def f (n: i64) = 0..<n", "i64 -> [arg]i64"),
+    ("def f (n: i64) = 0..<n", "i64 -> [n]i64"),
 ])
 def test_inferred_type(text: str, expected: str) -> None:
     assert type_of(text) == expected

@@ -9,7 +9,7 @@ import pytest
 
 import runelift
 from runelift.frontend.load import load
-from runelift.ir.errors import ProgramError
+from runelift.ir.errors import CompilerLimitation, ProgramError
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 
@@ -27,6 +27,21 @@ from runelift.ir.source import Source
      "in map2 (+) xs ys", (True,), [4, 6]),
     ("def f [n] (xs: [n][2 * n]i64) = flatten xs\ndef main = f [[1, 2]]", (), [1, 2]),
     ("def main (n: i64): [n]i64 = 0..1..<n", (2,), [0, 1]),
+    ("def f [n] (x: i64): [n]i64 = replicate n x\ndef main (x: i64): [x]i64 = f x", (2,), [2, 2]),
+    ("def up [n]: [n]i64 = iota n\ndef main (x: i64) = map2 (+) up (replicate (2 * x) 1)",
+     (1,), [1, 2]),
+    ("type arr [n] = [n]bool\ndef mk (b: bool): arr [] = [b, b, b]\n"
+     "def main b = let [n] (_: arr [n]) = mk b in [n, n]", (True,), [3, 3]),
+    ("def half (n: i64) = n / 2\ndef f [n] (_: [half n]i64): i64 = n\n"
+     "def g (n: i64): [half n]i64 = iota (half n)\ndef main (n: i64) = [f (g n)]", (5,), [5]),
+    ("def f [n] (g: [n]i64 -> i64): [n]i64 -> i64 = let m = n + 1 in \\_ -> m\n"
+     "def main xs = [filter (> 0) xs |> f (\\_ -> 0)]", (np.array([1, 0, 2]),), [3]),
+    ("def main (n: i64) (m: i64) (xs: [n * m]i64) = flatten (transpose (unflatten xs))",
+     (2, 3, np.arange(6)), [0, 3, 1, 4, 2, 5]),
+    ("def main (n: i64) (m: i64) (xs: [m * n]i64) = flatten (transpose (unflatten xs))",
+     (2, 3, np.arange(6)), [0, 2, 4, 1, 3, 5]),
+    ("def main (n: i64) = flatten (transpose (unflatten (iota (n * 2))))", (2,), [0, 2, 1, 3]),
+    ("def main (n: i64) = let a: [3][n]i64 = unflatten (iota (3 * n)) in a[1]", (2,), [2, 3]),
 ])
 def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
     assert runelift.compile(text, device="interpreter").main(*args).tolist() == expected
@@ -38,8 +53,20 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
     ("def f (n: i64): []i64 = iota (n + 1)\ndef main (n: i64): [n]i64 = f n", "size-mismatch"),
     ("def main (b: bool) = let (xs, ys) = if b then ([1], [2, 3]) else ([1, 2], [3]) in zip xs ys",
      "size-mismatch"),
+    ("def f [n] (x: i64): [n]i64 = replicate n x\ndef main (x: i64) = f x", "ambiguous-size"),
 ])
 def test_refused(text: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:
         load(Source("t", text), Names())
     assert caught.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize("text", [
+    "def main (n: i64) (a: [n * 2]i64) (b: [2 * n]i64) = unflatten (map2 (+) a b)",
+    "def f (n: i64) (m: i64): [m * n]i64 = iota (m * n)\n"
+    "def main (n: i64) (m: i64) = let k = n * m in (k, unflatten (f n m))",
+    "def main [n] (xs: [n]i64) = unflatten xs",
+])
+def test_factors_are_not_guessed(text: str) -> None:
+    with pytest.raises(CompilerLimitation, match="needs to be told the sizes"):
+        load(Source("t", text), Names())
