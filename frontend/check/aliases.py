@@ -28,6 +28,11 @@ class Origin:
     depth: int
     fixed: str = ""
 
+    @property
+    def shown(self) -> str:
+        """The name as messages show it; what has none is described."""
+        return self.name if " " in self.name else f'"{self.name}"'
+
 
 Origins: TypeAlias = frozenset[Origin]
 NONE: Origins = frozenset()

@@ -387,22 +387,29 @@ class Checker:
                labels: tuple[Label, ...] = ()) -> ProgramError:
         return ProgramError(Diagnostic(code, span, message, labels, hints))
 
-    def expect(self, expected: Type, found: Type, span: Span, what: str) -> None:
-        """Unify, or say which type was expected (as ``what``) and which was found."""
+    def expect(self, expected: Type, found: Type, span: Span, what: str,
+               call: str = "") -> None:
+        """Unify, or say which type was expected (as ``what``) and which was found.
+
+        ``call`` says of which function this is an argument.
+        """
         try:
             self.solved.unify(expected, found)
+            return
         except TypeMismatch:
-            raise self._error(
-                "type-mismatch", span,
-                f"Expected {what} of type {self._show(expected)}, found {self._show(found)}."
-            ) from None
+            code, why = "type-mismatch", ""
+            hints = []
         except SizeMismatch as error:
             left, right = (s.render(lambda v: v.base) for s in (error.left, error.right))
-            raise self._error(
-                "size-mismatch", span,
-                f"Sizes '{left}' and '{right}' are not known to be equal: expected {what} of "
-                f"type {self._show(expected)}, found {self._show(found)}.",
-                f"If they are equal, say so with a size coercion: e :> [{left}]t.") from None
+            code, why = "size-mismatch", f'Sizes "{left}" and "{right}" do not match. '
+            hints = [f"If they are equal, say so with a size coercion: e :> [{left}]t."]
+        wanted, given = self._show(expected), self._show(found)
+        start = f"{call}{why}"
+        if what in _WHOLE:
+            text = f"{start}{_WHOLE[what]} does not have expected type {wanted}, but {given}."
+        else:
+            text = f"{start}Expected {what} of type {wanted}, found {given}."
+        raise self._error(code, span, text, *hints)
 
     def _show(self, type_: Type) -> str:
         type_ = self.solved.resolve(type_)
@@ -457,7 +464,7 @@ class Checker:
                     for k, item in enumerate(items)))
             case ast.PatRecord(span, fields):
                 if len({name for name, _ in fields}) < len(fields):
-                    raise self._error("duplicate-name", span, "A field is given twice.")
+                    raise self._error("duplicate-name", span, "Duplicate fields.")
                 head = self.solved.head(type_) if type_ is not None else None
                 known = dict(head.fields) if isinstance(head, Record) else {}
                 if known and set(known) != {name for name, _ in fields}:
@@ -511,7 +518,7 @@ class Checker:
                 return Tuple(tuple(self.infer(item) for item in items))
             case ast.RecordExp(span, fields):
                 if len({name for name, _ in fields}) < len(fields):
-                    raise self._error("duplicate-name", span, "A field is given twice.")
+                    raise self._error("duplicate-name", span, "Duplicate fields.")
                 return Record(tuple(sorted((name, self.infer(e)) for name, e in fields)))
             case ast.ArrayExp(_, items):
                 elem: Type = self.solved.meta()
@@ -621,7 +628,7 @@ class Checker:
         """An error if a value is a function."""
         if isinstance(self.solved.head(type_), Arrow):
             raise self._error("function-not-allowed", span,
-                              f"A function cannot be the value of {where}.")
+                              f"A value of functional type cannot be that of {where}.")
 
     def _lookup(self, name: ast.QualName, span: Span) -> Scheme:
         if not name.quals and (binding := self.scope.values.get(name.name)):
@@ -684,17 +691,17 @@ class Checker:
                 pending.append((arg, type_))
                 type_ = type_.codomain
             else:
-                type_ = self._argument(type_, arg)
+                type_ = self._argument(type_, arg, _call(exp, arg))
         if expected is not None and isinstance(self.solved.head(type_), Arrow):
             self._try_unify(type_, expected)
         for arg, arrow in pending:
-            self._argument(arrow, arg)
+            self._argument(arrow, arg, _call(exp, arg))
         return type_
 
-    def _argument(self, arrow: Arrow, arg: ast.Exp) -> Type:
+    def _argument(self, arrow: Arrow, arg: ast.Exp, call: str = "") -> Type:
         """Check one argument; the type of the result."""
         domain = self.solved.resolve(arrow.domain)
-        self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument")
+        self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument", call)
         self.solved.factorise()
         if arrow.param is None or arrow.param not in sizes_in(self.solved.resolve(arrow.codomain)):
             return arrow.codomain
@@ -960,6 +967,15 @@ def _is_function(exp: ast.Exp) -> bool:
     return False
 
 
+def _call(exp: ast.Exp, arg: ast.Exp) -> str:
+    """How a message about an argument starts."""
+    fun = exp.fun if isinstance(exp, ast.Apply) else exp
+    match fun:
+        case ast.Name(_, name) | ast.BinExp(_, name) | ast.OpSection(_, name):
+            return f'Cannot apply "{name}" to "{arg.span.text}". '
+    return ""
+
+
 def _base(pattern: ast.Pattern) -> str:
     match pattern:
         case ast.PatName(_, name):
@@ -974,6 +990,11 @@ def _variable(size: Size) -> VName | None:
         case ((((VName() as name),), 1),):
             return name
     return None
+
+
+_WHOLE = {"a value": "Expression", "the declared result": "Function body",
+          "the next value of the loop": "Loop body"}
+"""What an expression of a wrong type is called."""
 
 
 def _has_function(type_: Type) -> bool:

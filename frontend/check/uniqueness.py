@@ -78,7 +78,7 @@ def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
         return walk.errors, walk.function(dec.params, dec.ret, dec.body, {})
     tree = walk.exp(dec.body, {})
     if unique_parts(dec.ret):
-        walk.error("unique-constant", dec.name_span, f"The constant '{dec.name}' cannot be "
+        walk.error("unique-constant", dec.name_span, f'The constant "{dec.name}" cannot be '
                    "unique.", "Leave out the '*', and update copies of it.")
     return walk.errors, tree if isinstance(tree, Leaf) else Leaf()
 
@@ -157,8 +157,9 @@ class _Walk:
 
     def used_again(self, name: str, origin: Origin, span: Span, place: Span) -> None:
         """Note that ``origin``, consumed at ``place``, is looked at as ``name``."""
-        alias = "" if name == origin.name else f", because it may be an alias of '{origin.name}'"
-        self.error("use-after-consume", span, f"'{name}' is used after it was consumed{alias}.",
+        alias = ("but it" if name == origin.name else
+                 f"which may be an alias of {origin.shown}, but that")
+        self.error("use-after-consume", span, f'Using "{name}", {alias} was consumed.',
                    f"Update a copy: copy {origin.name}.",
                    Label(place, "consumed here"), Label(span, "used again here"))
 
@@ -168,13 +169,15 @@ class _Walk:
             hint = f"Update a copy: copy {origin.name}."
             if origin.fixed:
                 self.error("not-consumable", span,
-                           f"'{origin.name}' is consumed here, but {origin.fixed}.",
+                           f'Consuming variable "{origin.name}", which is not consumable: '
+                           f"{origin.fixed}.",
                            f"Declare the parameter as '*', or update a copy: copy {origin.name}."
                            if origin.depth >= 0 else hint)
             elif origin.depth < self.depth:
                 self.error("consume-free", span,
-                           f"'{origin.name}' is not consumable here: it is bound outside of a "
-                           "function or loop that may run many times.", hint)
+                           f'Consuming variable "{origin.name}", which is not consumable here: '
+                           "it is bound outside of a function or loop that may run many times.",
+                           hint)
             else:
                 self.consumed.setdefault(origin, span)
 
@@ -250,8 +253,9 @@ class _Walk:
         tree = self.exp(exp, env)
         if isinstance(exp.type, Arrow) and len(self.consumed) > before:
             origin, place = list(self.consumed.items())[-1]
-            self.error("consume-free", place, f"'{origin.name}' is consumed by making a function, "
-                       "which may run many times.", f"Update a copy: copy {origin.name}.")
+            self.error("consume-free", place, "A function may run many times, but making this "
+                       f'one involves the consumption of "{origin.name}".',
+                       f"Update a copy: copy {origin.name}.")
         return tree
 
     def project(self, exp: ast.Project, record: ast.Exp, name: str, env: Env) -> Tree:
@@ -293,7 +297,7 @@ class _Walk:
         """Consume the array of an update, which the new elements must not be part of."""
         for origin in array & origins(value):
             self.error("self-alias", place, "The new value may be a part of "
-                       f"'{origin.name}', which is updated.", "Update with a copy: copy e.",
+                       f'"{origin.name}", which is updated.', "Update with a copy: copy e.",
                        Label(span, "consumed here"), Label(place, "used again here"))
         self.consume(array, span)
 
@@ -343,8 +347,8 @@ class _Walk:
         for k, (found, span) in enumerate(taken):
             others = kept.union(*(each for n, (each, _) in enumerate(taken) if n != k))
             for origin in sorted(found & others, key=lambda o: o.name):
-                self.error("self-alias", span, f"'{origin.name}' is consumed by this call, and "
-                           "another of its arguments may be an alias of it.",
+                self.error("self-alias", span, "Argument is consumed, but self-aliased: another "
+                           f'one may be an alias of "{origin.name}".',
                            f"Pass a copy: copy {origin.name}.")
             self.consume(found, span)
 
@@ -401,7 +405,7 @@ class _Walk:
         for origin in sorted(NONE.union(*parts), key=lambda o: o.name):
             if origin.depth < 0:
                 self.error("returns-constant", span, "The result of the function aliases the free "
-                           f"variable '{origin.name}'.", f"Return a copy: copy {origin.name}.")
+                           f'variable "{origin.name}".', f"Return a copy: copy {origin.name}.")
         declared = flags(tree, unique_parts(ret)) if ret is not None else [False] * len(parts)
         free: list[bool] = []
         for k, (found, wanted) in enumerate(zip(parts, declared, strict=True)):
@@ -410,7 +414,7 @@ class _Walk:
             free.append(not outside and not others)
             if wanted and outside:
                 self.error("unique-result", span, "The result is declared unique, but it may be "
-                           f"an alias of '{outside[0].name}', which is not consumable here.",
+                           f'aliased to "{outside[0].name}", which is not consumable here.',
                            f"Return a copy: copy {outside[0].name}.")
             elif wanted and others:
                 self.error("unique-result", span, "A unique component of the result may be "
@@ -495,7 +499,7 @@ class _Walk:
                 *(found for n, found in enumerate(carried.body) if n != k))
             if outside:
                 self.error("consume-free", span, "The loop consumes its parameter, whose next "
-                           f"value may be an alias of '{outside[0].name}', bound outside.",
+                           f'value may be an alias of "{outside[0].name}", bound outside.',
                            f"Use a copy: copy {outside[0].name}.")
             elif others:
                 self.error("unique-result", span, "The next value of a parameter that the loop "
@@ -558,7 +562,7 @@ class _Carried:
 
 
 def _called(fun: ast.Exp) -> str:
-    return f"'{fun.name}'" if isinstance(fun, ast.Name) else "a function"
+    return f'"{fun.name}"' if isinstance(fun, ast.Name) else "a function"
 
 
 def _position(type_: Type | None, label: str) -> int:
