@@ -534,7 +534,11 @@ class Attributes:
 
 @dataclass(slots=True, eq=False)
 class ValDec(Node):
-    """``def``, ``let`` or ``entry``: a function, or a constant if it has no parameters."""
+    """``def``, ``let`` or ``entry``: a function, or a constant if it has no parameters.
+
+    ``specified``: this only checks that a member of a module, called so, has the type that its
+    module type asks for.
+    """
 
     name: str
     name_span: Span
@@ -544,6 +548,7 @@ class ValDec(Node):
     ret: TypeExp | None
     body: Exp
     attrs: tuple[str, ...] = ()
+    specified: str = field(default="", kw_only=True)
     type: Type | None = field(default=None, kw_only=True)
 
 

@@ -89,17 +89,25 @@ Mod: TypeAlias = Structure | Functor | Builtin
 
 
 @dataclass(frozen=True, slots=True)
+class Specified:
+    """A value or type that a module type lists, and the scope that this was written in."""
+
+    spec: ast.ValSpec | ast.TypeSpec
+    scope: Structure
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """The names that a module type lists; ``open``: it does not restrict any."""
 
-    values: frozenset[str] = frozenset()
-    types: frozenset[str] = frozenset()
+    values: dict[str, Specified] = field(default_factory=dict)
+    types: dict[str, Specified] = field(default_factory=dict)
     modules: dict[str, Signature] = field(default_factory=dict)
     open: bool = False
 
     def plus(self, other: Signature) -> Signature:
         """What either lists."""
-        return Signature(self.values | other.values, self.types | other.types,
+        return Signature({**self.values, **other.values}, {**self.types, **other.types},
                          {**self.modules, **other.modules}, self.open or other.open)
 
 
@@ -135,16 +143,26 @@ class _Evaluator:
     def declarations(self, decs: Iterable[ast.Dec], scope: Structure, exported: Structure,
                      prefix: str, *, entries: bool = False) -> None:
         """Evaluate declarations: they extend ``scope`` and, unless local, ``exported``."""
+        seen: set[tuple[type[ast.Dec], str]] = set()
         for dec in decs:
+            if isinstance(dec, ast.ValDec | ast.TypeDec | ast.ModDec | ast.SigDec):
+                if (type(dec), dec.name) in seen:
+                    raise _error("duplicate-name", dec.span,
+                                 f"Duplicate definition of '{dec.name}'.")
+                seen.add((type(dec), dec.name))
             self._declaration(dec, scope, exported, prefix, entries)
 
     def _declaration(self, dec: ast.Dec, scope: Structure, exported: Structure, prefix: str,
                      entries: bool) -> None:
         found = Structure()
         match dec:
-            case ast.ValDec(_, name):
+            case ast.ValDec(span, name):
+                if name in ("&&", "||"):
+                    raise _error("not-definable", span, f"The operator {name} cannot be defined "
+                                 "anew, because it does not evaluate all of its operands.")
                 found.values[name] = self._value(dec, scope, prefix, entries)
-            case ast.TypeDec(_, name):
+            case ast.TypeDec(span, name, type_params):
+                _check_distinct([p.name for p in type_params], span)
                 found.types[name] = self._type(dec, scope, prefix)
             case ast.ModDec(_, name, mod):
                 found.modules[name] = self.evaluate(mod, scope, f"{prefix}{name}.")
@@ -239,27 +257,97 @@ class _Evaluator:
 
     def _spec(self, spec: ast.Spec, scope: Structure) -> Signature:
         match spec:
-            case ast.ValSpec(_, name):
-                return Signature(values=frozenset({name}))
-            case ast.TypeSpec(_, name):
-                return Signature(types=frozenset({name}))
+            case ast.ValSpec(span, name, type_params, type_exp):
+                _check_distinct([p.name for p in type_params], span)
+                _check_arguments(type_exp, set())
+                return Signature(values={name: Specified(spec, scope)})
+            case ast.TypeSpec(span, name, type_params):
+                _check_distinct([p.name for p in type_params], span)
+                return Signature(types={name: Specified(spec, scope)})
             case ast.ModSpec(_, name, sig):
                 return Signature(modules={name: self._signature(sig, scope)})
             case ast.IncludeSpec(_, sig):
                 return self._signature(sig, scope)
 
-    def _ascribe(self, mod: Mod, sig: Signature, span: Span) -> Mod:
+    def _ascribe(self, mod: Mod, sig: Signature, span: Span,
+                 outer: Structure | None = None) -> Mod:
         """The module with only those names that the module type lists."""
         if sig.open or isinstance(mod, Functor):
             return mod
         if isinstance(mod, Builtin):
             mod = _as_structure(mod, sig)
         modules = _pick(mod.modules, sig.modules, "module", span)
-        return Structure(
+        found = Structure(
             _pick(mod.values, sig.values, "value", span),
-            _pick(mod.types, sig.types, "type", span),
-            {name: self._ascribe(modules[name], inner, span)
+            _pick(mod.types, sig.types, "type", span))
+        around = Structure(types=dict(outer.types), modules=dict(outer.modules)
+                           ) if outer is not None else Structure()
+        around.modules |= {name: mod.modules[name] for name in sig.modules}
+        self._check_specs(found, around, sig)
+        around.types |= found.types
+        return Structure(
+            found.values, found.types,
+            {name: self._ascribe(modules[name], inner, span, around)
              for name, inner in sig.modules.items()})
+
+
+    def _check_specs(self, found: Structure, around: Structure, sig: Signature) -> None:
+        """Declarations that have types only if the members have those that are specified.
+
+        ``around`` are the members of the modules around, which the module type may name.
+        """
+        for specified in (*sig.types.values(), *sig.values.values()):
+            spec, scope = specified.spec, specified.scope.copy()
+            scope.types |= {**around.types, **found.types}
+            scope.modules |= around.modules
+            if isinstance(spec, ast.ValSpec):
+                inner = _with_params(scope, spec.type_params, ())
+                self.out.append(ast.ValDec(
+                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
+                    rename(spec.type_params, scope), (), rename(spec.type_exp, inner),
+                    ast.Name(spec.span, found.values[spec.name]), specified=spec.name))
+            elif spec.definition is not None and not spec.type_params:
+                own = ast.TypeName(spec.span, found.types[spec.name])
+                param = ast.PatAscript(spec.span, ast.PatName(spec.span, "x"), own)
+                outer = specified.scope.copy()
+                outer.modules |= around.modules
+                outer.types |= {**around.types, **{
+                    name: type_ for name, type_ in found.types.items() if name != spec.name}}
+                self.out.append(ast.ValDec(
+                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False, (), (param,),
+                    rename(spec.definition, outer),
+                    ast.Name(spec.span, ast.QualName((), "x")), specified=spec.name))
+
+
+def _check_distinct(names: list[str], span: Span) -> None:
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise _error("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
+
+
+def _check_arguments(exp: ast.TypeExp, names: set[str]) -> None:
+    """The arguments of a specified function have names of their own and sizes that are named."""
+    while isinstance(exp, ast.TypeArrow):
+        if exp.param is not None and exp.param in names:
+            raise _error("duplicate-name", exp.span,
+                         f'Duplicate: "{exp.param}" was previously defined.')
+        names.add(exp.param or "")
+        if _has_anonymous(exp.domain):
+            raise _error("anonymous-size", exp.domain.span,
+                         "The sizes of an argument must be non-anonymous in a module type.",
+                         "Name the size: val f [n] : [n]t -> u.")
+        exp = exp.codomain
+
+
+def _has_anonymous(exp: ast.TypeExp) -> bool:
+    match exp:
+        case ast.TypeArray(_, size, elem):
+            return size is None or _has_anonymous(elem)
+        case ast.TypeTuple(_, items):
+            return any(map(_has_anonymous, items))
+        case ast.TypeUnique(_, inner):
+            return _has_anonymous(inner)
+    return False
 
 
 def _pick(found: dict[str, T], wanted: Iterable[str], what: str, span: Span) -> dict[str, T]:

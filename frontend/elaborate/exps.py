@@ -81,7 +81,7 @@ def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     evaluator = Evaluator(builder)
     env: dict[str | VName, Value] = {}
     for dec in module.decs:
-        if isinstance(dec, ast.ValDec):
+        if isinstance(dec, ast.ValDec) and not dec.specified:
             if dec is entry:
                 break
             env[dec.name] = evaluator.globals[dec.name] = evaluator.declaration(dec, env)
