@@ -554,11 +554,12 @@ class ValDec(Node):
 
 @dataclass(slots=True, eq=False)
 class TypeDec(Node):
-    """``type t [n] 'a = u``."""
+    """``type t [n] 'a = u``; ``kind`` is the ``~`` or ``^`` after ``type``."""
 
     name: str
     type_params: tuple[SizeParam | TypeParam, ...]
     definition: TypeExp
+    kind: str = ""
 
 
 # The module language
@@ -665,6 +666,7 @@ class TypeSpec(Node):
     name: str
     type_params: tuple[SizeParam | TypeParam, ...]
     definition: TypeExp | None
+    kind: str = ""
 
 
 @dataclass(slots=True, eq=False)

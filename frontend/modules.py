@@ -127,6 +127,7 @@ class _Evaluator:
         self.out: list[ast.CoreDec] = []
         self._read = read
         self._used: set[str] = set()
+        self._types: dict[str, ast.TypeDec] = {}
         self._files: dict[Path, Structure | None] = {}
 
     def _fresh(self, name: str) -> str:
@@ -190,6 +191,7 @@ class _Evaluator:
     def _type(self, dec: ast.TypeDec, scope: Structure, prefix: str) -> ast.QualName:
         new = rename(dec, scope)
         new.name = self._fresh(prefix + dec.name)
+        self._types[new.name] = new
         self.out.append(new)
         return ast.QualName((), new.name)
 
@@ -283,6 +285,8 @@ class _Evaluator:
         around = Structure(types=dict(outer.types), modules=dict(outer.modules)
                            ) if outer is not None else Structure()
         around.modules |= {name: mod.modules[name] for name in sig.modules}
+        for name, specified in sig.types.items():
+            self._check_kind(name, specified.spec, found.types[name], span)
         self._check_specs(found, around, sig)
         around.types |= found.types
         return Structure(
@@ -291,6 +295,20 @@ class _Evaluator:
              for name, inner in sig.modules.items()})
 
 
+    def _check_kind(self, name: str, spec: ast.ValSpec | ast.TypeSpec, actual: ast.QualName,
+                    span: Span) -> None:
+        """A type has the parameters that are specified, and functions inside only if they may."""
+        dec = self._types.get(actual.name)
+        if dec is None or not isinstance(spec, ast.TypeSpec):
+            return
+        if [type(p) for p in dec.type_params] != [type(p) for p in spec.type_params]:
+            raise _error("type-arguments", span, f'The type "{name}" has other parameters than its '
+                         "module type asks for.")
+        if dec.kind == "^" and spec.kind != "^":
+            raise _error("function-not-allowed", span, f'The type "{name}" may be functional, but '
+                         "its module type asks for a non-lifted one.",
+                         "Non-lifted type abbreviations may not contain functions.")
+
     def _check_specs(self, found: Structure, around: Structure, sig: Signature) -> None:
         """Declarations that have types only if the members have those that are specified.
 
@@ -298,6 +316,7 @@ class _Evaluator:
         """
         for specified in (*sig.types.values(), *sig.values.values()):
             spec, scope = specified.spec, specified.scope.copy()
+            scope.values |= found.values
             scope.types |= {**around.types, **found.types}
             scope.modules |= around.modules
             if isinstance(spec, ast.ValSpec):

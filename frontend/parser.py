@@ -165,8 +165,8 @@ class _Builder(Transformer[Token, Any]):
         return (name.name if isinstance(name, _Spanned) else str(name)), span
 
     def type_dec(self, span: Span, children: list[Any]) -> ast.TypeDec:
-        _, name, *params, definition = children
-        return ast.TypeDec(span, str(name), tuple(params), definition)
+        word, name, *params, definition = children
+        return ast.TypeDec(span, str(name), tuple(params), definition, str(word)[4:])
 
     # Modules
 
@@ -246,8 +246,8 @@ class _Builder(Transformer[Token, Any]):
         return name.name if isinstance(name, _Spanned) else str(name)
 
     def type_spec(self, span: Span, children: list[Any]) -> ast.TypeSpec:
-        _, name, *params, definition = children
-        return ast.TypeSpec(span, str(name), tuple(params), definition)
+        word, name, *params, definition = children
+        return ast.TypeSpec(span, str(name), tuple(params), definition, str(word)[4:])
 
     def mod_spec(self, span: Span, children: list[Any]) -> ast.ModSpec:
         return ast.ModSpec(span, str(children[0]), children[1])

@@ -102,6 +102,9 @@ OPERATORS: dict[str, tuple[str, tuple[Prim, ...], bool]] = {
 }
 """The arithmetic operators: the operation, the types they work on, whether they compare."""
 
+LIFTED = frozenset({"id", "const", "flip", "curry", "uncurry", "|>", "<|", ">->", "<-<"})
+"""What may be applied to functions where its type says nothing."""
+
 EQUALITY = ("==", "!=")
 """Operators on values of any first-order type."""
 

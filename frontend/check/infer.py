@@ -27,6 +27,7 @@ from runelift.frontend.check.types import (
     prelude_scheme,
 )
 from runelift.frontend.check.unify import (
+    FunctionalType,
     SizeMismatch,
     Substitution,
     TypeMismatch,
@@ -120,13 +121,26 @@ class Checker:
     def declaration(self, dec: ast.CoreDec) -> None:
         """Check one declaration and add it to the scope."""
         match dec:
-            case ast.TypeDec(_, name, params, definition):
-                with self.inner_scope():
-                    types, sizes = self._type_params(params)
-                    body = self._read(definition)
-                self.abbreviations[name] = Abbreviation(tuple(sizes), tuple(types), body)
+            case ast.TypeDec():
+                self._abbreviation(dec)
             case ast.ValDec():
                 self._value(dec)
+
+    def _abbreviation(self, dec: ast.TypeDec) -> None:
+        with self.inner_scope():
+            types, sizes = self._type_params(dec.type_params)
+            body = self._read(dec.definition)
+        self.abbreviations[dec.name] = Abbreviation(tuple(sizes), tuple(types), body, dec.kind)
+        if dec.kind != "^":
+            try:
+                self.solved.no_function(body)
+            except FunctionalType:
+                raise self._error(
+                    "function-not-allowed", dec.span, "Non-lifted type abbreviations may not "
+                    "contain functions.", f"Declare it as type^ {dec.name}.") from None
+        for unused in sorted(set(sizes) - sizes_in(body)):
+            raise self._error("unused-size", dec.span,
+                              f'Size parameter "[{unused.base}]" is not used in the type.')
 
     def forget(self, dec: ast.CoreDec) -> None:
         """Avoid errors that follow from a wrong declaration."""
@@ -149,7 +163,7 @@ class Checker:
         if dec.entry:
             self._check_entry(dec, dec.type)
         self.scope.values[dec.name] = Binding(
-            Scheme(dec.type, scheme.types, scheme.sizes, scheme.unknown),
+            Scheme(dec.type, scheme.types, scheme.sizes, scheme.unknown, scheme.lifted),
             self._constant_size(dec), dec.name_span, top=True)
         self.broken.discard(dec.name)
 
@@ -186,7 +200,8 @@ class Checker:
         outer = {v for b in self.scope.values.values() if b.size for v in b.size.variables()}
         outer |= {v for size in self.scope.sizes.values() for v in size.variables()}
         free = sizes_in(type_) - outer
-        return Scheme(type_, tuple(types), tuple(free & inputs), tuple(free - inputs))
+        return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
+                      tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)))
 
     def _undecided(self) -> set[VName]:
         """The sizes that inference has yet to find, apart from those of names in scope."""
@@ -207,6 +222,8 @@ class Checker:
             if meta.id not in self.solved.allowed and meta.id not in self.solved.required:
                 name = self.names.fresh("t")
                 types.append(name)
+                if meta.id not in self.solved.values:
+                    self.solved.lifted.add(name)
                 self.solved.types[meta.id] = TypeVar(name)
         return self.solved.resolve(type_)
 
@@ -233,6 +250,8 @@ class Checker:
             else:
                 types.append(name)
                 self.scope.types[param.name] = name
+                if param.kind == "^":
+                    self.solved.lifted.add(name)
         return types, sizes
 
     def _size_binders(self, sizes: tuple[ast.SizeParam, ...]) -> None:
@@ -321,7 +340,8 @@ class Checker:
 
     def _read(self, exp: ast.TypeExp, anonymous: SizeMaker | None = None) -> Type:
         make = anonymous or self.solved.size_meta
-        reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names)
+        reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names,
+                            self.solved.lifted)
         return reader.read(exp)
 
     def _size(self, exp: ast.Exp) -> Size:
@@ -396,6 +416,9 @@ class Checker:
         try:
             self.solved.unify(expected, found)
             return
+        except FunctionalType:
+            raise self._error("function-not-allowed", span, f"{call}A value of functional type "
+                              f"cannot be {what} here.") from None
         except TypeMismatch:
             code, why = "type-mismatch", ""
             hints = []
@@ -625,10 +648,13 @@ class Checker:
             raise
 
     def no_function(self, type_: Type, span: Span, where: str) -> None:
-        """An error if a value is a function."""
-        if isinstance(self.solved.head(type_), Arrow):
-            raise self._error("function-not-allowed", span,
-                              f"A value of functional type cannot be that of {where}.")
+        """An error if a value is or will be a function."""
+        try:
+            self.solved.no_function(type_)
+        except FunctionalType:
+            raise self._error(
+                "function-not-allowed", span,
+                f"A value of functional type cannot be that of {where}.") from None
 
     def _lookup(self, name: ast.QualName, span: Span) -> Scheme:
         if not name.quals and (binding := self.scope.values.get(name.name)):
@@ -645,7 +671,9 @@ class Checker:
     def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:
         if not (scheme.types or scheme.sizes or scheme.unknown):
             return scheme.type
-        types: dict[VName, Type] = {v: self.solved.meta() for v in scheme.types}
+        metas_ = {v: self.solved.meta() for v in scheme.types}
+        self.solved.values |= {m.id for v, m in metas_.items() if v not in scheme.lifted}
+        types: dict[VName, Type] = dict(metas_)
         bound = params_in(scheme.type)
         sizes = {v: Size.var(self.names.fresh(v.base)) if v in bound
                  else self.solved.size_meta(v.base) for v in scheme.sizes}
@@ -661,7 +689,20 @@ class Checker:
     def _apply(self, exp: ast.Apply, expected: Type | None) -> Type:
         type_ = self._apply_to(self.infer(exp.fun), exp.args, exp, expected)
         self._note_products(exp.fun, type_)
+        self._written_factors(exp)
         return type_
+
+    def _written_factors(self, exp: ast.Apply) -> None:
+        """``unflatten (e :> [n*m]t)`` says which sizes are meant."""
+        match exp:
+            case ast.Apply(_, ast.Name(_, name) as fun, (ast.Coerce(_, _, type_exp)
+                                                         | ast.Ascript(_, _, type_exp), )):
+                if not isinstance(type_exp, ast.TypeArray) or type_exp.size is None:
+                    return
+                factors = self._factors(type_exp.size)
+                if name.name.startswith("unflatten") and len(factors) == len(fun.sizes):
+                    for size, factor in zip(fun.sizes.values(), factors, strict=True):
+                        self.solved.unify_sizes(size, factor)
 
     def _note_products(self, fun: ast.Exp, type_: Type) -> None:
         """Note the products in what a function of the program is or returns."""
@@ -669,9 +710,9 @@ class Checker:
             return
         binding = self.scope.values.get(fun.name.name)
         if binding is not None and binding.top and any(products_in(binding.scheme.type)):
-            self.solved.note_products(self.solved.resolve(type_), ordered=False)
-        elif binding is None and fun.name.name == "flatten":
-            self.solved.note_products(type_, ordered=True)
+            self.solved.note_products(self.solved.resolve(type_))
+        elif binding is None and fun.name.name.startswith("flatten"):
+            self.solved.products.append(tuple(fun.sizes.values()))
 
     def _apply_to(self, type_: Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
                   expected: Type | None = None) -> Type:
@@ -749,6 +790,7 @@ class Checker:
             return arrows([operand, operand], Prim.BOOL if compares else operand)
         if not name.quals and name.name in EQUALITY:
             operand = self.solved.meta()
+            self.no_function(operand, span, "an equality")
             return arrows([operand, operand], Prim.BOOL)
         return self._instantiate(self._lookup(name, span))
 

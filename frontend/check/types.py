@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -11,7 +11,7 @@ from runelift.frontend import ast
 from runelift.frontend.check.unify import replace_names
 from runelift.frontend.check.uniqueness import unique_parts
 from runelift.frontend.parser import parse_type
-from runelift.frontend.prelude import signature
+from runelift.frontend.prelude import LIFTED, signature
 from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, TypeVar
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
@@ -29,6 +29,8 @@ class Abbreviation:
     sizes: tuple[VName, ...]
     types: tuple[VName, ...]
     definition: Type
+    kind: str = ""
+    """``~`` if sizes, ``^`` if functions may be inside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class Scheme:
     types: tuple[VName, ...] = ()
     sizes: tuple[VName, ...] = ()
     unknown: tuple[VName, ...] = ()
+    lifted: frozenset[VName] = frozenset()
+    """The type parameters that may stand for functions."""
 
 
 SizeOf = Callable[[ast.Exp], Size]
@@ -56,6 +60,7 @@ class TypeReader:
     size: SizeOf
     anonymous: Callable[[], Size]
     names: Names
+    lifted: Collection[VName] = ()
     bound: Mapping[str, Size] = field(default_factory=dict)
     """The sizes of ``?[n].t`` and ``(n: i64) -> t`` around."""
 
@@ -65,6 +70,7 @@ class TypeReader:
             case ast.TypeName(span, name, args):
                 return self._named(span, str(name), args)
             case ast.TypeArray(_, size, elem):
+                self._check_element(elem)
                 return Array(self._size(size), self.read(elem))
             case ast.TypeTuple(_, items):
                 return Tuple(tuple(map(self.read, items)))
@@ -83,6 +89,17 @@ class TypeReader:
                              unique_parts(domain), unique_parts(codomain), bound)
             case ast.TypeExists(_, sizes, inner):
                 return self._with({name: self.anonymous() for name in sizes}).read(inner)
+
+    def _check_element(self, exp: ast.TypeExp) -> None:
+        """Elements of arrays must not be of a type that may have sizes or functions inside."""
+        if not isinstance(exp, ast.TypeName):
+            return
+        name = str(exp.name)
+        variable, short = self.variables.get(name), self.abbreviations.get(name)
+        if variable in self.lifted or (variable is None and short is not None and short.kind):
+            raise ProgramError(Diagnostic(
+                "lifted-element", exp.span, f'Cannot create array with elements of type "{name}", '
+                "which is lifted: it might contain functions or sizes of its own."))
 
     def _with(self, sizes: dict[str, Size]) -> TypeReader:
         return dataclasses.replace(self, bound={**self.bound, **sizes})
@@ -169,4 +186,5 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
         raise AssertionError(f"type in the signature of {name}")
 
     type_ = read(parse_type(text))
-    return Scheme(type_, tuple(types.values()), tuple(sizes.values()), tuple(unknown))
+    lifted = frozenset(types.values()) if name in LIFTED else frozenset()
+    return Scheme(type_, tuple(types.values()), tuple(sizes.values()), tuple(unknown), lifted)

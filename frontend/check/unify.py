@@ -20,6 +20,10 @@ class TypeMismatch(Exception):
     """Two types differ."""
 
 
+class FunctionalType(TypeMismatch):
+    """A type that must not be functional is."""
+
+
 class SizeMismatch(Exception):
     """Two sizes cannot be shown to be equal."""
 
@@ -54,6 +58,10 @@ class Substitution:
     """What an undetermined type must have."""
     parameters: set[VName] = field(default_factory=set)
     """Flexible sizes ``[]`` of parameters: joining two types does not decide about them."""
+    values: set[int] = field(default_factory=set)
+    """The types to be found that must not have functions inside."""
+    lifted: set[VName] = field(default_factory=set)
+    """The type parameters that may be functions."""
     products: list[tuple[Size, ...]] = field(default_factory=list)
     """The factors of the sizes that are written as products."""
     ordered: set[VName] = field(default_factory=set)
@@ -175,6 +183,8 @@ class Substitution:
             raise TypeMismatch
         if meta in metas(self.resolve(type_)):
             raise TypeMismatch
+        if meta.id in self.values:
+            self.no_function(type_)
         self.types[meta.id] = type_
         if (required := self.required.get(meta.id)) is not None:
             self._meet(required, type_)
@@ -229,12 +239,10 @@ class Substitution:
             return  # n*m = k fixes neither n nor m; the running program checks it
         raise SizeMismatch(left, right)
 
-    def note_products(self, type_: Type, *, ordered: bool) -> None:
-        """Note the products in the type of a function, whose order may not be known."""
+    def note_products(self, type_: Type) -> None:
+        """Note the products in the type of a function, whose order is not known any more."""
         for factors in products_in(type_):
-            self.products.append(factors)
-            if not ordered:
-                self.products.append(factors[::-1])
+            self.products += [factors, factors[::-1]]
 
     def factorise(self) -> None:
         """Decide about products from the one way in which their value is written as a product.
@@ -274,6 +282,25 @@ class Substitution:
                     self.sizes.update(zip(names, found.pop(), strict=True))
                     return True
         return False
+
+    def no_function(self, type_: Type) -> None:
+        """Forbid functions in a type; FunctionalType if there is one."""
+        type_ = self.head(type_)
+        match type_:
+            case MetaVar(number):
+                self.values.add(number)
+            case Arrow():
+                raise FunctionalType
+            case TypeVar(name) if name in self.lifted:
+                raise FunctionalType
+            case Array(_, elem):
+                self.no_function(elem)
+            case Tuple(items):
+                for item in items:
+                    self.no_function(item)
+            case Record(fields) | Sum(fields):
+                for _, item in fields:
+                    self.no_function(item)
 
     def join(self, left: Type, right: Type,
              joined: dict[tuple[Size, Size], Size] | None = None) -> Type:

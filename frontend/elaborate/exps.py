@@ -787,7 +787,7 @@ class Evaluator:
             self.bind(exp.pattern, carried, inner, {s.name for s in exp.sizes})
             if isinstance(exp.form, ast.ForForm):
                 counter = builder.convert(Prim.I64, bound_prim, index, span)
-                inner[exp.form.pattern.name] = Dynamic(counter, bound_prim)
+                self.bind(exp.form.pattern, Dynamic(counter, bound_prim), inner, set())
             elif array is not None and isinstance(exp.form, ast.ForInForm):
                 element = self.arrays.index(array, [index], span, checked=False)
                 self.bind(exp.form.pattern, element, inner, set())
