@@ -15,13 +15,13 @@
 -- entry: dominant
 -- input { 16i64 }
 -- auto output
--- input { 21i64 }
+-- input { 40i64 }
 -- auto output
 -- "32" notest input { 32i64 }
 -- "128" notest input { 128i64 }
 -- "256" notest input { 256i64 }
 
-def block: i64 = 16
+def block: i64 = 32
 
 def dot [n] (xs: [n]f32) (ys: [n]f32): f32 = reduce (+) 0 (map2 (*) xs ys)
 
