@@ -25,7 +25,7 @@ from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, greatest, product
+from runelift.ir.sizes import Size, greatest, least, product
 from runelift.ir.source import Loc
 from runelift.ir.syntax import (
     ArrayType,
@@ -81,7 +81,7 @@ class CodeBuilder:
     env: dict[VName, Value] = field(default_factory=dict)
     types: dict[VName, Type] = field(default_factory=dict)
     sizes: dict[VName, Size] = field(default_factory=dict)
-    extents: dict[VName, Size] = field(default_factory=dict)
+    extents: dict[Atom, Size] = field(default_factory=dict)
     scratch: list[Scratch] = field(default_factory=list)
     locals: list[imp.LocalArray] = field(default_factory=list)
     failures: list[imp.Failure] = field(default_factory=list)
@@ -194,30 +194,32 @@ class CodeBuilder:
     def _note_size(self, name: VName, exp: PrimOp) -> None:
         """Remember how the host can compute an i64 that depends on its own sizes alone.
 
-        It also knows of a minimum that it is no more than each side.
+        Of a minimum, and of sums of such, it knows how large they are at most.
         """
-        if exp.op == "min" and exp.prim is Prim.I64:
-            known = [self.host_size(a) for a in exp.args
-                     if isinstance(a, Const) or a in self.sizes
-                     or (a not in self.env and a not in self.types)]
-            if known:
-                self.extents[name] = known[0]
+        if exp.prim is not Prim.I64 or exp.op not in ("add", "sub", "mul", "min"):
             return
-        if exp.prim is not Prim.I64 or exp.op not in ("add", "sub", "mul"):
+        exact = [self._host_known(atom) for atom in exp.args]
+        left, right = exact
+        if left is not None and right is not None:
+            self.sizes[name] = (left + right if exp.op == "add" else left - right
+                                if exp.op == "sub" else left * right if exp.op == "mul"
+                                else least(left, right))
             return
-        operands: list[Size] = []
-        for atom in exp.args:
-            if isinstance(atom, Const):
-                operands.append(Size.of(int(atom.value)))
-            elif atom in self.sizes:
-                operands.append(self.sizes[atom])
-            elif atom not in self.env and atom not in self.types:
-                operands.append(Size.var(atom))
-            else:
-                return
-        left, right = operands
-        self.sizes[name] = (left + right if exp.op == "add" else
-                            left - right if exp.op == "sub" else left * right)
+        most = [size if size is not None else self.extents[atom]
+                for atom, size in zip(exp.args, exact, strict=True)
+                if size is not None or atom in self.extents]
+        if exp.op == "min" and most:
+            self.extents[name] = least(*most)
+        elif exp.op == "add" and len(most) == len(exp.args):
+            self.extents[name] = most[0] + most[1]
+
+    def _host_known(self, atom: Atom) -> Size | None:
+        """What the host computes for an i64 atom of the kernel, if it can."""
+        if isinstance(atom, Const):
+            return Size.of(int(atom.value))
+        if atom in self.sizes:
+            return self.sizes[atom]
+        return None if atom in self.env or atom in self.types else Size.var(atom)
 
     # Memory
 

@@ -1,14 +1,17 @@
 """Random well-typed programs: the interpreter and every version on the device agree.
 
-A program is made from a seed: nested maps with reductions, scans, loops, branches, updates and
-layouts over integers, so that results are equal to the last bit.
+A program is made from a seed: nested maps with reductions, scans, histograms, scatters, filters,
+loops, branches, updates and layouts, with operators over scalars, tuples and arrays.  Numbers are
+integers, or floats that are small multiples of a half, so that results are equal to the last bit.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from typing import Any
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ import runelift
 from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
+from runelift.runtime.device import find_devices
 from runelift.runtime.tuner.forest import Forest, plans
 
 PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "500"))
@@ -29,6 +33,7 @@ class Writer:
     """Writes expressions of a given rank over the names in scope (name to rank)."""
 
     def __init__(self, seed: int) -> None:
+        self.seed = seed
         self.random = random.Random(seed)
         self.count = 0
 
@@ -47,97 +52,183 @@ class Writer:
         """An i32."""
         choices = ["atom", "op", "op"]
         if depth > 0:
-            choices += ["if", "loop", "let"]
+            choices += ["if", "loop", "let", "while_", "converted"]
             if any(r == 1 for r in scope.values()):
-                choices += ["reduce", "reduce", "index"]
-        match self.random.choice(choices):
-            case "op":
-                op = self.random.choice(["+", "-", "*", "`i32.max`", "`i32.min`", "&", "^"])
-                left, right = (self.scalar(scope, depth - 1) if depth > 0 else
-                               self.pick(scope, 0) for _ in range(2))
-                return f"({left} {op} {right})"
-            case "if":
-                return (f"(if {self.pick(scope, 0)} < {self.pick(scope, 0)} "
-                        f"then {self.scalar(scope, depth - 1)} "
-                        f"else {self.scalar(scope, depth - 1)})")
-            case "loop":
-                x, i = self.fresh("x"), self.fresh("i")
-                inner = {**scope, x: 0}
-                return (f"(loop {x} = {self.pick(scope, 0)} for {i} < 3 do "
-                        f"{self.scalar(inner, depth - 1)} + {i})")
-            case "let":
-                x = self.fresh("x")
-                return (f"(let {x} = {self.scalar(scope, depth - 1)} "
-                        f"in {self.scalar({**scope, x: 0}, depth - 1)})")
-            case "reduce":
-                op, unit = self.random.choice([("+", 0), ("*", 1), ("i32.max", "i32.lowest")])
-                op = f"({op})" if len(op) == 1 else op
-                return f"(reduce {op} {unit} {self.vector(scope, depth - 1)})"
-            case "index":
-                xs = self.pick(scope, 1)
-                return f"(if length {xs} > 0 then {xs}[length {xs} / 2] else 7)"
-        return self.pick(scope, 0)
+                choices += ["reduce", "reduce", "index", "reduce_pair", "filtered", "halves"]
+        choice = self.random.choice(choices)
+        if choice == "atom":
+            return self.pick(scope, 0)
+        if choice == "op":
+            op = self.random.choice(["+", "-", "*", "`i32.max`", "`i32.min`", "&", "^"])
+            left, right = (self.scalar(scope, depth - 1) if depth > 0 else
+                           self.pick(scope, 0) for _ in range(2))
+            return f"({left} {op} {right})"
+        written: str = getattr(self, f"scalar_{choice}")(scope, depth - 1)
+        return f"({written})"
+
+    def scalar_if(self, scope: dict[str, int], depth: int) -> str:
+        return (f"if {self.pick(scope, 0)} < {self.pick(scope, 0)} "
+                f"then {self.scalar(scope, depth)} else {self.scalar(scope, depth)}")
+
+    def scalar_loop(self, scope: dict[str, int], depth: int) -> str:
+        x, i = self.fresh("x"), self.fresh("i")
+        return (f"loop {x} = {self.pick(scope, 0)} for {i} < 3 do "
+                f"{self.scalar({**scope, x: 0}, depth)} + {i}")
+
+    def scalar_while_(self, scope: dict[str, int], depth: int) -> str:
+        x, i = self.fresh("x"), self.fresh("i")
+        body = self.scalar({**scope, x: 0, i: 0}, depth)
+        return (f"(loop ({x}, {i}) = ({self.pick(scope, 0)}, 0i32) "
+                f"while {i} < ({x} & 3) do ({body}, {i} + 1)).0")
+
+    def scalar_let(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        return (f"let {x} = {self.scalar(scope, depth)} "
+                f"in {self.scalar({**scope, x: 0}, depth)}")
+
+    def scalar_converted(self, scope: dict[str, int], depth: int) -> str:
+        a, b = f"({self.scalar(scope, depth)})", f"({self.pick(scope, 0)})"
+        return self.random.choice([
+            f"i32.i8 (i8.i32 {a} * i8.i32 {b})", f"i32.i64 (i64.i32 {a} * 3 - i64.i32 {b})",
+            f"i32.bool ({a} < {b} || {b} == 2)", f"i32.u8 (u8.i32 {a} / 3)",
+            f"i32.f32 (f32.i32 ({a} & 1023) * 0.5)", f"({a} & 63) / (1 + ({b} & 3))"])
+
+    def scalar_reduce(self, scope: dict[str, int], depth: int) -> str:
+        op, unit = self.random.choice([("(+)", "0"), ("(*)", "1"), ("i32.max", "i32.lowest")])
+        return f"reduce {op} {unit} {self.vector(scope, depth)}"
+
+    def scalar_reduce_pair(self, scope: dict[str, int], depth: int) -> str:
+        xs, ys = self.vector(scope, depth), self.pick(scope, 1)
+        return ("let (s, t) = reduce (\\(a, b) (c, d) -> (a + c, i32.max b d)) (0, i32.lowest) "
+                f"(zip {xs} {ys}) in s ^ t")
+
+    def scalar_filtered(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        kept = f"(filter (\\{x} -> {x} > {self.pick(scope, 0)}) {self.vector(scope, depth)})"
+        return self.random.choice([f"reduce (+) 0 {kept}", f"i32.i64 (length {kept})",
+                                   f"reduce i32.max 0 (scan (+) 0 {kept})"])
+
+    def scalar_halves(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        return (f"i32.f32 (reduce (+) 0f32 (map (\\{x} -> f32.i32 ({x} & 255) * 0.5) "
+                f"{self.vector(scope, depth)}))")
+
+    def scalar_index(self, scope: dict[str, int], depth: int) -> str:
+        xs = self.pick(scope, 1)
+        return f"if length {xs} > 0 then {xs}[length {xs} / 2] else 7"
 
     def vector(self, scope: dict[str, int], depth: int) -> str:
         """An array of rank 1 whose size is m."""
         if depth <= 0:
             return self.pick(scope, 1)
-        match self.random.choice(["map", "map2", "scan", "loop", "if", "let", "reverse", "with",
-                                  "name"]):
-            case "map":
-                x = self.fresh("x")
-                return (f"(map (\\{x} -> {self.scalar({**scope, x: 0}, depth - 1)}) "
-                        f"{self.vector(scope, depth - 1)})")
-            case "map2":
-                x, y = self.fresh("x"), self.fresh("y")
-                body = self.scalar({**scope, x: 0, y: 0}, depth - 1)
-                return (f"(map2 (\\{x} {y} -> {body}) {self.vector(scope, depth - 1)} "
-                        f"{self.vector(scope, depth - 1)})")
-            case "scan":
-                return f"(scan (+) 0 {self.vector(scope, depth - 1)})"
-            case "loop":
-                xs, i = self.fresh("xs"), self.fresh("i")
-                return (f"(loop {xs} = {self.pick(scope, 1)} for {i} < 2 do "
-                        f"{self.vector({**scope, xs: 1, i: 0}, depth - 1)})")
-            case "if":
-                return (f"(if {self.pick(scope, 0)} < {self.pick(scope, 0)} "
-                        f"then {self.vector(scope, depth - 1)} "
-                        f"else {self.vector(scope, depth - 1)})")
-            case "let":
-                xs = self.fresh("xs")
-                return (f"(let {xs} = {self.vector(scope, depth - 1)} "
-                        f"in {self.vector({**scope, xs: 1}, depth - 1)})")
-            case "reverse":
-                return f"(reverse {self.vector(scope, depth - 1)})"
-            case "with":
-                xs = self.fresh("xs")
-                return (f"(let {xs} = copy {self.vector(scope, depth - 1)} "
-                        f"in if m > 1 then {xs} with [1] = {self.scalar(scope, depth - 1)} "
-                        f"else {xs})")
-        return self.pick(scope, 1)
+        choice = self.random.choice([
+            "map", "map2", "scan", "scan_segments", "scan_vectors", "loop", "while_", "if", "let",
+            "reverse", "with", "scatter", "hist", "record", "name"])
+        if choice == "name":
+            return self.pick(scope, 1)
+        written: str = getattr(self, f"vector_{choice}")(scope, depth - 1)
+        return f"({written})"
+
+    def vector_map(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        return (f"map (\\{x} -> {self.scalar({**scope, x: 0}, depth)}) "
+                f"{self.vector(scope, depth)}")
+
+    def vector_map2(self, scope: dict[str, int], depth: int) -> str:
+        x, y = self.fresh("x"), self.fresh("y")
+        body = self.scalar({**scope, x: 0, y: 0}, depth)
+        return (f"map2 (\\{x} {y} -> {body}) {self.vector(scope, depth)} "
+                f"{self.vector(scope, depth)}")
+
+    def vector_scan(self, scope: dict[str, int], depth: int) -> str:
+        op, unit = self.random.choice([("(+)", "0"), ("i32.min", "i32.highest")])
+        return f"scan {op} {unit} {self.vector(scope, depth)}"
+
+    def vector_scan_segments(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        flagged = f"(map (\\{x} -> ({x} & 3 == 0, {x})) {self.vector(scope, depth)})"
+        return ("map (.1) (scan (\\(f, a) (g, b) -> (f || g, if g then b else a + b)) "
+                f"(false, 0) {flagged})")
+
+    def vector_scan_vectors(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        pairs = f"(map (\\{x} -> [{x}, {x} * 2]) {self.vector(scope, depth)})"
+        return f"map (\\p -> p[0] - p[1]) (scan (map2 (+)) (replicate 2 0) {pairs})"
+
+    def vector_loop(self, scope: dict[str, int], depth: int) -> str:
+        xs, i = self.fresh("xs"), self.fresh("i")
+        return (f"loop {xs} = {self.pick(scope, 1)} for {i} < 2 do "
+                f"{self.vector({**scope, xs: 1, i: 0}, depth)}")
+
+    def vector_while_(self, scope: dict[str, int], depth: int) -> str:
+        xs, i = self.fresh("xs"), self.fresh("i")
+        body = self.vector({**scope, xs: 1, i: 0}, depth)
+        return (f"(loop ({xs}, {i}) = ({self.pick(scope, 1)}, 0i32) "
+                f"while {i} < ({self.pick(scope, 0)} & 3) do ({body}, {i} + 1)).0")
+
+    def vector_if(self, scope: dict[str, int], depth: int) -> str:
+        return (f"if {self.pick(scope, 0)} < {self.pick(scope, 0)} "
+                f"then {self.vector(scope, depth)} else {self.vector(scope, depth)}")
+
+    def vector_let(self, scope: dict[str, int], depth: int) -> str:
+        xs = self.fresh("xs")
+        return (f"let {xs} = {self.vector(scope, depth)} "
+                f"in {self.vector({**scope, xs: 1}, depth)}")
+
+    def vector_reverse(self, scope: dict[str, int], depth: int) -> str:
+        return f"reverse {self.vector(scope, depth)}"
+
+    def vector_with(self, scope: dict[str, int], depth: int) -> str:
+        xs = self.fresh("xs")
+        return (f"let {xs} = copy {self.vector(scope, depth)} "
+                f"in if m > 1 then {xs} with [1] = {self.scalar(scope, depth)} else {xs}")
+
+    def vector_scatter(self, scope: dict[str, int], depth: int) -> str:
+        """Every index is another, and one may be out of bounds."""
+        i = self.fresh("i")
+        places = f"(map (\\{i} -> ({i} + i64.i32 ({self.pick(scope, 0)} & 7)) %% (m + 1)) (iota m))"
+        return f"scatter (copy {self.pick(scope, 1)}) {places} {self.vector(scope, depth)}"
+
+    def vector_hist(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        op, unit = self.random.choice([("(+)", "0"), ("i32.max", "i32.lowest")])
+        bins = f"(map (\\{x} -> i64.i32 ({x} & 7)) {self.pick(scope, 1)})"
+        return (f"reduce_by_index (copy {self.pick(scope, 1)}) {op} {unit} {bins} "
+                f"{self.vector(scope, depth)}")
+
+    def vector_record(self, scope: dict[str, int], depth: int) -> str:
+        r = self.fresh("r")
+        return (f"let {r} = {{a = {self.vector(scope, depth)}, b = ({self.scalar(scope, depth)}, "
+                f"{self.pick(scope, 1)})}} in map2 (\\x y -> x * y + {r}.b.0) {r}.a {r}.b.1")
 
     def program(self) -> str:
         """A program over a matrix, a vector and a scalar."""
         row, x = self.fresh("row"), self.fresh("x")
         scope = {"ys": 1, "k": 0, row: 1, x: 0}
-        body = self.vector(scope, 3)
-        extra = self.scalar(scope, 3)
+        depth = 3 if self.seed % 8 == 0 else 2
+        body = self.vector(scope, depth)
+        extra = self.scalar(scope, depth)
         return ("entry main [n][m] (xss: [n][m]i32) (zs: [n]i32) (ys: [m]i32) (k: i32) =\n"
                 f"  unzip (map2 (\\{row} {x} ->\n    ({body},\n     {extra})) xss zs)\n")
 
 
-def arguments(seed: int) -> list[Any]:
-    """A matrix of few rows, often empty or of width 1."""
+Shapes: TypeAlias = Sequence[tuple[int, int]]
+SMALL: Shapes = list(product((0, 1, 1, 2, 3, 5, 7), repeat=2))
+LARGE: Shapes = [(0, 33), (33, 0), (1, 257), (257, 2), (33, 33), (1000, 1), (2, 100)]
+
+
+def arguments(seed: int, shapes: Shapes = SMALL) -> list[Any]:
+    """A matrix, a vector of its height and one of its width, and a number."""
     rng = np.random.default_rng(seed)
-    n, m = (int(rng.choice([0, 1, 1, 2, 3, 5])) for _ in range(2))
+    n, m = shapes[rng.integers(len(shapes))]
     return [rng.integers(-9, 9, shape).astype(np.int32) for shape in ((n, m), (n,), (m,))] + [
         np.int32(rng.integers(-9, 9))]
 
 
-def check_program(seed: int, device: str) -> None:
+def check_program(seed: int, device: str, shapes: Shapes = SMALL) -> None:
     """The program of a seed on a device, in every version."""
     text = Writer(seed).program()
-    args = arguments(seed)
+    args = arguments(seed, shapes)
     program = runelift.compile(text, device=device)
     compiled = program.compiled
     for ir in (compiled.core, compiled.optimised, compiled.versioned):
@@ -161,3 +252,10 @@ def forced(forest: Forest, seed: int) -> list[dict[str, int]]:
 def test_random_programs_mean_the_same_in_every_version(first: int, simulator: str) -> None:
     for seed in range(first, min(first + CHUNK, PROGRAMS)):
         check_program(seed, simulator)
+
+
+@pytest.mark.skipif(not any(d.kind == "CPU" and d.problem is None for d in find_devices()),
+                    reason="no OpenCL for the processor is installed")
+@pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 50))
+def test_random_programs_on_wider_arrays(seed: int) -> None:
+    check_program(seed, next(d.name for d in find_devices() if d.kind == "CPU"), LARGE)

@@ -269,7 +269,8 @@ class Arrays:
                 leaf.atom for arg in args for leaf in leaves(arg)), span), prim),
                 Dynamic(i64(0), prim), flag, span)
             assert isinstance(sums, Dynamic)
-            count = self._last_or_zero(sums, width, span)
+            found = self._last_or_zero(sums, width, span)
+            count = builder.op("min", prim, (found, width), span, "count")  # bounds the memory
 
             def place(args: tuple[Value, ...]) -> Value:
                 (here,), (total,) = leaves(args[0]), leaves(args[1])

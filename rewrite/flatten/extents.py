@@ -73,8 +73,6 @@ VIEWS = (Iota, Replicate, Index, Rearrange, Reshape)
 """What takes no memory."""
 
 KERNELS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
-TRANSPARENT = frozenset({"add", "sub", "mul"})
-"""Operations on sizes that the host can do again."""
 
 
 def bound_extents(fun: Fun, names: Names, derivation: Derivation) -> Fun:
@@ -265,19 +263,28 @@ def _visit(body: Body, bound: dict[VName, Stm | None], used: dict[VName, None],
 
 
 def _use(size: Atom, bound: dict[VName, Stm | None], used: dict[VName, None]) -> None:
-    """Note that an array has this size; the host can repeat sums and products by itself."""
-    if not isinstance(size, VName) or size not in bound:
-        return
-    definition = bound[size]
-    if definition is not None and _follows(definition, bound):
-        return
-    used[size] = None
+    """Note that an array has this size, unless code generation finds a bound by itself."""
+    if isinstance(size, VName) and not _is_bounded(size, bound):
+        used[size] = None
 
 
-def _follows(stm: Stm, bound: dict[VName, Stm | None]) -> bool:
-    """Whether the host can compute what ``stm`` does."""
-    match stm.exp:
-        case PrimOp(op, Prim.I64, args) if op in TRANSPARENT:
-            return all(not isinstance(a, VName) or a not in bound or (
-                (inner := bound[a]) is not None and _follows(inner, bound)) for a in args)
+def _is_bounded(atom: Atom, bound: dict[VName, Stm | None]) -> bool:
+    """Whether the host can compute an atom, or something that is never less."""
+    if _is_exact(atom, bound):
+        return True
+    match bound.get(atom) if isinstance(atom, VName) else None:
+        case Stm(_, PrimOp("add", Prim.I64, args)):
+            return all(_is_bounded(a, bound) for a in args)
+        case Stm(_, PrimOp("min", Prim.I64, args)):
+            return any(_is_bounded(a, bound) for a in args)
+    return False
+
+
+def _is_exact(atom: Atom, bound: dict[VName, Stm | None]) -> bool:
+    """Whether the host can compute an atom of a kernel."""
+    if not isinstance(atom, VName) or atom not in bound:
+        return True
+    match bound[atom]:
+        case Stm(_, PrimOp("add" | "sub" | "mul", Prim.I64, args)):
+            return all(_is_exact(a, bound) for a in args)
     return False

@@ -19,6 +19,11 @@ PROGRAMS = {
     "filter": "map (\\xs -> i32.sum (scan (+) 0 (filter (> 2) xs))) xss",
     "filter for each element":
         "map (\\xs -> i32.sum (map (\\x -> i32.sum (scan (+) 0 (filter (> x) xs))) xs)) xss",
+    "filter in a while loop":
+        "map (\\xs -> (loop (a, i) = (7, 0i32) while i < (a & 3) do "
+        "(i32.maximum (scan (+) 0 (filter (> a) xs)), i + 1)).0) xss",
+    "concatenation": "map (\\xs -> let k = i64.i32 (xs[0] & 3) let ys = filter (> 2) xs "
+                     "in i32.sum (scan (+) 0 (filter (> 0) xs ++ ys ++ replicate k 1))) xss",
     "partition": "map (\\xs -> let (a, b) = partition (> 2) xs "
                  "in i32.sum (scan (+) 0 a) * i32.sum (scan (+) 0 b)) xss",
     "loop": "map (\\xs -> loop a = 0 for i < 5 do "
@@ -50,7 +55,7 @@ def test_a_first_kernel_bounds_the_size(name: str, simulator: str) -> None:
 
 
 def test_explain_says_why() -> None:
-    program = runelift.compile(f"{HEAD} {PROGRAMS['filter']}", device="interpreter")
+    program = runelift.compile(f"{HEAD} {PROGRAMS['read']}", device="interpreter")
     (derivation,) = program.compiled.derivations
     assert "extent" in derivation.render()
     assert "its greatest value is found first" in derivation.render()
