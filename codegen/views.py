@@ -57,13 +57,16 @@ def flat_index(indices: Indices, shape: Indices) -> Exp:
 
 
 def unflat_index(position: Exp, shape: Indices) -> list[Exp]:
-    """The indices of the row-major ``position`` in an array of ``shape``."""
+    """The indices of the row-major ``position`` in an array of ``shape``.
+
+    One division for each dimension but the first: it is the remainder that is cheap to make.
+    """
     indices: list[Exp] = []
-    for k, size in enumerate(reversed(shape)):
-        outermost = k == len(shape) - 1
-        indices.insert(0, position if outermost else op("rem", position, size))
-        position = op("quot", position, size)
-    return indices
+    for size in reversed(shape[1:]):
+        above = op("quot", position, size)
+        indices.insert(0, op("sub", position, op("mul", above, size)))
+        position = above
+    return [position, *indices] if shape else []
 
 
 @dataclass(frozen=True, slots=True)
