@@ -7,8 +7,8 @@ identity.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, fields
+from typing import TypeAlias, TypeVar
 
 from runelift.frontend.types import Type
 from runelift.ir.names import VName
@@ -22,6 +22,34 @@ class Node:
     """Anything with a place in the source."""
 
     span: Span
+
+
+NodeType = TypeVar("NodeType", bound=Node)
+
+
+_FIELDS: dict[type[Node], tuple[tuple[str, ...], tuple[str, ...]]] = {}
+
+
+def _fields(kind: type[Node]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """All fields of a kind of node, and those that hold syntax."""
+    if kind not in _FIELDS:
+        names = tuple(f.name for f in fields(kind))
+        _FIELDS[kind] = names, tuple(n for n in names if n not in ("span", "type", "op_type"))
+    return _FIELDS[kind]
+
+
+def parts(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a kind of node that hold syntax."""
+    return _fields(kind)[1]
+
+
+def duplicate(node: NodeType) -> NodeType:
+    """Another node with the same parts."""
+    kind = type(node)
+    new = kind.__new__(kind)
+    for name in _fields(kind)[0]:
+        setattr(new, name, getattr(node, name))
+    return new
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -40,5 +39,4 @@ def walk(node: object) -> Iterator[ast.Node]:
             todo.extend(item)
         elif isinstance(item, ast.Node):
             yield item
-            todo.extend(getattr(item, f.name) for f in dataclasses.fields(item)
-                        if f.name not in ("span", "type", "op_type"))
+            todo.extend(getattr(item, name) for name in ast.parts(type(item)))

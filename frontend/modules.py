@@ -11,8 +11,6 @@ Ascription hides what a module type does not list.  Its types stay transparent h
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import difflib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -462,11 +460,9 @@ def rename(node: T, scope: Structure) -> T:
 
 def _fields(node: Any, scope: Structure, **others: Structure) -> Any:
     """A copy with all fields renamed, those named in ``others`` in scopes of their own."""
-    new = copy.copy(node)
-    for each in dataclasses.fields(node):
-        if each.name not in ("span", "type", "op_type"):
-            inner = others.get(each.name, scope)
-            setattr(new, each.name, rename(getattr(node, each.name), inner))
+    new = ast.duplicate(node)
+    for name in ast.parts(type(node)):
+        setattr(new, name, rename(getattr(node, name), others.get(name, scope)))
     return new
 
 

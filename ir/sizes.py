@@ -111,6 +111,11 @@ class Size:
 
     def substitute(self, f: Callable[[VName], Size]) -> Size:
         """The size with ``f(v)`` for every variable ``v``."""
+        match self.terms:
+            case () | (((), _),):
+                return self
+            case ((((VName() as name),), 1),):
+                return f(name)
         total = Size(())
         for monomial, coefficient in self.terms:
             product = Size.of(coefficient)

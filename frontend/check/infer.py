@@ -278,11 +278,7 @@ class Checker:
         self.solved.factorise()
         for node in self._typed:
             assert node.type is not None
-            for meta in metas(self.solved.resolve(node.type)):
-                head = self.solved.head(meta)
-                if isinstance(head, MetaVar):
-                    self.solved.types[head.id] = self._default(head, node.span)
-            node.type = self.solved.resolve(node.type)
+            node.type = self._settled(node.type, node.span)
             if isinstance(node, ast.Name):
                 node.sizes = {v: self.solved.size(size) for v, size in node.sizes.items()}
             if isinstance(node, ast.Literal):
@@ -292,11 +288,18 @@ class Checker:
         self._check_matches()
         for op in self._operators:
             assert op.op_type is not None
-            for meta in metas(self.solved.resolve(op.op_type)):
-                head = self.solved.head(meta)
-                if isinstance(head, MetaVar):
-                    self.solved.types[head.id] = self._default(head, op.span)
-            op.op_type = self.solved.resolve(op.op_type)
+            op.op_type = self._settled(op.op_type, op.span)
+
+    def _settled(self, type_: Type, span: Span) -> Type:
+        """A type with all that is known and defaults for the rest."""
+        known = self.solved.resolve(type_)
+        if isinstance(known, Prim) or not (open_ := metas(known)):
+            return known
+        for meta in open_:
+            head = self.solved.head(meta)
+            if isinstance(head, MetaVar):
+                self.solved.types[head.id] = self._default(head, span)
+        return self.solved.resolve(known)
 
     def _check_matches(self) -> None:
         """Every match covers every value, and other patterns fit any value of their type."""
@@ -645,7 +648,8 @@ class Checker:
             return self.solved.join(left, right)
         except (TypeMismatch, SizeMismatch):
             self.expect(left, right, span, what)
-            raise
+        raise self._error("type-mismatch", span, f"{what.capitalize()} of type "
+                          f"{self._show(right)} does not go with {self._show(left)}.")
 
     def no_function(self, type_: Type, span: Span, where: str) -> None:
         """An error if a value is or will be a function."""
@@ -741,15 +745,18 @@ class Checker:
 
     def _argument(self, arrow: Arrow, arg: ast.Exp, call: str = "") -> Type:
         """Check one argument; the type of the result."""
-        domain = self.solved.resolve(arrow.domain)
+        domain = self.solved.resolve(arrow.domain) if _is_function(arg) else arrow.domain
         self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument", call)
         self.solved.factorise()
-        if arrow.param is None or arrow.param not in sizes_in(self.solved.resolve(arrow.codomain)):
+        if arrow.param is None:
+            return arrow.codomain
+        codomain = self.solved.resolve(arrow.codomain)
+        if arrow.param not in sizes_in(codomain):
             return arrow.codomain
         size = self._size_of(arg)
         if size is None:
             size = self.solved.unknown_size()
-        return substitute_size(self.solved.resolve(arrow.codomain), arrow.param, size)
+        return substitute_size(codomain, arrow.param, size)
 
     def _try_unify(self, left: Type, right: Type) -> None:
         state = self.solved.snapshot()

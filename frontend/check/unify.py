@@ -109,7 +109,7 @@ class Substitution:
 
     def size(self, size: Size) -> Size:
         """``size`` with what is known."""
-        while (known := size.variables() & self.sizes.keys()):
+        while not _is_constant(size) and (known := size.variables() & self.sizes.keys()):
             size = size.substitute(lambda v: self.sizes[v] if v in known else Size.var(v))
         return size
 
@@ -122,6 +122,8 @@ class Substitution:
     def resolve(self, type_: Type) -> Type:
         """``type_`` with all that is known."""
         type_ = self.head(type_)
+        if isinstance(type_, Prim):
+            return type_
         match type_:
             case Array(size, elem):
                 return Array(self.size(size), self.resolve(elem))
@@ -329,6 +331,10 @@ class Substitution:
                                   for (name, x), (_, y) in zip(xs, ys, strict=True)))
         self.unify(left, right)
         return left
+
+
+def _is_constant(size: Size) -> bool:
+    return not size.terms or (size.terms[0][0] == () and len(size.terms) == 1)
 
 
 def _without(size: Size, factors: list[Factor]) -> Size | None:

@@ -11,7 +11,7 @@ GPU-Programming with Nested Parallelism and In-Place Array Updates, PLDI 2017, s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import (
@@ -508,8 +508,8 @@ class _Walk:
 
     def parts(self, node: ast.Node, env: Env, skip: tuple[ast.Node, ...] = ()) -> None:
         """Walk the expressions directly inside of ``node``."""
-        for item in fields(node):
-            self.part(getattr(node, item.name), env, skip)
+        for name in ast.parts(type(node)):
+            self.part(getattr(node, name), env, skip)
 
     def part(self, value: object, env: Env, skip: tuple[ast.Node, ...]) -> None:
         """Walk an expression, or those in a tuple or slice."""

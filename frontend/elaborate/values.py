@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend import types as source_types
+from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.source import Span
 from runelift.ir.syntax import Atom, Const, Type, shape_of
@@ -151,8 +152,10 @@ def complete(value: Value, other: Value, blank: Blank) -> Value:
 
 
 def outer_size(value: Value) -> Atom:
-    """The number of elements of an array value."""
-    return shape_of(next(leaves(value)).type)[0]
+    """The number of elements of an array value; CompilerLimitation if nothing keeps it."""
+    for leaf in leaves(value):
+        return shape_of(leaf.type)[0]
+    raise CompilerLimitation("The length of an array of values without components is not kept.")
 
 
 def project(value: Value, name: str) -> Value:

@@ -46,6 +46,8 @@ def test_accepted(text: str) -> None:
     ("module m: {val x: bool} = {def x = 1i32}", "type-mismatch"),
     ("module m: {type t = bool} = {type t = i32}", "type-mismatch"),
     ("module m: {val n: i64 val xs: [n]i64} = {def n = 3i64 def xs = iota 4}", "size-mismatch"),
+    ("type opt 't = #some t | #none\ndef f b (x: i64) = if b then #some (iota x) "
+     "else #none :> opt ([2]i64)", "type-mismatch"),
     ("module m: {type t 'a} = {type t = i32}", "type-arguments"),
     ("module m: {type t} = {type^ t = i32 -> i32}", "function-not-allowed"),
 ])
