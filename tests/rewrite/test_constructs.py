@@ -22,7 +22,7 @@ CONSTRUCTS: dict[str, tuple[str, str]] = {
              "G1  hist"),
     "hist of vectors": ("reduce_by_index (replicate 4 [0, 0]) (map2 (+)) [0, 0] "
                         "(map (\\x -> i64.i32 x & 3) xs) (map (\\x -> [x, x * 2]) xs)",
-                        "not G1  hist"),
+                        "G4  hist"),
     "scatter": (f"scatter (copy xs) (map (\\i -> m - 1 - i) (iota m)) ({SUMS} xs)", "G1  scatter"),
     "slice": (f"let ys = {SUMS} xs in ys[1:]", "G1  scanomap"),
     "replicate": (f"{SUMS} (flatten (replicate 2 ({SUMS} xs)))", "G1  scanomap"),

@@ -60,7 +60,7 @@ def vector_operator_interchange(walk: Walk, stm: Stm) -> str | None:
     if any(not walk.invariant(a) for a in (soac.width, inner.width)):
         return "the vectors have another length at each point of the nest"
     flattener = walk.flattener
-    neutral = tuple(_element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
+    neutral = tuple(element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
     columns: list[VName] = []
     for array in soac.arrays:
         type_ = flattener.types[array]
@@ -103,7 +103,7 @@ def vector_operator_interchange(walk: Walk, stm: Stm) -> str | None:
     return None
 
 
-def _element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
+def element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
     """An element of the neutral array of a vectorised operator; they are all equal."""
     assert isinstance(neutral, VName)
     definition = walk.nest.defs.get(neutral) or walk.flattener.host_defs.get(neutral)

@@ -96,7 +96,8 @@ def _must_be_sequential(stm: Stm) -> bool:
             return bool(odd) and is_identity(lam) and not (
                 len(ops) == 1 and vector_operator(ops[0]))
         case Hist(ops=ops):
-            return any(not scalar_operator(op.op) for op in ops)
+            return any(not scalar_operator(op.op) for op in ops) and not (
+                len(ops) == 1 and vector_operator(ops[0].op))
     return False
 
 

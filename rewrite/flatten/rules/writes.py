@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -17,16 +18,20 @@ from runelift.ir.syntax import (
     Index,
     Lambda,
     Map,
+    Operator,
     Param,
     PrimOp,
+    Rearrange,
     Scatter,
     SegDim,
     SegHist,
     SegScatter,
     SliceDim,
     Stm,
+    Type,
     Update,
     array_of,
+    row_of,
     shape_of,
 )
 from runelift.rewrite.checks import bounds_check
@@ -35,7 +40,9 @@ from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
+    is_identity,
     scalar_operator,
+    vector_operator,
 )
 from runelift.rewrite.flatten.rules.common import (
     array_name,
@@ -47,7 +54,7 @@ from runelift.rewrite.flatten.rules.common import (
     prim_of,
     show_nest,
 )
-from runelift.rewrite.flatten.rules.reductions import operator_needs_nest
+from runelift.rewrite.flatten.rules.reductions import element_of_replicate, operator_needs_nest
 from runelift.rewrite.flatten.walk import Walk
 
 
@@ -86,6 +93,66 @@ def scatter_under_nest(walk: Walk, stm: Stm) -> str | None:
                                     f"segscatter over {show_nest(nest)}", stm.loc)
     emit_with_nest(walk, stm, walk.nest, SegScatter(walk.level, space, tuple(dests), body))
     return None
+
+
+@flattening("G4", Hist)
+def vector_hist_interchange(walk: Walk, stm: Stm) -> str | None:
+    """Σ ⊢ hist dss (map ⊕) es is vss ⇒ Σ ⊢ map (λ ds vs → hist ds ⊕ e is vs) over the columns
+
+    Columns of dss and vss, whose results are transposed back; e is any element of es.
+    """
+    soac = node_of(stm, Hist)
+    inner = vector_operator(soac.ops[0].op) if len(soac.ops) == 1 else None
+    if inner is None or "sequential" in stm.attrs:
+        return ""
+    (op,) = soac.ops
+    if any(not walk.invariant(a) for a in (soac.width, op.bins, inner.width)):
+        return "the vectors have another length at each point of the nest"
+    if not is_identity(soac.lam):
+        _, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+        walk.need(p.name for p in split.pat)
+        walk.statement(split)
+        soac = replace(soac, arrays=tuple(p.name for p in split.pat))
+    bins, *values = soac.arrays
+    neutral = tuple(element_of_replicate(walk, atom) for atom in op.op.neutral)
+    columns = [_transposed(walk, stm, array) for array in (*op.dests, *values)]
+    params = tuple(fresh_param(walk, "column", row_of(column.type)) for column in columns)
+    dests, mapped = params[: len(op.dests)], params[len(op.dests) :]
+    elements = (fresh_param(walk, "bin", Prim.I64),
+                *(fresh_param(walk, "x", row_of(p.type)) for p in mapped))
+    identity = Lambda(elements, Body((), tuple(p.name for p in elements)),
+                      tuple(p.type for p in elements))
+    scalar = HistOp(op.bins, tuple(p.name for p in dests),
+                    Operator(inner.lam, neutral, op.op.comm))
+    hist = Hist(soac.width, (scalar,), identity, (bins, *(p.name for p in mapped)))
+    counted = tuple(fresh_param(walk, p.name.base, p.type) for p in dests)
+    lam = Lambda(params, Body((Stm(counted, hist, stm.attrs, stm.loc),),
+                              tuple(p.name for p in counted)), tuple(p.type for p in counted))
+    rows = tuple(fresh_param(walk, p.name.base, array_of((inner.width,), p.type))
+                 for p in counted)
+    walk.flattener.derivation.fired("G4", describe(stm), "the map of the operator goes outside",
+                                    stm.loc)
+    walk.need(p.name for p in rows)
+    with walk.flattener.derivation.inside():
+        walk.statement(Stm(rows, Map(inner.width, lam, tuple(c.name for c in columns)),
+                           stm.attrs, stm.loc))
+        for param, row in zip(stm.pat, rows, strict=True):
+            walk.statement(Stm((param,), Rearrange(_swap(row.type), row.name), loc=stm.loc))
+    return None
+
+
+def _transposed(walk: Walk, stm: Stm, array: VName) -> Param:
+    """The columns of an array, as a statement of the walk."""
+    type_ = walk.flattener.types[array]
+    outer, width, *rest = shape_of(type_)
+    column = fresh_param(walk, array.base, array_of((width, outer, *rest), prim_of(type_)))
+    walk.need([column.name])
+    walk.statement(Stm((column,), Rearrange(_swap(type_), array), loc=stm.loc))
+    return column
+
+
+def _swap(type_: Type) -> tuple[int, ...]:
+    return (1, 0, *range(2, len(shape_of(type_))))
 
 
 @flattening("G1", Hist)
