@@ -15,6 +15,7 @@ from runelift.ir.source import Span
 
 if TYPE_CHECKING:
     from runelift.frontend.check.infer import Checker
+    from runelift.frontend.check.patterns import Patterns
 
 
 def sum_type(checker: Checker, exp: ast.Constr | ast.MatchExp, expected: Type | None) -> Type:
@@ -38,7 +39,7 @@ def _match(checker: Checker, exp: ast.MatchExp, expected: Type | None) -> Type:
     return result
 
 
-def refutable_type(checker: Checker, pattern: ast.PatConstr | ast.PatLiteral,
+def refutable_type(checker: Patterns, pattern: ast.PatConstr | ast.PatLiteral,
                    type_: Type | None) -> Type:
     """The type of a pattern that does not fit every value, which is ``type_`` if given."""
     if isinstance(pattern, ast.PatLiteral):

@@ -1,0 +1,89 @@
+"""Questions about the form of expressions, patterns and types."""
+
+from __future__ import annotations
+
+from runelift.frontend import ast
+from runelift.frontend.check.unify import (
+    Substitution,
+)
+from runelift.frontend.types import (
+    Array,
+    Arrow,
+    MetaVar,
+    Record,
+    Sum,
+    Tuple,
+    Type,
+    TypeVar,
+)
+
+
+def base_name(pattern: ast.Pattern) -> str:
+    """The name that a pattern gives to the whole value."""
+    match pattern:
+        case ast.PatName(_, name):
+            return name
+        case ast.PatAscript(_, inner):
+            return base_name(inner)
+    return "arg"
+
+
+def has_function(type_: Type) -> bool:
+    """Whether a value of a type is or has a function."""
+    match type_:
+        case Arrow():
+            return True
+        case Tuple(items):
+            return any(map(has_function, items))
+        case Record(fields):
+            return any(has_function(f) for _, f in fields)
+    return False
+
+
+def first_order(type_: Type) -> bool:
+    """Whether a value of a type can be passed to an entry point."""
+    match type_:
+        case Arrow() | TypeVar() | MetaVar():
+            return False
+        case Array(_, elem):
+            return first_order(elem)
+        case Tuple(items):
+            return all(map(first_order, items))
+        case Record(fields) | Sum(fields):
+            return all(first_order(f) for _, f in fields)
+    return True
+
+
+def loosen(type_: Type, solved: Substitution) -> Type:
+    """``type_`` with a fresh flexible size everywhere."""
+    match type_:
+        case Array(_, elem):
+            return Array(solved.size_meta(), loosen(elem, solved))
+        case Tuple(items):
+            return Tuple(tuple(loosen(item, solved) for item in items))
+        case Record(fields) | Sum(fields):
+            return type(type_)(tuple((n, loosen(f, solved)) for n, f in fields))
+    return type_
+
+
+def is_function(exp: ast.Exp) -> bool:
+    """Whether an argument profits from knowing the types of the others first."""
+    match exp:
+        case ast.LambdaExp() | ast.ProjectSection() | ast.IndexSection():
+            return True
+        case ast.AttrExp(_, _, value):
+            return is_function(value)
+        case ast.BinExp(_, op):
+            return str(op) in (">->", "<-<")
+        case ast.Apply(_, fun, args):
+            return isinstance(fun, ast.Name) and any(map(is_function, args))
+    return False
+
+
+def call_text(exp: ast.Exp, arg: ast.Exp) -> str:
+    """How a message about an argument starts."""
+    fun = exp.fun if isinstance(exp, ast.Apply) else exp
+    match fun:
+        case ast.Name(_, name) | ast.BinExp(_, name) | ast.OpSection(_, name):
+            return f'Cannot apply "{name}" to "{arg.span.text}". '
+    return ""

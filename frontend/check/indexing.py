@@ -1,0 +1,100 @@
+"""Inference of ranges, fields, indices and slices."""
+
+from __future__ import annotations
+
+from runelift.frontend import ast
+from runelift.frontend.check.patterns import Patterns
+from runelift.frontend.types import (
+    Array,
+    MetaVar,
+    Record,
+    Tuple,
+    Type,
+)
+from runelift.ir.prim import INTS, Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Span
+
+
+class Indexing(Patterns):
+    """Arrays and records taken apart."""
+
+    def _range(self, exp: ast.Range) -> Type:
+        elem = self.solved.meta(INTS)
+        for part in (exp.first, exp.second, exp.last):
+            if part is not None:
+                self.expect(elem, self.infer(part), part.span, "a bound")
+        first, last = self._size_of(exp.first), self._size_of(exp.last)
+        size = None
+        second = None if exp.second is None else self._size_of(exp.second)
+        by_one = exp.second is None or (exp.kind != "..>" and first is not None
+                                        and second == first + 1)
+        if by_one and first is not None and last is not None:
+            size = last - first + (1 if exp.kind == "..." else 0) if exp.kind != "..>" else None
+            if size is not None and size.constant is None and not self._is_i64(elem):
+                size = None
+        return Array(size if size is not None else self.solved.unknown_size(), elem)
+
+    def _is_i64(self, type_: Type) -> bool:
+        return self.solved.head(type_) is Prim.I64
+
+    def _field(self, type_: Type, name: str, span: Span) -> Type:
+        head = self.solved.head(type_)
+        match head:
+            case Record(fields):
+                for field_name, field_type in fields:
+                    if field_name == name:
+                        return field_type
+            case Tuple(items) if name.isdigit() and int(name) < len(items):
+                return items[int(name)]
+            case MetaVar():
+                member = self.solved.meta()
+                self.expect(self.solved.require(Record, name, member), head, span, "a record")
+                return member
+        raise self._error("unknown-field", span,
+                          f"A value of type {self._show(head)} has no field '{name}'.")
+
+    def _index(self, type_: Type, dims: tuple[ast.IndexDim, ...], span: Span) -> Type:
+        slices: list[Size] = []
+        for dim in dims:
+            head = self.solved.head(type_)
+            if isinstance(head, MetaVar):
+                fresh = Array(self.solved.size_meta(), self.solved.meta())
+                self.expect(fresh, head, span, "an array")
+                head = fresh
+            if not isinstance(head, Array):
+                raise self._error("wrong-rank", span,
+                                  f"A value of type {self._show(head)} cannot be indexed.",
+                                  "There are more indices than dimensions.")
+            if isinstance(dim, ast.SliceExp):
+                slices.append(self._slice(dim, head.size))
+            else:
+                index = self.infer(dim)
+                self.expect(self.solved.meta(INTS), index, dim.span, "an index")
+            type_ = head.elem
+        for size in reversed(slices):
+            type_ = Array(size, type_)
+        return type_
+
+    def _new_element(self, part: Type, dims: tuple[ast.IndexDim, ...], value: ast.Exp) -> None:
+        """Check the value of an update; the running program compares the sizes of slices."""
+        for _ in (dim for dim in dims if isinstance(dim, ast.SliceExp)):
+            assert isinstance(part, Array)
+            part = part.elem
+        for _ in (dim for dim in dims if isinstance(dim, ast.SliceExp)):
+            part = Array(self.solved.size_meta(), part)
+        self.expect(part, self.infer(value), value.span, "a new element")
+
+    def _slice(self, dim: ast.SliceExp, whole: Size) -> Size:
+        for part in (dim.start, dim.stop, dim.step):
+            if part is not None:
+                self.expect(Prim.I64, self.infer(part), part.span, "a bound of a slice")
+        if dim.step is not None:
+            step = self._size_of(dim.step)
+            backwards = step is not None and step.constant == -1
+            if backwards and dim.start is None and dim.stop is None:
+                return whole
+            return self.solved.unknown_size()
+        start = Size.of(0) if dim.start is None else self._size_of(dim.start)
+        stop = whole if dim.stop is None else self._size_of(dim.stop)
+        return self.solved.unknown_size() if start is None or stop is None else stop - start

@@ -1,0 +1,98 @@
+"""Inference of patterns, which bind names."""
+
+from __future__ import annotations
+
+from runelift.frontend import ast
+from runelift.frontend.check.base import Binding, SizeMaker
+from runelift.frontend.check.size_exps import SizeExps
+from runelift.frontend.check.sums import refutable_type
+from runelift.frontend.check.types import (
+    Scheme,
+)
+from runelift.frontend.types import (
+    UNIT,
+    MetaVar,
+    Record,
+    Tuple,
+    Type,
+)
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Span
+
+
+class Patterns(SizeExps):
+    """Binds the names of patterns."""
+
+    def pattern(self, pattern: ast.Pattern, type_: Type | None = None, *,
+                 anonymous: SizeMaker | None = None, size: Size | None = None,
+                 size_name: VName | None = None) -> Type:
+        """Bind the names of ``pattern``; its type, which is ``type_`` if that is given."""
+        self._typed.append(pattern)
+        result = self._pattern_type(pattern, type_, anonymous, size, size_name)
+        pattern.type = result
+        return result
+
+    def _pattern_type(self, pattern: ast.Pattern, type_: Type | None, anonymous: SizeMaker | None,
+                      size: Size | None, size_name: VName | None) -> Type:
+        match pattern:
+            case ast.PatName(span, name):
+                found = type_ if type_ is not None else self.solved.meta()
+                if size is None:
+                    size = Size.var(size_name or self.names.fresh(name))
+                is_size = self.solved.head(found) is Prim.I64 or isinstance(
+                    self.solved.head(found), MetaVar)
+                pattern.size = _variable(size)
+                self.scope.values[name] = Binding(Scheme(found), size if is_size else None, span,
+                                                   local=True)
+                return found
+            case ast.PatWild():
+                return type_ if type_ is not None else self.solved.meta()
+            case ast.PatAscript(span, inner, type_exp):
+                declared = self._read(type_exp, anonymous)
+                if type_ is not None:
+                    self.expect(declared, type_, span, "a value")
+                self.pattern(inner, declared, anonymous=anonymous, size=size,
+                              size_name=size_name)
+                return declared
+            case ast.PatTuple(span, items):
+                given = self._components(type_, len(items), span)
+                return Tuple(tuple(
+                    self.pattern(item, given[k] if given else None, anonymous=anonymous)
+                    for k, item in enumerate(items)))
+            case ast.PatRecord(span, fields):
+                if len({name for name, _ in fields}) < len(fields):
+                    raise self._error("duplicate-name", span, "Duplicate fields.")
+                head = self.solved.head(type_) if type_ is not None else None
+                known = dict(head.fields) if isinstance(head, Record) else {}
+                if known and set(known) != {name for name, _ in fields}:
+                    raise self._error("bad-pattern", span, "The pattern does not have the fields "
+                                      f"of {self._show(head or UNIT)}.")
+                return Record(tuple(sorted(
+                    (name, self.pattern(item, known.get(name), anonymous=anonymous))
+                    for name, item in fields)))
+            case ast.PatConstr() | ast.PatLiteral():
+                return refutable_type(self, pattern, type_)
+        raise AssertionError(pattern)
+
+    def _components(self, type_: Type | None, count: int, span: Span) -> list[Type]:
+        if type_ is None:
+            return []
+        head = self.solved.head(type_)
+        if isinstance(head, MetaVar):
+            fresh: list[Type] = [self.solved.meta() for _ in range(count)]
+            self.expect(Tuple(tuple(fresh)), head, span, "a tuple")
+            return fresh
+        if not isinstance(head, Tuple) or len(head.items) != count:
+            raise self._error("bad-pattern", span,
+                              f"A pattern of {count} components cannot match "
+                              f"a value of type {self._show(head)}.")
+        return list(head.items)
+
+
+def _variable(size: Size) -> VName | None:
+    match size.terms:
+        case ((((VName() as name),), 1),):
+            return name
+    return None

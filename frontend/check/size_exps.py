@@ -1,0 +1,124 @@
+"""Sizes as they are written: expressions in types, size parameters and products."""
+
+from __future__ import annotations
+
+from runelift.frontend import ast
+from runelift.frontend.check.base import Base, Binding, SizeMaker
+from runelift.frontend.check.types import (
+    Scheme,
+    TypeReader,
+)
+from runelift.frontend.types import (
+    Array,
+    Type,
+)
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, applied
+from runelift.ir.source import Span
+
+
+class SizeExps(Base):
+    """Reads types, and expressions as sizes."""
+
+    def _type_params(self, params: tuple[ast.SizeParam | ast.TypeParam, ...]) -> tuple[
+            list[VName], list[VName]]:
+        types: list[VName] = []
+        sizes: list[VName] = []
+        for param in params:
+            name = self.names.fresh(param.name)
+            if isinstance(param, ast.SizeParam):
+                sizes.append(name)
+                param.size = name
+                self._bind_size(param.name, Size.var(name), param.span)
+            else:
+                types.append(name)
+                self.scope.types[param.name] = name
+                if param.kind == "^":
+                    self.solved.lifted.add(name)
+        return types, sizes
+
+    def _size_binders(self, sizes: tuple[ast.SizeParam, ...]) -> None:
+        """Bind the sizes of a ``let`` or loop, which the pattern's type decides."""
+        for size in sizes:
+            size.known = self.solved.size_meta(size.name)
+            self._bind_size(size.name, size.known, size.span)
+            self._binders.append(size)
+
+    def _bind_size(self, name: str, size: Size, span: Span) -> None:
+        self.scope.values[name] = Binding(Scheme(Prim.I64), size, span)
+
+    def _read(self, exp: ast.TypeExp, anonymous: SizeMaker | None = None) -> Type:
+        make = anonymous or self.solved.size_meta
+        reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names,
+                            self.solved.lifted)
+        return reader.read(exp)
+
+    def _size(self, exp: ast.Exp) -> Size:
+        """A size expression in a type: checked as an i64."""
+        self.expect(Prim.I64, self.infer(exp), exp.span, "a size")
+        size = self._size_of(exp)
+        return size if size is not None else self.solved.unknown_size()
+
+    def _size_of(self, exp: ast.Exp) -> Size | None:
+        """The polynomial that ``exp`` is; an opaque name for quotients; None for the rest."""
+        match exp:
+            case ast.Literal(_, value) if isinstance(value, int) and not isinstance(value, bool):
+                return Size.of(value)
+            case ast.Name(_, name) if not name.quals:
+                binding = self.scope.values.get(name.name)
+                return binding.size if binding else None
+            case ast.Ascript(_, value) | ast.AttrExp(_, _, value):
+                return self._size_of(value)
+            case ast.Negate(_, arg):
+                inner = self._size_of(arg)
+                return None if inner is None else inner * -1
+            case ast.Apply(_, ast.Name(_, ast.QualName((), "length")), (array,)):
+                type_ = self.solved.resolve(array.type) if array.type else None
+                return type_.size if isinstance(type_, Array) else None
+            case ast.Apply(_, ast.Name(_, name), args) if self._is_size_function(name, exp):
+                sizes = [self._size_of(arg) for arg in args]
+                known = tuple(size for size in sizes if size is not None)
+                return applied(str(name), *known) if len(known) == len(sizes) else None
+            case ast.BinExp(_, op, left, right):
+                a, b = self._size_of(left), self._size_of(right)
+                if a is None or b is None:
+                    return None
+                match str(op):
+                    case "+":
+                        return a + b
+                    case "-":
+                        return a - b
+                    case "*":
+                        self.solved.products.append((*self._factors(left), b))
+                        return a * b
+                return applied(str(op), a, b)
+        return None
+
+    def _is_size_function(self, name: ast.QualName, exp: ast.Apply) -> bool:
+        """Whether a call is one of a function that the whole program knows under its name."""
+        binding = self.scope.values.get(name.name)
+        if name.quals or binding is None or not binding.top or exp.type is None:
+            return False
+        return self.solved.head(exp.type) is Prim.I64 and all(
+            arg.type is not None and self.solved.head(arg.type) is Prim.I64 for arg in exp.args)
+
+    def _factors(self, exp: ast.Exp) -> tuple[Size, ...]:
+        """The factors of a size, as they are written."""
+        if isinstance(exp, ast.BinExp) and str(exp.op) == "*":
+            last = self._size_of(exp.right)
+            return (*self._factors(exp.left), *(() if last is None else (last,)))
+        size = self._size_of(exp)
+        return () if size is None else (size,)
+
+    def _written_factors(self, exp: ast.Apply) -> None:
+        """``unflatten (e :> [n*m]t)`` says which sizes are meant."""
+        match exp:
+            case ast.Apply(_, ast.Name(_, name) as fun, (ast.Coerce(_, _, type_exp)
+                                                         | ast.Ascript(_, _, type_exp), )):
+                if not isinstance(type_exp, ast.TypeArray) or type_exp.size is None:
+                    return
+                factors = self._factors(type_exp.size)
+                if name.name.startswith("unflatten") and len(factors) == len(fun.sizes):
+                    for size, factor in zip(fun.sizes.values(), factors, strict=True):
+                        self.solved.unify_sizes(size, factor)
