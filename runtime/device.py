@@ -166,7 +166,8 @@ OCCUPANCY = 8
 
 def _choice(gpu: bool, units: int, shares: ShareLimits) -> Choice:
     items = units * shares.group * OCCUPANCY if gpu else units
-    return Choice(threshold=items, groups=units, short=shares.group * shares.chunk)
+    return Choice(threshold=items, groups=units, short=shares.group * shares.chunk,
+                  long=shares.max_group * shares.max_chunk)
 
 
 def _shares(kind: str, max_group: int) -> ShareLimits:

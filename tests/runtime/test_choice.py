@@ -14,7 +14,7 @@ from runelift.runtime.choice import Choice
 from runelift.runtime.tuner.autotune import default_thresholds
 from runelift.runtime.tuner.costs import Point
 
-CHOICE = Choice(threshold=1000, groups=8, short=64)
+CHOICE = Choice(threshold=1000, groups=8, short=64, long=512)
 ROWS = ("entry main [n][m] (xss: [n][m]i32) = "
         "map (\\xs -> scan (+) 0 xs |> map (* 2) |> scan (+) 0) xss")
 OUTER, INTRA, FLAT = range(3)
@@ -27,7 +27,7 @@ def test_an_outer_version_runs_from_the_threshold_of_the_device_on() -> None:
 
 @pytest.mark.parametrize(("shape", "chosen"), [
     ((1000, 3), OUTER), ((999, 40), INTRA), ((8, 500), INTRA), ((7, 65), FLAT), ((7, 64), INTRA),
-    ((500, 31), FLAT),
+    ((500, 31), FLAT), ((8, 513), FLAT),
 ])
 def test_a_group_per_row_needs_rows_enough(shape: tuple[int, int], chosen: int, simulator: str,
                                            monkeypatch: pytest.MonkeyPatch) -> None:
