@@ -8,6 +8,7 @@ module of :mod:`runelift.runtime.commands` with two functions, ``configure(parse
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import sys
@@ -32,6 +33,9 @@ COMMANDS = {
     "devices": "list the OpenCL devices",
     "doctor": "say what is found on this machine, what is not usable, and why",
 }
+GARBAGE = 100_000, 20, 20
+"""Trees of programs are large and live to the end: looking through them for garbage less often
+saves a sixth of the time of a check."""
 OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -68,6 +72,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
+    gc.set_threshold(*GARBAGE)
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
