@@ -82,7 +82,10 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class EntryTuning:
-    """What tuning one entry point found out."""
+    """What tuning one entry point found out.
+
+    ``refuted`` is the first fit, if runs side by side did not bear out what it promised.
+    """
 
     forest: Forest
     defaults: dict[str, int]
@@ -91,6 +94,7 @@ class EntryTuning:
     fit: Fit
     verified: dict[str, Verified] = field(default_factory=dict)
     interrupted: bool = False
+    refuted: Fit | None = None
 
     @property
     def program_runs(self) -> int:
@@ -170,7 +174,7 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
             if not slower:
                 if any(both.faster for both in times.values()):
                     return replace(tuning, fit=found, verified=times)
-                return replace(tuning, fit=_keep_default(
+                return replace(tuning, refuted=tuning.fit, fit=_keep_default(
                     tuning, found, "no dataset is faster for certain with the fitted ones"))
             for name in slower:
                 emphasis[name] = 4 * emphasis.get(name, 1.0)
@@ -180,6 +184,7 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
     if not found.kept_default:
         slow = ", ".join(name for name, both in times.items() if both.slower)
         found = _keep_default(tuning, found, f"the fitted thresholds made {slow} slower when run")
+        return replace(tuning, fit=found, refuted=tuning.fit)
     return replace(tuning, fit=found)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning
 from runelift.runtime.tuner.costs import DatasetCosts, Point
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
-from runelift.runtime.tuner.fit import chosen_versions, objective
+from runelift.runtime.tuner.fit import Fit, chosen_versions, objective
 from runelift.runtime.tuner.forest import plans
 
 FORMAT = 1
@@ -98,15 +98,20 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     loss = loss_to_exhaustive(entry)
     if loss is not None:
         tried = combinations(entry.costs)
-        yield (f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs "
-               f"({tried:,} combinations)")
+        searched = f"% of the best of an exhaustive search on these runs ({tried:,} combinations)"
+        refuted = None if entry.refuted is None else loss_to_exhaustive(entry, entry.refuted)
+        if refuted is None:
+            yield f"  within {100 * loss:.2f} {searched}"
+        else:
+            yield f"  the fitted thresholds are within {100 * refuted:.2f} {searched},"
+            yield f"  the defaults, which stay, within {100 * loss:.2f} %"
     elif entry.fit.exact:
         yield "  solved exactly: no thresholds do better on these runs"
     yield from _failures(entry)
 
 
-def loss_to_exhaustive(entry: EntryTuning) -> float | None:
-    """By what fraction the best thresholds that slow no dataset down would be better.
+def loss_to_exhaustive(entry: EntryTuning, fit: Fit | None = None) -> float | None:
+    """By what fraction the best thresholds that slow no dataset down would be better than a fit.
 
     None if there are too many combinations to try.
     """
@@ -116,7 +121,7 @@ def loss_to_exhaustive(entry: EntryTuning) -> float | None:
     found = exhaustive(entry.costs, entry.defaults)
     if found is None or not found[0]:
         return 0.0
-    return max(0.0, objective(entry.costs, entry.fit.thresholds) / found[0] - 1)
+    return max(0.0, objective(entry.costs, (fit or entry.fit).thresholds) / found[0] - 1)
 
 
 def _failures(entry: EntryTuning) -> Iterator[str]:
