@@ -21,6 +21,7 @@ from typing import TypeAlias
 from runelift.codegen.views import lit
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import blocks, expressions, parts
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
@@ -107,71 +108,6 @@ def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
                 yield stm
 
 
-def blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
-    """The blocks of a statement."""
-    match stm:
-        case imp.For(body=body) | imp.While(body=body):
-            return (body,)
-        case imp.If(_, then_, else_):
-            return then_, else_
-        case imp.AtomicUpdate(body=body):
-            return (body,)
-    return ()
-
-
-def _expressions(stm: Stm) -> tuple[Exp, ...]:
-    """The expressions that a statement evaluates itself, outside of its blocks."""
-    match stm:
-        case imp.Declare(_, _, init):
-            return () if init is None else (init,)
-        case imp.Assign(_, value):
-            return (value,)
-        case imp.Store(_, index, value):
-            return index, value
-        case imp.For(_, start, bound, step):
-            return start, bound, step
-        case imp.While(cond) | imp.If(cond):
-            return (cond,)
-        case imp.Atomic(_, _, _, index, value):
-            return index, value
-        case imp.AtomicUpdate(_, index, _, _, _, _, new):
-            return index, new
-        case imp.Fail(_, args):
-            return args
-    return ()
-
-
-def _parts(exp: Exp) -> tuple[Exp, ...]:
-    match exp:
-        case imp.Apply(_, _, args):
-            return args
-        case imp.Convert(_, _, arg):
-            return (arg,)
-        case imp.Load(_, index):
-            return (index,)
-        case imp.Select(cond, then_, else_):
-            return cond, then_, else_
-    return ()
-
-
-def memories_of(stm: Stm, *, inside: bool = True) -> set[VName]:
-    """The memories that a statement touches itself, and in its blocks."""
-    found: set[VName] = set()
-    match stm:
-        case imp.Store(mem) | imp.Atomic(_, _, mem) | imp.AtomicUpdate(mem):
-            found.add(mem)
-    pending = list(_expressions(stm))
-    while pending:
-        exp = pending.pop()
-        if isinstance(exp, imp.Load):
-            found.add(exp.mem)
-        pending += _parts(exp)
-    if inside:
-        for block in blocks(stm):
-            found.update(*(memories_of(inner) for inner in block))
-    return found
-
-
 # What holds of names
 
 
@@ -228,7 +164,7 @@ class _Facts:
 
     def same(self, stm: Stm) -> bool:
         """Whether what a statement evaluates itself is the same for all work-items."""
-        return all(map(self.uniform, _expressions(stm)))
+        return all(map(self.uniform, expressions(stm)))
 
     def uniform(self, exp: Exp) -> bool:
         """Whether an expression has one value for the whole group."""
@@ -240,7 +176,7 @@ class _Facts:
             case imp.Load(mem):
                 if mem in self.private:
                     return False
-        return all(map(self.uniform, _parts(exp)))
+        return all(map(self.uniform, parts(exp)))
 
     def settled(self, exp: Exp) -> bool:
         """Whether an expression is known when the kernel is built."""
@@ -282,7 +218,7 @@ class _Facts:
 
     def accesses(self, stm: Stm, *, alone: bool = False) -> Iterator[Access]:
         """The accesses of shared memory in a statement and all that is inside of it."""
-        for exp in _expressions(stm):
+        for exp in expressions(stm):
             yield from self.reads(exp, alone)
         match stm:
             case imp.Store(mem, index) if mem not in self.private:
@@ -299,7 +235,7 @@ class _Facts:
         """The shared memory that an expression reads."""
         if isinstance(exp, imp.Load) and exp.mem not in self.private:
             yield Access(exp.mem, Kind.READ, self.owner(exp.index, alone))
-        for part in _parts(exp):
+        for part in parts(exp):
             yield from self.reads(part, alone)
 
 
@@ -350,7 +286,7 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
 
 
 def _own_accesses(stm: Stm, facts: _Facts) -> Iterator[Access]:
-    for exp in _expressions(stm):
+    for exp in expressions(stm):
         yield from facts.reads(exp, False)
 
 

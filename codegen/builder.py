@@ -23,6 +23,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerBug, CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
+from runelift.ir.imp.traverse import memories
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, least, product
@@ -346,33 +347,3 @@ class CodeBuilder:
         out = self.allocate(param.name, param.type)
         self.copy(out, self.array(name))
         return out
-
-
-def memories(exp: Exp) -> set[VName]:
-    """The memories that an expression loads from."""
-    match exp:
-        case imp.Load(mem, index):
-            return {mem} | memories(index)
-        case imp.Apply(_, _, args):
-            return {m for arg in args for m in memories(arg)}
-        case imp.Convert(_, _, arg):
-            return memories(arg)
-        case imp.Select(cond, then_, else_):
-            return memories(cond) | memories(then_) | memories(else_)
-    return set()
-
-
-def variables(exp: Exp) -> set[VName]:
-    """The scalar variables of an expression."""
-    match exp:
-        case imp.Var(name):
-            return {name}
-        case imp.Load(_, index):
-            return variables(index)
-        case imp.Apply(_, _, args):
-            return {v for arg in args for v in variables(arg)}
-        case imp.Convert(_, _, arg):
-            return variables(arg)
-        case imp.Select(cond, then_, else_):
-            return variables(cond) | variables(then_) | variables(else_)
-    return set()

@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from runelift.codegen import plan
-from runelift.codegen.builder import memories, variables
 from runelift.codegen.kernels import (
     lower_segop,
 )
@@ -28,6 +27,7 @@ from runelift.codegen.views import View, iota, lit, replicate, row_major
 from runelift.ir import imp
 from runelift.ir.consumption import consumed_in, root_of
 from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, product

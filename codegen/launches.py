@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 
 from runelift.codegen import plan
 from runelift.codegen.builder import PlanEnv, Value
@@ -13,6 +13,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.check import check
+from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
@@ -29,17 +30,9 @@ from runelift.ir.syntax import (
 )
 
 GROUP = Size.var(plan.GROUP_SIZE)
-
-
 GROUPS = Size.var(plan.NUM_GROUPS)
-
-
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
-
-
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
-
-
 GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
 
 
@@ -123,11 +116,9 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
                                                                        tuple[Atom, ...]]:
     """The kernel with a parameter for every name it does not bind, and the arguments."""
     local = {array.name for array in k.locals}
-    used = _Names()
-    used.stms(tuple(k.code))
+    used = _Names(k.code)
     code = (*env.prologue(sorted(used.used - used.bound, key=lambda n: n.tag)), *k.code)
-    scan = _Names()
-    scan.stms(code)
+    scan = _Names(code)
     buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
     scalars = sorted(scan.used - scan.bound - set(buffers) - local - set(k.constants),
                      key=lambda n: n.tag)
@@ -146,81 +137,41 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     return kernel, tuple(p.name for p in params)
 
 
+@dataclass(slots=True)
 class _Names:
     """The names that code uses, binds, reads and writes."""
 
-    def __init__(self) -> None:
-        self.used: set[VName] = set()
-        self.bound: set[VName] = set()
-        self.written: set[VName] = set()
-        self.memories: dict[VName, Prim] = {}
+    code: InitVar[Sequence[imp.Stm]]
+    used: set[VName] = field(default_factory=set)
+    bound: set[VName] = field(default_factory=set)
+    written: set[VName] = field(default_factory=set)
+    memories: dict[VName, Prim] = field(default_factory=dict)
 
-    def exp(self, exp: Exp) -> None:
-        match exp:
-            case imp.Var(name):
-                self.used.add(name)
-            case imp.Load(mem, index, prim):
-                self.memories[mem] = prim
-                self.exp(index)
-            case imp.Apply(_, _, args):
-                for arg in args:
-                    self.exp(arg)
-            case imp.Convert(_, _, arg):
-                self.exp(arg)
-            case imp.Select(cond, then_, else_):
-                for part in (cond, then_, else_):
-                    self.exp(part)
+    def __post_init__(self, code: Sequence[imp.Stm]) -> None:
+        """Collect them."""
+        for stm in statements(code):
+            self._names(stm)
+            for exp in expressions(stm):
+                for part in subexpressions(exp):
+                    match part:
+                        case imp.Var(name):
+                            self.used.add(name)
+                        case imp.Load(mem, _, prim):
+                            self.memories[mem] = prim
 
-    def stms(self, stms: tuple[imp.Stm, ...]) -> None:
-        for stm in stms:
-            self.stm(stm)
-
-    def _write(self, mem: VName, prim: Prim) -> None:
-        self.memories[mem] = prim
-        self.written.add(mem)
-
-    def stm(self, stm: imp.Stm) -> None:
+    def _names(self, stm: imp.Stm) -> None:
+        """What the statement itself binds and writes."""
         match stm:
-            case imp.Declare(name, _, init):
+            case imp.Declare(name) | imp.DeclareArray(name) | imp.For(name):
                 self.bound.add(name)
-                if init is not None:
-                    self.exp(init)
-            case imp.DeclareArray(name):
-                self.bound.add(name)
-            case imp.Assign(name, value):
+            case imp.Assign(name):
                 self.used.add(name)
-                self.exp(value)
-            case imp.Store(mem, index, value, prim):
-                self._write(mem, prim)
-                self.exp(index)
-                self.exp(value)
-            case imp.For(index, start, bound, step, body):
-                self.bound.add(index)
-                for part in (start, bound, step):
-                    self.exp(part)
-                self.stms(body)
-            case imp.While(cond, body):
-                self.exp(cond)
-                self.stms(body)
-            case imp.If(cond, then_, else_):
-                self.exp(cond)
-                self.stms(then_)
-                self.stms(else_)
-            case imp.Atomic(_, prim, mem, index, value, _, old):
-                self._write(mem, prim)
-                if old is not None:
-                    self.bound.add(old)
-                self.exp(index)
-                self.exp(value)
-            case imp.AtomicUpdate(mem, index, prim, _, old, body, new):
-                self._write(mem, prim)
-                self.bound.add(old)
-                self.exp(index)
-                self.stms(body)
-                self.exp(new)
-            case imp.Fail(_, args):
-                for arg in args:
-                    self.exp(arg)
+            case imp.Store(mem, prim=prim) | imp.Atomic(mem=mem, prim=prim) | imp.AtomicUpdate(
+                    mem, prim=prim):
+                self.memories[mem] = prim
+                self.written.add(mem)
+                if not isinstance(stm, imp.Store) and stm.old is not None:
+                    self.bound.add(stm.old)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from runelift.codegen.barriers import blocks, memories_of
 from runelift.ir.imp import LocalArray, Stm
+from runelift.ir.imp.traverse import blocks, touched_by
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, ceil_div, greatest
 
@@ -81,7 +81,7 @@ def _find(code: Sequence[Stm], number: int, names: set[VName], uses: dict[VName,
     nested: dict[VName, Use] = {}
     for stm in code:
         start, number = number, number + 1
-        own = memories_of(stm, inside=False) & names
+        own = touched_by(stm) & names
         within: dict[VName, list[Use]] = {}
         for block in blocks(stm):
             found: dict[VName, Use] = {}
@@ -98,8 +98,6 @@ def _find(code: Sequence[Stm], number: int, names: set[VName], uses: dict[VName,
         else:
             uses[name] = Use(places[0][0], places[-1][1])
     return number
-
-
 
 
 def places(arrays: Sequence[LocalArray]) -> dict[VName, VName]:

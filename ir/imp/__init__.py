@@ -16,7 +16,6 @@ in the core IR (the printer to OpenCL C makes them total).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
@@ -253,19 +252,6 @@ Stm: TypeAlias = (
     Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Atomic | AtomicUpdate
     | Fence | Fail | Comment
 )
-
-
-def statements(code: Iterable[Stm]) -> Iterator[Stm]:
-    """All statements of ``code``, also those inside of others."""
-    for stm in code:
-        yield stm
-        match stm:
-            case For() | While() | AtomicUpdate():
-                yield from statements(stm.body)
-            case If(_, then_, else_):
-                yield from statements((*then_, *else_))
-            case _:
-                pass
 
 
 # Kernels

@@ -17,6 +17,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp, Id, Kernel, Space, Stm
 from runelift.ir.imp.pretty import pretty_expression, pretty_statement
+from runelift.ir.imp.traverse import parts
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 
@@ -234,18 +235,11 @@ class _Uniformity:
         match exp:
             case imp.Var(name):
                 return name in self.varying
-            case imp.Load(mem, index):
-                return mem in self.varying or self.varies(index)
-            case imp.Apply(_, _, args):
-                return self.varies(*args)
-            case imp.Convert(_, _, arg):
-                return self.varies(arg)
-            case imp.Select(cond, then_, else_):
-                return self.varies(cond, then_, else_)
             case imp.WorkItem(kind):
                 return kind in VARYING_IDS
-            case imp.Lit():
-                return False
+            case imp.Load(mem) if mem in self.varying:
+                return True
+        return self.varies(*parts(exp))
 
     def mark(self, name: VName | None, varies: bool) -> None:
         """A name is given a value; memory that the group shares looks the same to all."""

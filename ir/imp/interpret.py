@@ -20,6 +20,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp, Id, Kernel, Stm
 from runelift.ir.imp.pretty import pretty_statement
+from runelift.ir.imp.traverse import statements
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim, apply, convert
 
@@ -116,7 +117,7 @@ class _Machine:
 
     def _buffers(self) -> dict[VName, _Memory]:
         """The buffers; a buffer that is given for two parameters has one log."""
-        fenced = any(isinstance(s, imp.Fence) for s in imp.statements(self.kernel.body))
+        fenced = any(isinstance(s, imp.Fence) for s in statements(self.kernel.body))
         logs: dict[int, tuple[_Log, _Log | None]] = {}
         buffers = {}
         for param in self.kernel.params:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 
 from runelift.codegen import plan
-from runelift.codegen.barriers import blocks, count_barriers
+from runelift.codegen.barriers import count_barriers
 from runelift.codegen.kernels import lower_segop
 from runelift.ir import imp
+from runelift.ir.imp.traverse import blocks
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
