@@ -26,10 +26,11 @@ from runelift.codegen.launches import (
     GROUP,
     GROUP_ID,
     GROUPS,
+    IS_FIRST,
+    LEAST_SHARE,
     LID,
     LSIZE,
     Lowering,
-    WithScalar,
     bind_point,
     branch,
     each_point,
@@ -41,7 +42,7 @@ from runelift.codegen.launches import (
 )
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.reductions import tree_reduce
-from runelift.codegen.views import View, lit, op, unflat_index
+from runelift.codegen.views import View, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -50,8 +51,6 @@ from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import Atom, HistOp, Operator, Param, PrimOp, SegHist, i64
 
 NATIVE = frozenset({"add", "min", "max", "and", "or", "xor"})
-LEAST_SHARE = 8
-"""Elements per work-item below which a segment gets no further group."""
 GLOBAL_SHARE = 64
 """Elements per work-item that has a sub-histogram in global memory."""
 GLOBAL_BYTES = 1 << 26
@@ -91,7 +90,7 @@ def seghist(lowering: Lowering, exp: SegHist) -> None:
             bytes_ = bytes_ + lowering.size(op_.bins) * require_scalar(type_).bytes
     room = greatest(Size.of(1), bytes_)
     fitting = ceil_div(LOCAL - room + 1, room)  # rounds down
-    copies = _scalar(lowering, "copies", least(GROUP, fitting))
+    copies = lowering.scalar("copies", least(GROUP, fitting))
     private = branch(lowering, lambda: _in_local_memory(lowering, exp, copies, atomic=False))
     if atomic:
         shared = branch(lowering, lambda: _in_local_memory(lowering, exp, copies, atomic=True))
@@ -100,14 +99,6 @@ def seghist(lowering: Lowering, exp: SegHist) -> None:
     else:
         other = branch(lowering, lambda: _in_global_memory(lowering, exp, bytes_))
     _choose(lowering, plan.GROUP_SIZE, copies, private, other)
-
-
-def _scalar(lowering: Lowering, base: str, size: Size) -> VName:
-    """A number that the host computes and the kernels may use."""
-    name = lowering.names.fresh(base)
-    lowering.steps.append(plan.ComputeSize(name, size))
-    lowering.env = WithScalar(lowering.env, name)
-    return name
 
 
 def _choose(lowering: Lowering, least_: Atom, copies: VName, enough: tuple[plan.Step, ...],
@@ -161,7 +152,7 @@ def _in_local_memory(lowering: Lowering, exp: SegHist, copies: VName, *, atomic:
     """Groups with ``copies`` sub-histograms each; without ``atomic`` one per work-item."""
     segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
     most_bins = greatest(GROUP * LEAST_SHARE, *(lowering.size(o.bins) * 2 for o in exp.ops))
-    per = _scalar(lowering, "per_segment", greatest(Size.of(1), least(
+    per = lowering.scalar("per_segment", greatest(Size.of(1), least(
         ceil_div(length, most_bins), ceil_div(GROUPS, greatest(Size.of(1), segments)))))
     parts = _parts(lowering, exp, per)
     k = lowering.builder()
@@ -242,7 +233,7 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
     """Every work-item has a sub-histogram in global memory."""
     segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
     room = greatest(Size.of(1), bytes_ * segments)
-    per = _scalar(lowering, "per_segment", greatest(Size.of(1), least(
+    per = lowering.scalar("per_segment", greatest(Size.of(1), least(
         ceil_div(length, Size.of(GLOBAL_SHARE)), ceil_div(Size.of(GLOBAL_BYTES), room),
         ceil_div(GROUPS * GROUP, greatest(Size.of(1), segments)))))
     parts = _parts(lowering, exp, per)
@@ -271,17 +262,10 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
 
         k.loop(k.scalar(exp.space[-1].width), _update(k, exp, outer, change), start=part,
                step=k.scalar(per), base="e")
-    count = op("mul", k.scalar(per), _product(widths(k, exp.space[:-1])))
+    count = op("mul", k.scalar(per), volume(widths(k, exp.space[:-1])))
     k.emit(imp.If(op("lt", point, count), tuple(code)))
     lowering.launch(k, "seghist_global", ceil_div(segments * Size.var(per), GROUP))
     _combine(lowering, exp, parts)
-
-
-def _product(factors: Sequence[Exp]) -> Exp:
-    result: Exp = lit(1)
-    for factor in factors:
-        result = op("mul", result, factor)
-    return result
 
 
 def _combine(lowering: Lowering, exp: SegHist, parts: _Parts) -> None:
@@ -314,7 +298,7 @@ def _combine_one(lowering: Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
         kept = [k.declare("new", p, v) for p, v in zip(prims, new, strict=True)
                 if not isinstance(v, View)]
         k.emit(*(out.write(where, value) for out, value in zip(outs, kept, strict=True)))
-    k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(write)))
+    k.emit(imp.If(IS_FIRST, tuple(write)))
     lowering.launch(k, "seghist_final", total(lowering, exp.space[:-1]) * lowering.size(op_.bins))
 
 

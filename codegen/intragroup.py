@@ -20,6 +20,7 @@ from runelift.codegen.collectives import group_scan, truth
 from runelift.codegen.histograms import atomic_update, is_lockable
 from runelift.codegen.launches import (
     GROUP_ID,
+    IS_FIRST,
     LID,
     LSIZE,
     Lowering,
@@ -110,7 +111,7 @@ class GroupBuilder(SharingBuilder):
         """What one work-item does for the group."""
         with self.block() as code:
             work()
-        self.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(code)))
+        self.emit(imp.If(IS_FIRST, tuple(code)))
 
     def count(self, space: Space) -> Size:
         """The number of points of a space."""
@@ -364,10 +365,7 @@ class GroupBuilder(SharingBuilder):
         """Take one element, whose indices are bound, into the totals."""
         values = self.body(exp.body)
         store_results(self, more, indices, values[sum(len(t) for t in totals):])
-        rest = values
-        for op_, total_ in zip(exp.ops, totals, strict=True):
-            self.accumulate(op_, total_, rest[: len(total_)])
-            rest = rest[len(total_):]
+        self.accumulate_all(exp.ops, totals, values)
 
     def _segments(self, stm: Stm, exp: SegRed, more: Sequence[View]) -> None:
         """A work-item reduces a segment alone."""
@@ -427,12 +425,9 @@ class GroupBuilder(SharingBuilder):
         values = self.body(exp.body)
         count = sum(len(t) for t in totals)
         store_results(self, outs[count:], here.indices, values[count:])
-        rest, place = values, iter(outs)
-        for op_, total_ in zip(exp.ops, totals, strict=True):
-            self.accumulate(op_, total_, rest[: len(total_)])
-            rest = rest[len(total_):]
-            for t in total_:
-                self.emit(next(place).write(here.indices, t))
+        self.accumulate_all(exp.ops, totals, values)
+        for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
+            self.emit(out.write(here.indices, t))
 
     def _add_carries(self, exp: SegScan, share_: Share, shape: tuple[Exp, ...],
                      outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],

@@ -8,7 +8,7 @@ from dataclasses import InitVar, dataclass, field
 from runelift.codegen import plan
 from runelift.codegen.builder import PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
-from runelift.codegen.views import View, lit, op, row_major, unflat_index
+from runelift.codegen.views import View, ceil_quot, lit, op, row_major, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
@@ -34,6 +34,10 @@ GROUPS = Size.var(plan.NUM_GROUPS)
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
 GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
+IS_FIRST = imp.Apply("eq", Prim.I64, (LID, lit(0)))
+"""Whether a work-item is the first of its group."""
+LEAST_SHARE = 8
+"""Elements per work-item below which a segment gets no further group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,13 @@ class Lowering:
         name = self.names.fresh(base)
         self.steps.append(plan.Alloc(name, prim, count))
         self.temporaries.append(name)
+        return name
+
+    def scalar(self, base: str, size: Size) -> VName:
+        """A number that the host computes and the kernels may use."""
+        name = self.names.fresh(base)
+        self.steps.append(plan.ComputeSize(name, size))
+        self.env = WithScalar(self.env, name)
         return name
 
     def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size = GROUP,
@@ -219,10 +230,7 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     built for the values of the sizes ``fixed``.
     """
     shape = widths(k, space)
-    points: Exp = lit(1)
-    for size in shape:
-        points = op("mul", points, size)
-
+    points = volume(shape)
     with k.block() as code:
         position = k.declare("point", Prim.I64)
         indices = unflat_index(position, shape)
@@ -325,8 +333,7 @@ class Part:
 
 def share(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
     """The part of work-item ``item`` where ``items`` of them share ``points`` elements evenly."""
-    chunk = k.declare("chunk", Prim.I64, op("quot", op("sub", op("add", points, items), lit(1)),
-                                            items))
+    chunk = k.declare("chunk", Prim.I64, ceil_quot(points, items))
     start = k.declare("start", Prim.I64, op("mul", item, chunk))
     end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), points)))
     return Part(start, end)

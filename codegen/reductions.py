@@ -10,10 +10,11 @@ from runelift.codegen.launches import (
     GROUP,
     GROUP_ID,
     GROUPS,
+    IS_FIRST,
+    LEAST_SHARE,
     LID,
     LSIZE,
     Lowering,
-    WithScalar,
     bind_point,
     branch,
     choose_by_length,
@@ -84,16 +85,9 @@ def _fold_range(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var
         values = k.body(exp.body)
         count = sum(len(t) for t in totals)
         store_results(k, outs, [*outer, index], values[count:])
-        rest = values
-        for op_, total_ in zip(exp.ops, totals, strict=True):
-            k.accumulate(op_, total_, rest[: len(total_)])
-            rest = rest[len(total_):]
+        k.accumulate_all(exp.ops, totals, values)
 
     k.loop(bound, element, start=start, step=step, base="e")
-
-
-LEAST_SHARE = 8
-"""Elements per work-item below which a segment gets no further group."""
 
 
 def segred(lowering: Lowering, exp: SegRed) -> None:
@@ -125,10 +119,7 @@ def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
     length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
     useful = greatest(Size.of(1), ceil_div(length, GROUP * LEAST_SHARE))
     wanted = ceil_div(GROUPS, greatest(Size.of(1), segments))
-    per = lowering.names.fresh("per_segment")
-    lowering.steps.append(plan.ComputeSize(per, least(useful, wanted)))
-    lowering.env = WithScalar(lowering.env, per)
-    return per
+    return lowering.scalar("per_segment", least(useful, wanted))
 
 
 def _segred_items(lowering: Lowering, exp: SegRed) -> None:
@@ -166,7 +157,7 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
         with k.block() as write:
             for mem, type_ in zip(mems, op_.lam.ret, strict=True):
                 k.emit(next(place).write(outer, imp.Load(mem, lit(0), require_scalar(type_))))
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), tuple(write)))
+        k.emit(imp.If(IS_FIRST, tuple(write)))
     lowering.launch(k, "segred_large", total(lowering, exp.space[:-1]))
 
 
@@ -217,7 +208,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
         stores = tuple(imp.Store(o, GROUP_ID, imp.Load(m, lit(0), require_scalar(t)),
                                  require_scalar(t))
                        for o, m, t in zip(out, mems, op_.lam.ret, strict=True))
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), stores))
+        k.emit(imp.If(IS_FIRST, stores))
     if together:
         last = _is_last(k, segment, per)
         with k.block() as combine:
@@ -255,7 +246,7 @@ def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
     last = imp.Apply("eq", Prim.I64, (
         imp.Convert(Prim.I32, Prim.I64, imp.Var(before)), op("sub", groups, lit(1))))
     zero, one = (imp.Lit(Const(value, Prim.I32)) for value in (0, 1))
-    k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), (
+    k.emit(imp.If(IS_FIRST, (
         imp.Fence(),
         imp.Atomic("add", Prim.I32, plan.COUNTERS, number, one, imp.Space.GLOBAL, before),
         imp.If(last, (imp.Atomic("and", Prim.I32, plan.COUNTERS, number, zero,
@@ -286,4 +277,4 @@ def _combine_partials(k: KernelBuilder, exp: SegRed, arrays: Sequence[Sequence[V
         tree_reduce(k, op_, mems, totals)
         stores = tuple(next(place).write([], imp.Load(mem, lit(0), prim))
                        for mem, prim in zip(mems, prims, strict=True))
-        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, lit(0))), stores))
+        k.emit(imp.If(IS_FIRST, stores))

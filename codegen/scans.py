@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from runelift.codegen import plan
 from runelift.codegen.barriers import PADDING, insert_barriers, padded
-from runelift.codegen.builder import Value
 from runelift.codegen.collectives import group_scan, truth
 from runelift.codegen.launches import (
     GROUP,
@@ -24,7 +23,6 @@ from runelift.codegen.launches import (
     LSIZE,
     NUM,
     Lowering,
-    WithScalar,
     bind_point,
     branch,
     choose_by_length,
@@ -85,21 +83,13 @@ def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
             values = k.body(exp.body)
             count = sum(len(t) for t in totals)
             store_results(k, outs[count:], indices, values[count:])
-            _accumulate(k, exp, totals, values)
+            k.accumulate_all(exp.ops, totals, values)
             for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
                 k.store(out, indices, t)
 
         k.loop(k.scalar(exp.space[-1].width), element, base="e")
 
     each_point(lowering, k, exp.space[:-1], segment, "segscan_small")
-
-
-def _accumulate(k: KernelBuilder, exp: SegScan, totals: Sequence[Sequence[imp.Var]],
-                values: Sequence[Value]) -> None:
-    """Take the values of an element into the running totals."""
-    for op_, total_ in zip(exp.ops, totals, strict=True):
-        k.accumulate(op_, total_, values[: len(total_)])
-        values = values[len(total_):]
 
 
 # Tiles
@@ -116,7 +106,6 @@ class _Scan:
 
     exp: SegScan
     prims: list[list[Prim]]
-    points: VName
     tiles: VName
     shares: plan.Tile
     sums: list[list[VName]]
@@ -146,19 +135,17 @@ def _prepare(lowering: Lowering, exp: SegScan) -> _Scan:
     """Choose the tiles and allocate what lives between kernels."""
     prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
-    shares = plan.Tile(fresh("group"), fresh("staged"), fresh("chunk"), fresh("points"),
+    shares = plan.Tile(fresh("group"), fresh("staged"), fresh("chunk"),
+                       lowering.scalar("points", total(lowering, exp.space)),
                        sum(p.bytes for ps in prims for p in ps))
-    points, tiles = Size.var(shares.points), fresh("tiles")
-    count = ceil_div(points, Size.var(shares.group) * Size.var(shares.chunk))
-    lowering.steps += [plan.ComputeSize(shares.points, total(lowering, exp.space)), shares,
-                       plan.ComputeSize(tiles, count)]
-    for name in (shares.points, tiles):
-        lowering.env = WithScalar(lowering.env, name)
+    points, tile = Size.var(shares.points), Size.var(shares.group) * Size.var(shares.chunk)
+    lowering.steps.append(shares)
+    tiles = lowering.scalar("tiles", ceil_div(points, tile))
     sums = [[lowering.temporary("sum", p, Size.var(tiles)) for p in ps] for ps in prims]
     flags = lowering.temporary("flag", Prim.BOOL, Size.var(tiles)) if len(exp.space) > 1 else None
     kept = [] if _is_cheap(exp.body) else [
         lowering.temporary("kept", p, points) for ps in prims for p in ps]
-    return _Scan(exp, prims, shares.points, tiles, shares, sums, flags, kept)
+    return _Scan(exp, prims, tiles, shares, sums, flags, kept)
 
 
 def _is_cheap(body: Body) -> bool:
@@ -268,7 +255,7 @@ class _Tile:
         self.outs = [lowering.result(p, self.k) for p in lowering.stm.pat]
         self.number = imp.Var(lowering.names.fresh("tile"))
         self.chunk = imp.Var(scan.shares.chunk)
-        self.points = imp.Var(scan.points)
+        self.points = imp.Var(scan.shares.points)
         self.staged = imp.Apply("eq", Prim.I64, (imp.Var(scan.shares.staged), lit(1)))
         self.shape = widths(self.k, scan.exp.space)
         self.width = self.shape[-1]
@@ -377,7 +364,7 @@ class _Tile:
                     reset(k, exp.ops, totals)
                     k.emit(imp.Assign(fresh.name, truth(True)))
                 k.emit(imp.If(place.at_start(), tuple(begin)))
-            _accumulate(k, exp, totals, [
+            k.accumulate_all(exp.ops, totals, [
                 k.declare("x", p, imp.Load(m, offset, p))
                 for m, p in zip(self.held, prims, strict=True)])
             k.emit(*(imp.Store(m, offset, t, p)
@@ -513,7 +500,7 @@ def _scan_sums(lowering: Lowering, scan: _Scan) -> None:
                 reset(k, exp.ops, totals)
                 k.emit(imp.Assign(fresh.name, truth(True)))
             k.emit(imp.If(starts(position), tuple(begin)))
-        _accumulate(k, exp, totals, [x for xs in held(position) for x in xs])
+        k.accumulate_all(exp.ops, totals, [x for xs in held(position) for x in xs])
         put(position, totals)
 
     k.loop(part.end, run, start=part.start, base="p")

@@ -112,6 +112,14 @@ class SecondOrder(CodeBuilder):
                 assert not isinstance(value, View)
                 self.emit(imp.Assign(total.name, value))
 
+    def accumulate_all(self, ops: Sequence[Operator],
+                       totals: Sequence[Sequence[imp.Var | View]],
+                       values: Sequence[Value]) -> None:
+        """The same for several operators, whose values come one after the other."""
+        for op_, total in zip(ops, totals, strict=True):
+            self.accumulate(op_, total, values[: len(total)])
+            values = values[len(total):]
+
     def neutral(self, op_: Operator) -> list[imp.Var | View]:
         """Variables (or arrays) that start as the neutral element."""
         totals: list[imp.Var | View] = []
@@ -137,10 +145,7 @@ class SecondOrder(CodeBuilder):
             values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
             for out, value in zip(outs, values[count:], strict=True):
                 self.store(out, [index], value)
-            rest = values
-            for o, total in zip(exp.ops, totals, strict=True):
-                self.accumulate(o, total, rest[: len(total)])
-                rest = rest[len(total):]
+            self.accumulate_all(exp.ops, totals, values)
             self.owned.pop()
 
         self.loop(self.scalar(exp.width), step)
@@ -157,12 +162,9 @@ class SecondOrder(CodeBuilder):
             values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
             for out, value in zip(outs[count:], values[count:], strict=True):
                 self.store(out, [index], value)
-            rest, place = values, iter(outs)
-            for o, total in zip(exp.ops, totals, strict=True):
-                self.accumulate(o, total, rest[: len(total)])
-                rest = rest[len(total):]
-                for t in total:
-                    self.store(next(place), [index], t)
+            self.accumulate_all(exp.ops, totals, values)
+            for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
+                self.store(out, [index], t)
             self.owned.pop()
 
         self.loop(self.scalar(exp.width), step)

@@ -18,7 +18,16 @@ from runelift.codegen.launches import (
     LSIZE,
 )
 from runelift.codegen.lowering import KernelBuilder
-from runelift.codegen.views import Indices, View, flat_index, lit, op, row_major, unflat_index
+from runelift.codegen.views import (
+    Indices,
+    View,
+    flat_index,
+    lit,
+    op,
+    row_major,
+    unflat_index,
+    volume,
+)
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp
@@ -126,9 +135,7 @@ class SharingBuilder(KernelBuilder):
     def each(self, share: Share, shape: tuple[Exp, ...], work: Callable[[Point], None]) -> None:
         """``work`` at all elements of an array, each done by the work-item that has it."""
         offset = self.names.fresh("k")
-        points: Exp = lit(1)
-        for size in shape:
-            points = op("mul", points, size)
+        points = volume(shape)
         with self.alone_in(None) as code:
             position = self.declare("p", Prim.I64, share.position(imp.Var(offset)))
             with self.block() as inside:
@@ -157,9 +164,7 @@ class SharingBuilder(KernelBuilder):
 
     def shared(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
         """All points of ``shape``, however many, shared out over the work-items."""
-        points: Exp = lit(1)
-        for size in shape:
-            points = op("mul", points, size)
+        points = volume(shape)
         position = self.names.fresh("v")
         with self.alone_in(None) as code:
             work([self.declare("i", Prim.I64, i)

@@ -27,7 +27,7 @@ from runelift.codegen.launches import (
     total,
     widths,
 )
-from runelift.codegen.views import View, lit, op, unflat_index
+from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -172,11 +172,8 @@ class _Block:
         """Which block the group has, and which points of it the work-item."""
         k = self.k
 
-        def blocks(size: Exp, across: Exp) -> imp.Var:
-            return k.declare("blocks", Prim.I64, op(
-                "quot", op("sub", op("add", size, across), lit(1)), across))
-
-        down, along = blocks(self.shape[-2], self.height), blocks(self.shape[-1], self.width)
+        down, along = (k.declare("blocks", Prim.I64, ceil_quot(size, across)) for size, across in (
+            (self.shape[-2], self.height), (self.shape[-1], self.width)))
         rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
         self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.height))
         self.start_j = k.declare("start", Prim.I64, op("mul", op("rem", GROUP_ID, along),

@@ -48,6 +48,19 @@ def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:
     return imp.Apply(name, prim, args)
 
 
+def volume(shape: Indices) -> Exp:
+    """How many points a shape has."""
+    points: Exp = lit(1)
+    for size in shape:
+        points = op("mul", points, size)
+    return points
+
+
+def ceil_quot(number: Exp, parts: Exp) -> Exp:
+    """The quotient, rounded up."""
+    return op("quot", op("sub", op("add", number, parts), lit(1)), parts)
+
+
 def flat_index(indices: Indices, shape: Indices) -> Exp:
     """The row-major position of ``indices`` in an array of ``shape``."""
     total: Exp = lit(0)
