@@ -7,7 +7,7 @@ buffer can be released as soon as its last command is *issued*.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -36,20 +36,9 @@ def _made(steps: tuple[plan.Step, ...], known: set[VName]) -> set[VName]:
             case plan.Bind(target, source) if source in known:
                 known.add(target)
             case _:
-                for inner in _bodies(step):
+                for inner in plan.bodies(step):
                     _made(inner, known)
     return known
-
-
-def _bodies(step: plan.Step) -> Iterator[tuple[plan.Step, ...]]:
-    match step:
-        case plan.Branch(_, then_, else_):
-            yield then_
-            yield else_
-        case plan.CountedLoop(_, _, body) | plan.WhileLoop(_, body):
-            yield body
-        case plan.Choose(_, versions):
-            yield from (v.steps for v in versions if v.infeasible is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +94,7 @@ class _Releaser:
                     live = live | self.live_before(body, frozenset())
                 case plan.Branch() | plan.Choose():
                     live = frozenset[VName]().union(
-                        *(self.live_before(inner, live) for inner in _bodies(step)))
+                        *(self.live_before(inner, live) for inner in plan.bodies(step)))
                 case _:
                     live = ((live - _defined(step)) | _used(step)) & self.buffers
         return live

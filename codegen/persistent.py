@@ -14,7 +14,7 @@ finds the phases when the loop runs, since sizes decide about versions and work-
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.codegen import plan
@@ -32,22 +32,9 @@ def may_persist(index: VName, steps: Sequence[plan.Step]) -> bool:
 
     So all iterations take the same decisions on the host.
     """
-    return any(isinstance(s, plan.Launch) for s in _all(steps)) and all(
-        _is_steady(index, step) for step in _all(steps))
-
-
-def _all(steps: Sequence[plan.Step]) -> Iterator[plan.Step]:
-    for step in steps:
-        yield step
-        match step:
-            case plan.Branch(_, then_, else_):
-                yield from _all(then_)
-                yield from _all(else_)
-            case plan.Choose(_, versions):
-                for version in versions:
-                    yield from _all(version.steps)
-            case plan.CountedLoop() | plan.WhileLoop():
-                yield from _all(step.body)
+    inside = list(plan.all_steps(steps))
+    return (any(isinstance(step, plan.Launch) for step in inside)
+            and all(_is_steady(index, step) for step in inside))
 
 
 def _is_steady(index: VName, step: plan.Step) -> bool:

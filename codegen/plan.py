@@ -317,18 +317,26 @@ class Plan(Interface):
     steps: tuple[Step, ...]
 
 
+def bodies(step: Step) -> tuple[tuple[Step, ...], ...]:
+    """The steps inside of a step: its branches, loop body or versions that can run."""
+    match step:
+        case Branch(_, then_, else_):
+            return then_, else_
+        case CountedLoop() | WhileLoop():
+            return (step.body,)
+        case Choose(_, versions):
+            return tuple(v.steps for v in versions if v.infeasible is None)
+    return ()
+
+
+def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, and those inside of them."""
+    for step in steps:
+        yield step
+        for body in bodies(step):
+            yield from all_steps(body)
+
+
 def kernels(steps: Iterable[Step]) -> Iterator[imp.Kernel]:
     """The kernels that steps launch, in all branches, loops and versions."""
-    for step in steps:
-        match step:
-            case Launch(kernel):
-                yield kernel
-            case Branch(_, then_, else_):
-                yield from kernels((*then_, *else_))
-            case CountedLoop() | WhileLoop():
-                yield from kernels(step.body)
-            case Choose(_, versions):
-                for version in versions:
-                    yield from kernels(version.steps)
-            case _:
-                pass
+    return (step.kernel for step in all_steps(steps) if isinstance(step, Launch))

@@ -311,14 +311,7 @@ def _need(version: plan.PlanVersion) -> str:
 
 def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
     """The names that may hold memory which ``steps`` allocate."""
-    for step in steps:
+    for step in plan.all_steps(steps):
         match step:
             case plan.Alloc(name) | plan.Bind(name):
                 yield name
-            case plan.Branch(_, then_, else_):
-                yield from _allocated(then_ + else_)
-            case plan.CountedLoop(_, _, body) | plan.WhileLoop(_, body):
-                yield from _allocated(body)
-            case plan.Choose(_, versions):
-                for version in versions:
-                    yield from _allocated(version.steps)

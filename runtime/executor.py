@@ -63,13 +63,11 @@ class Site:
     fallible: bool
     scalars: tuple[type[np.generic] | None, ...]
     kernel: Any = None
-    failure: tuple[Any, ...] = ()
     variants: dict[tuple[int, ...], Any] = field(default_factory=dict)
 
-    def prepare(self, kernel: Any, device: Device) -> None:
-        """Take the built kernel."""
-        self.failure = device.failure
-        kernel.set_scalar_arg_dtypes([*(None for _ in self.failure), *self.scalars,
+    def prepare(self, kernel: Any) -> None:
+        """Take the built kernel; the failure buffers are its first two arguments."""
+        kernel.set_scalar_arg_dtypes([None, None, *self.scalars,
                                       *(None for _ in self.launch.kernel.local_memory)])
         self.kernel = kernel
 
@@ -104,6 +102,7 @@ class Device:
         self.pool = Pool(self.context, info)
         self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
+        self.failure = self.failure_code, self.failure_args
         size = 4 * max(info.num_groups, 1)
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
@@ -116,11 +115,6 @@ class Device:
         cl.enqueue_copy(queue, self.failure_code, self._no_failure)
         cl.enqueue_fill_buffer(queue, self.counters.handle, np.zeros(1, np.int32), 0,
                                self.counters.size)
-
-    @property
-    def failure(self) -> tuple[Any, Any]:
-        """The first two arguments of every kernel."""
-        return self.failure_code, self.failure_args
 
     def resident_groups(self, group: int, room: int) -> int:
         """How many groups of a persistent kernel surely run at the same time.
@@ -220,7 +214,7 @@ class Executable:
         started = time.perf_counter()
         program = self._program(source)
         for site in sites:
-            site.prepare(cl.Kernel(program, site.launch.kernel.name), self.device)
+            site.prepare(cl.Kernel(program, site.launch.kernel.name))
         self.build_seconds += time.perf_counter() - started
 
     def _program(self, source: str, options: Sequence[str] = BUILD_OPTIONS) -> Any:
@@ -265,6 +259,7 @@ class Run:
         self.coherent = int(info.coherent)
         self.counters = executable.device.counters
         self._sites = executable.sites
+        self._failure = self.device.failure
         self._pool = self.device.pool
         self.allocate = self._pool.allocate
         self.launch, self.launch_built = self.issue, self.issue_built
@@ -410,7 +405,7 @@ class Run:
                              "memory")
         kernel = site.kernel
         try:
-            kernel.set_args(*site.failure, *args, *map(_local_memory, lengths))
+            kernel.set_args(*self._failure, *args, *map(_local_memory, lengths))
             event = _enqueue_kernel(self.queue, kernel, (groups * group,), (group,))
         except cl.MemoryError:
             raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
@@ -457,7 +452,7 @@ class Run:
                          lengths: tuple[int, ...], *args: Any) -> None:
             if groups > 0:
                 traced.launches.append(persistent.Launched(
-                    self._sites[number], constants, groups, group, lengths, args))
+                    number, constants, groups, group, lengths, args))
 
         with self.noting_allocations() as traced.allocated:
             self.launch, self.launch_built = launch, launch_built
@@ -469,13 +464,12 @@ class Run:
     def replay(self, traced: persistent.Round, index: int) -> None:
         """Issue the launches of an iteration that was traced in vain."""
         for launched in traced.launches:
-            args = tuple(index if a is persistent.INDEX else a for a in launched.args)
-            site = launched.site
+            args = (index if a is persistent.INDEX else a for a in launched.args)
+            shape = launched.groups, launched.group, launched.lengths
             if launched.constants:
-                self.executable.specialise(site, launched.constants)
-            elif site.kernel is None:
-                self.executable.build(site.version)
-            self._enqueue(site, launched.groups, launched.group, launched.lengths, args)
+                self.issue_built(launched.number, launched.constants, *shape, *args)
+            else:
+                self.issue(launched.number, *shape, *args)
 
     def enqueue_persistent(self, kernel: Any, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""

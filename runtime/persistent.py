@@ -19,7 +19,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime.memory import Buffer
 
 if TYPE_CHECKING:
-    from runelift.runtime.executor import Run, Site
+    from runelift.runtime.executor import Run
 
 INDEX = object()
 """Stands for the loop's index in the arguments of traced launches."""
@@ -30,16 +30,18 @@ LATE = ("The device did not run all work-groups of a persistent kernel at the sa
 LEAST_ROUNDS = 8
 """Loops of fewer iterations are not worth a kernel of their own."""
 MOST_PHASES = 16
+"""An iteration with more launches would make too large a kernel."""
 MOST_WAVES = 8
 """Phases with so much more work than fits on the device at once gain nothing."""
 LOCAL_ALIGNMENT = 16
+"""Where the local arrays of phases may start: a multiple of so many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A traced launch."""
+    """A traced launch: the number of its site in the plan, and what was given."""
 
-    site: Site
+    number: int
     constants: tuple[int, ...]
     groups: int
     group: int
@@ -135,7 +137,7 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     for launched in launches:
         offsets = _offsets(launched.lengths)
         room = max(room, offsets[-1])
-        kernel = launched.site.launch.kernel
+        kernel = run.executable.sites[launched.number].launch.kernel
         phases.append(Phase(kernel, launched.constants, tuple(
             arguments.of(p, v) for p, v in zip(kernel.params, launched.args, strict=True)),
             offsets[:-1]))
