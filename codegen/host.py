@@ -59,6 +59,7 @@ from runelift.ir.syntax import (
     SegDim,
     SegHist,
     SegMap,
+    SegOp,
     SegRed,
     SegScan,
     SegScatter,
@@ -375,7 +376,7 @@ class HostBuilder:
         self.local_bytes.append(lowered.local_bytes)
         self.emit(*lowered.steps)
 
-    def _segop(self, stm: Stm, exp: SegMap | SegRed | SegScan | SegScatter | SegHist) -> None:
+    def _segop(self, stm: Stm, exp: SegOp) -> None:
         # A scalar result arrives in a buffer of one element, under a name of its own.
         scalars = [p.name for p in stm.pat]
         pat = tuple(Param(self.names.fresh(p.name), p.type) if isinstance(p.type, Prim) else p

@@ -47,22 +47,18 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
+    SOACS,
     ArrayType,
     Atom,
     AtomExp,
     Body,
     Copy,
-    Hist,
     If,
     Index,
     Loop,
     LoopParam,
-    Map,
     Operator,
     Param,
-    Redomap,
-    Scanomap,
-    Scatter,
     SegHist,
     SegMap,
     SegRed,
@@ -159,8 +155,7 @@ class GroupBuilder(SharingBuilder):
             case SegHist():
                 self._histogram(stm, stm.exp)
             case _:
-                if self.cooperative and isinstance(
-                        stm.exp, Map | Redomap | Scanomap | Scatter | Hist):
+                if self.cooperative and isinstance(stm.exp, SOACS):
                     self._exchange(free_vars(stm))
                 SharingBuilder.statement(self, stm)
 

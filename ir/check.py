@@ -8,6 +8,7 @@ from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.syntax import (
+    SEGOPS,
     ArrayType,
     Atom,
     Body,
@@ -29,6 +30,7 @@ from runelift.ir.syntax import (
     Scanomap,
     SegHist,
     SegMap,
+    SegOp,
     SegRed,
     SegScan,
     SegScatter,
@@ -41,8 +43,6 @@ from runelift.ir.syntax import (
     shape_of,
 )
 from runelift.ir.traverse import bodies_of, lambdas_of, uses
-
-SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
 
 
 def check(program: Program, phase: str = "core") -> None:
@@ -188,7 +188,7 @@ class _Checker:
         self.same_kinds(types, [p.param.type for p in loop.params], stm)
         self.types = before
 
-    def _segop(self, exp: SegMap | SegRed | SegScan | SegScatter | SegHist, stm: Stm) -> None:
+    def _segop(self, exp: SegOp, stm: Stm) -> None:
         if (exp.level is Level.LOCAL) != self.group:
             raise self.fail(stm, f"an operation of level {exp.level.value} in the wrong place")
         before, group = dict(self.types), self.group

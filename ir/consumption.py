@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from runelift.ir.names import VName
 from runelift.ir.syntax import (
+    SOACS,
     Atom,
     AtomExp,
     Body,
@@ -19,13 +20,10 @@ from runelift.ir.syntax import (
     If,
     Index,
     Loop,
-    Map,
     Param,
     Program,
     Rearrange,
-    Redomap,
     Reshape,
-    Scanomap,
     Scatter,
     SegHist,
     SegScatter,
@@ -110,7 +108,7 @@ def _statement(stm: Stm, consumed: set[VName]) -> None:
         _body(body, consumed)
     for lam in lambdas_of(exp):
         _body(lam.body, consumed)
-    if isinstance(exp, Map | Redomap | Scanomap | Scatter | Hist):
+    if isinstance(exp, SOACS):
         _pass_on(exp.lam.params, exp.arrays, consumed)
 
 

@@ -585,6 +585,8 @@ class Versions:
 
 Soac: TypeAlias = Map | Redomap | Scanomap | Scatter | Hist
 SegOp: TypeAlias = SegMap | SegRed | SegScan | SegScatter | SegHist
+SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
+SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
 Exp: TypeAlias = (
     AtomExp | PrimOp | Convert | ArrayLit | Index | Update | Iota | Replicate | Concat
     | Rearrange | Reshape | Copy | Assert | If | Loop

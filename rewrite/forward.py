@@ -17,6 +17,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     FALSE,
+    SEGOPS,
     TRUE,
     Assert,
     Atom,
@@ -46,9 +47,6 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import Mapper, bodies_of, lambdas_of, map_exp, map_stm
 from runelift.rewrite.rule import STEPS, Rewriting, RuleBook, rule
 from runelift.rewrite.scope import Scope, is_counting
-
-SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
-SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
 
 FACTS = 8
 """How many operators deep a condition is taken apart."""

@@ -18,6 +18,7 @@ from runelift.ir.consumption import consumed_by, root_of
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    SOACS,
     Atom,
     Body,
     Exp,
@@ -38,8 +39,6 @@ from runelift.rewrite.rule import Rewriting, Rule
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL
 from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
-
-SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
 
 ALONE = frozenset({"sequential", "opaque", "nofuse"})
 """Attributes that hold for a whole operation, and so must not spread to another."""

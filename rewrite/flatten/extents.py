@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    SEGOPS,
     Atom,
     AtomExp,
     Body,
@@ -47,11 +48,8 @@ from runelift.ir.syntax import (
     Scanomap,
     Scatter,
     SegDim,
-    SegHist,
-    SegMap,
+    SegOp,
     SegRed,
-    SegScan,
-    SegScatter,
     Space,
     Stm,
     array_of,
@@ -72,7 +70,6 @@ from runelift.rewrite.flatten.derivation import Derivation
 VIEWS = (Iota, Replicate, Index, Rearrange, Reshape)
 """What takes no memory."""
 
-KERNELS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
 
 
 def bound_extents(fun: Fun, names: Names, derivation: Derivation) -> Fun:
@@ -89,15 +86,14 @@ class _Extents:
         """A body at host level."""
         stms: list[Stm] = []
         for stm in body.stms:
-            if isinstance(stm.exp, KERNELS):
+            if isinstance(stm.exp, SEGOPS):
                 stms += self.kernel(stm, stm.exp)
             else:
                 mapper = Mapper(lambda a: a, lambda n: n, self.host_body, lambda lam: lam)
                 stms.append(map_stm(mapper, stm))
         return Body(tuple(stms), body.result)
 
-    def kernel(self, stm: Stm, kernel: SegMap | SegRed | SegScan | SegScatter | SegHist
-               ) -> Iterator[Stm]:
+    def kernel(self, stm: Stm, kernel: SegOp) -> Iterator[Stm]:
         """The kernels that find bounds, and then the kernel itself."""
         body = kernel.body
         if kernel.level is Level.GRID:

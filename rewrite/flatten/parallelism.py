@@ -28,9 +28,6 @@ from runelift.ir.syntax import (
     Stm,
 )
 
-SOACS = (Map, Redomap, Scanomap, Scatter, Hist)
-SEGOPS = (SegMap, SegRed, SegScan, SegScatter, SegHist)
-
 INTRA_WIDTH = 32
 """Constant widths below this are not worth the work-items of a group (Futhark's figure)."""
 

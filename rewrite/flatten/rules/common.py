@@ -7,16 +7,12 @@ from typing import TypeVar
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    SOACS,
     Atom,
     Const,
     Exp,
-    Hist,
     Lambda,
-    Map,
     Param,
-    Redomap,
-    Scanomap,
-    Scatter,
     Stm,
     Type,
     shape_of,
@@ -64,7 +60,7 @@ def show_nest(nest: Nest) -> str:
 def irregular(walk: Walk, stm: Stm) -> str | None:
     """Why a SOAC cannot run under Σ as an operation of its own, if so."""
     soac = stm.exp
-    assert isinstance(soac, Map | Redomap | Scanomap | Scatter | Hist)
+    assert isinstance(soac, SOACS)
     if not walk.invariant(soac.width):
         return f"its width '{base_name(soac.width)}' differs between points of the nest"
     for param in stm.pat:

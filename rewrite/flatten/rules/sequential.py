@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    SOACS,
     Body,
     Concat,
     Exp,
@@ -29,7 +30,6 @@ from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import whole
 from runelift.rewrite.flatten.parallelism import (
-    SOACS,
     has_parallelism,
     is_identity,
     scalar_operator,

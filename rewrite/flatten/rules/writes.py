@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TypeVar
 
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -67,13 +68,7 @@ def scatter_under_nest(walk: Walk, stm: Stm) -> str | None:
     soac = node_of(stm, Scatter)
     if why := irregular(walk, stm):
         return why
-    if has_parallelism(soac.lam.body):
-        lam, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
-        with walk.flattener.derivation.inside():
-            walk.need(p.name for p in split.pat)
-            walk.statement(split)
-        soac = Scatter(soac.width, lam, tuple(p.name for p in split.pat), soac.dests)
-        stm = Stm(stm.pat, soac, stm.attrs, stm.loc)
+    stm, soac = _split_off(walk, stm, soac)
     if why := walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
@@ -165,13 +160,7 @@ def hist_under_nest(walk: Walk, stm: Stm) -> str | None:
         return "its operator works on arrays"
     if why := operator_needs_nest(walk, tuple(op.op for op in soac.ops)):
         return why
-    if has_parallelism(soac.lam.body):
-        lam, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
-        with walk.flattener.derivation.inside():
-            walk.need(p.name for p in split.pat)
-            walk.statement(split)
-        soac = Hist(soac.width, soac.ops, lam, tuple(p.name for p in split.pat))
-        stm = Stm(stm.pat, soac, stm.attrs, stm.loc)
+    stm, soac = _split_off(walk, stm, soac)
     if why := walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
@@ -185,6 +174,21 @@ def hist_under_nest(walk: Walk, stm: Stm) -> str | None:
     walk.flattener.derivation.fired("G1", describe(stm), f"seghist over {show_nest(nest)}", stm.loc)
     emit_with_nest(walk, stm, walk.nest, SegHist(walk.level, space, tuple(ops), body))
     return None
+
+
+Write = TypeVar("Write", Scatter, Hist)
+
+
+def _split_off(walk: Walk, stm: Stm, soac: Write) -> tuple[Stm, Write]:
+    """The statement without the parallelism of its lambda, which the walk has taken before."""
+    if not has_parallelism(soac.lam.body):
+        return stm, soac
+    lam, split = _split_lambda(walk, stm, soac.width, soac.lam, soac.arrays)
+    with walk.flattener.derivation.inside():
+        walk.need(p.name for p in split.pat)
+        walk.statement(split)
+    soac = replace(soac, lam=lam, arrays=tuple(p.name for p in split.pat))
+    return replace(stm, exp=soac), soac
 
 
 def _split_lambda(walk: Walk, stm: Stm, width: Atom, lam: Lambda,
