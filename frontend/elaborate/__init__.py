@@ -6,6 +6,6 @@ call.  That is possible because the type checker forbids function values in arra
 and loops, and the language has no recursion.
 """
 
-from runelift.frontend.elaborate.exps import elaborate
+from runelift.frontend.elaborate.entries import elaborate
 
 __all__ = ["elaborate"]

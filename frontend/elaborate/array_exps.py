@@ -1,0 +1,151 @@
+"""Array literals, ranges, and the indices that select from arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runelift.frontend import ast
+from runelift.frontend.elaborate.sums import value_of
+from runelift.frontend.elaborate.values import (
+    Dynamic,
+    Env,
+    RecordValue,
+    TupleValue,
+    Value,
+    leaves,
+    rebuild,
+)
+from runelift.frontend.types import Array, Record, Sum, Tuple, Type
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.prim import Prim
+from runelift.ir.source import Span
+from runelift.ir.syntax import (
+    ArrayLit,
+    Atom,
+    Const,
+    Dim,
+    SliceDim,
+    array_of,
+    elem_of,
+    i64,
+    shape_of,
+)
+
+if TYPE_CHECKING:
+    from runelift.frontend.elaborate.exps import Evaluator
+
+
+def constant(value: int | float | bool, prim: Prim) -> Const:
+    """A literal as a ``prim``: integers wrap, floats are rounded."""
+    if prim is Prim.BOOL:
+        return Const(bool(value), prim)
+    if prim.is_float:
+        return Const(float(prim.dtype.type(value)), prim)
+    wrapped = int(value) & ((1 << prim.bits) - 1)
+    if prim.is_signed and wrapped > prim.greatest:
+        wrapped -= 1 << prim.bits
+    return Const(wrapped, prim)
+
+
+def array_exp(e: Evaluator, exp: ast.ArrayExp, env: Env) -> Value:
+    """``[a, b, c]``."""
+    if not exp.items:
+        assert isinstance(exp.type, Array)
+        return _empty(e, exp.type, exp.span)
+    return array_of_values(e, [e.exp(item, env) for item in exp.items], exp.span)
+
+
+def _empty(e: Evaluator, type_: Type, span: Span) -> Value:
+    def leaf(type_: Type, outer: tuple[Atom, ...]) -> Value:
+        match type_:
+            case Prim():
+                return e.arrays.blank(array_of(outer, type_), span)
+            case Array(size, elem):
+                return leaf(elem, (*outer, i64(size.constant or 0)))
+            case Tuple(items):
+                return TupleValue(tuple(leaf(item, outer) for item in items))
+            case Record(fields):
+                return RecordValue(tuple((n, leaf(t, outer)) for n, t in fields))
+            case Sum(fields):
+                return value_of(fields, lambda part: leaf(part, outer))
+        raise CompilerLimitation(f"{span}: an empty array whose element type is not known.")
+    return leaf(type_, ())
+
+
+def array_of_values(e: Evaluator, items: list[Value], span: Span) -> Value:
+    """An array of values of one type, whose sizes must agree; without any, an empty string."""
+    if not items:
+        return e.arrays.blank(array_of((i64(0),), Prim.U8), span)
+    items = e.arrays.aligned(items, span)
+    columns = zip(*(leaves(item) for item in items), strict=True)
+    parts: list[Dynamic] = []
+    for column in columns:
+        row = column[0].type
+        for other in column[1:]:
+            for a, b in zip(shape_of(row), shape_of(other.type), strict=True):
+                e.arrays.require_equal(a, b, span)
+        type_ = array_of((i64(len(items)),), row)
+        node = ArrayLit(tuple(part.atom for part in column), row)
+        parts.append(Dynamic(e.builder.emit1(node, type_, "xs", span), type_))
+    return rebuild(items[0], iter(parts))
+
+
+def range_exp(e: Evaluator, exp: ast.Range, env: Env) -> Value:
+    """``first..last``, with or without a second element."""
+    op, span = e.builder.op, exp.span
+    first, last = e.scalar(exp.first, env), e.scalar(exp.last, env)
+    prim = elem_of(first.type)
+
+    def wide(atom: Atom) -> Atom:
+        return e.builder.convert(prim, Prim.I64, atom, span)
+
+    span_ = op("sub", Prim.I64, (wide(last.atom), wide(first.atom)), span)
+    if exp.second is None:
+        down = exp.kind == "..>"
+        step: Atom = Const(-1 if down else 1, prim)
+        count = op("sub", Prim.I64, (i64(0), span_), span) if down else span_
+        if exp.kind == "...":
+            count = op("add", Prim.I64, (count, i64(1)), span)
+    else:
+        second = e.scalar(exp.second, env)
+        step = op("sub", prim, (second.atom, first.atom), span)
+        stride = wide(step)
+        if exp.kind == "...":
+            steps = op("quot", Prim.I64, (span_, stride), span)
+            count = op("add", Prim.I64, (steps, i64(1)), span)
+        else:
+            sign = op("sgn", Prim.I64, (stride,), span)
+            reach = op("add", Prim.I64, (span_, op("sub", Prim.I64, (stride, sign), span)),
+                       span)
+            count = op("quot", Prim.I64, (reach, stride), span)
+        count = op("max", Prim.I64, (count, i64(0)), span)
+    return e.arrays.iota(count, first.atom, step, prim, span)
+
+
+def selection(e: Evaluator, dims: tuple[ast.IndexDim, ...], array: Value, env: Env) -> list[Dim]:
+    """The indices and slices of ``array[dims]``."""
+    shape = shape_of(next(leaves(array)).type)
+    return [_slice(e, dim, size, env) if isinstance(dim, ast.SliceExp)
+            else _index(e, dim, env) for dim, size in zip(dims, shape, strict=False)]
+
+
+def _index(e: Evaluator, exp: ast.Exp, env: Env) -> Atom:
+    value = e.scalar(exp, env)
+    return e.builder.convert(elem_of(value.type), Prim.I64, value.atom, exp.span)
+
+
+def _slice(e: Evaluator, dim: ast.SliceExp, size: Atom, env: Env) -> SliceDim:
+    op, span = e.builder.op, dim.span
+    step = _index(e, dim.step, env) if dim.step is not None else i64(1)
+    backwards = isinstance(step, Const) and step.value < 0
+    start = _index(e, dim.start, env) if dim.start is not None else (
+        op("sub", Prim.I64, (size, i64(1)), span) if backwards else i64(0))
+    stop = _index(e, dim.stop, env) if dim.stop is not None else (
+        i64(-1) if backwards else size)
+    reach = op("sub", Prim.I64, (stop, start), span)
+    if step == i64(1):
+        return SliceDim(start, reach, step)
+    sign = op("sgn", Prim.I64, (step,), span)
+    rounded = op("add", Prim.I64, (reach, op("sub", Prim.I64, (step, sign), span)), span)
+    count = op("max", Prim.I64, (op("quot", Prim.I64, (rounded, step), span), i64(0)), span)
+    return SliceDim(start, count, step)

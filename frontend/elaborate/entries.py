@@ -1,0 +1,140 @@
+"""Entry points: what their parameters and results are as core parameters."""
+
+from __future__ import annotations
+
+from runelift.frontend import ast
+from runelift.frontend.elaborate.builder import Builder
+from runelift.frontend.elaborate.exps import Evaluator
+from runelift.frontend.elaborate.sums import value_of, whole
+from runelift.frontend.elaborate.values import (
+    Dynamic,
+    RecordValue,
+    TupleValue,
+    Value,
+    leaves,
+)
+from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type
+from runelift.ir.errors import CompilerBug
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import (
+    Atom,
+    Fun,
+    Param,
+    Program,
+    array_of,
+    elem_of,
+    i64,
+    shape_of,
+)
+
+
+def elaborate(module: ast.Flat, names: Names) -> Program:
+    """The entry points of a checked module as core functions.
+
+    Without an ``entry`` declaration, a function called ``main`` is the entry point.
+    """
+    entries = [d for d in module.decs if isinstance(d, ast.ValDec) and d.entry]
+    if not entries:
+        entries = [d for d in module.decs if isinstance(d, ast.ValDec) and d.name == "main"]
+    return Program(tuple(_entry(module, dec, names) for dec in entries))
+
+
+def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
+    evaluator = Evaluator(Builder(names))
+    env = _declarations_before(module, entry, evaluator)
+    sizes: dict[VName | Size, Param] = {}
+    params: list[Param] = []
+    args: list[Value] = []
+    type_ = entry.type
+    bases = map(_base, entry.params)
+    while isinstance(type_, Arrow):  # more of them than parameters if the body is a function
+        value = _argument(evaluator, type_.domain, sizes, params, next(bases, "arg"))
+        args.append(value)
+        if isinstance(value, Dynamic) and type_.param is not None and value.type is Prim.I64:
+            assert isinstance(value.atom, VName)
+            sizes[type_.param] = Param(value.atom, Prim.I64)
+        type_ = type_.codomain
+    hidden = [p for p in sizes.values() if p not in params]
+    function = evaluator.declaration(entry, env)
+    result = evaluator.apply(function, tuple(args), entry.span) if args else function
+    assert type_ is not None
+    result = whole(evaluator, result, type_, entry.span)
+    known = {p.name for p in (*hidden, *params)}
+    results, atoms = _results(result, known, names)
+    body = evaluator.builder.body(evaluator.builder.scopes[0], atoms)
+    return Fun(entry.name, (*hidden, *params), results, body, len(hidden))
+
+
+def _declarations_before(module: ast.Flat, entry: ast.ValDec,
+                         evaluator: Evaluator) -> dict[str | VName, Value]:
+    """The environment of an entry point."""
+    env: dict[str | VName, Value] = {}
+    for dec in module.decs:
+        if isinstance(dec, ast.ValDec) and not dec.specified:
+            if dec is entry:
+                break
+            env[dec.name] = evaluator.globals[dec.name] = evaluator.declaration(dec, env)
+    return env
+
+
+def _results(result: Value, known: set[VName],
+             names: Names) -> tuple[tuple[Param, ...], tuple[Atom, ...]]:
+    """The results of a function, and the atoms for them: each leaf after sizes not in ``known``."""
+    results: list[Param] = []
+    atoms: list[Atom] = []
+    renamed: dict[Atom, Atom] = {}
+    for leaf in leaves(result):
+        shape: list[Atom] = []
+        for size in shape_of(leaf.type):
+            if isinstance(size, VName) and size not in known and size not in renamed:
+                results.append(Param(names.fresh(size), Prim.I64))
+                atoms.append(size)
+                renamed[size] = results[-1].name
+            shape.append(renamed.get(size, size))
+        results.append(Param(names.fresh("result"), array_of(tuple(shape), elem_of(leaf.type))))
+        atoms.append(leaf.atom)
+    return tuple(results), tuple(atoms)
+
+
+def _base(pattern: ast.Pattern) -> str:
+    match pattern:
+        case ast.PatName(_, name):
+            return name
+        case ast.PatAscript(_, inner):
+            return _base(inner)
+    return "arg"
+
+
+def _argument(e: Evaluator, type_: Type, sizes: dict[VName | Size, Param], params: list[Param],
+              base: str) -> Value:
+    """The value of an entry parameter: fresh core parameters for its leaves."""
+    def size(length: Size) -> Atom:
+        if length.constant is not None:
+            return i64(length.constant)
+        match length.terms:
+            case ((((VName() as name),), 1),):
+                key: VName | Size = name
+            case _:  # computed: where it matters, the program compares it
+                key, name = length, VName("size", 0)
+        if key not in sizes:
+            sizes[key] = e.builder.fresh(name.base, Prim.I64)
+        return sizes[key].name
+
+    def leaf(type_: Type, outer: tuple[Atom, ...]) -> Value:
+        match type_:
+            case Prim():
+                params.append(e.builder.fresh(base, array_of(outer, type_)))
+                return Dynamic(params[-1].name, params[-1].type)
+            case Array(length, elem):
+                return leaf(elem, (*outer, size(length)))
+            case Tuple(items):
+                return TupleValue(tuple(leaf(item, outer) for item in items))
+            case Record(fields):
+                return RecordValue(tuple((n, leaf(t, outer)) for n, t in fields))
+            case Sum(fields):
+                return value_of(fields, lambda part: leaf(part, outer))
+        raise CompilerBug(f"entry parameter of type {type_}")
+
+    return leaf(type_, ())

@@ -1,0 +1,180 @@
+"""Sizes while programs are evaluated: what the names in types and annotations stand for.
+
+A size is an atom that the program computes.  Names of sizes come from size parameters, from
+patterns with types, and from the type checker, whose names for sizes are keys of the
+environment as the names in the source are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runelift.frontend import ast
+from runelift.frontend.elaborate.intrinsics import arithmetic, intrinsic
+from runelift.frontend.elaborate.values import (
+    Dynamic,
+    Env,
+    TupleValue,
+    Value,
+    each_leaf,
+    leaves,
+    project,
+    sizes_by_type,
+)
+from runelift.frontend.prelude import OPERATORS
+from runelift.frontend.types import Array, Record, Tuple
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Applied, Size
+from runelift.ir.source import Span
+from runelift.ir.syntax import (
+    TRUE,
+    Assert,
+    Atom,
+    i64,
+    shape_of,
+)
+
+if TYPE_CHECKING:
+    from runelift.frontend.elaborate.exps import Evaluator
+
+
+def conform(e: Evaluator, exp: ast.TypeExp | None, value: Value, env: Env, span: Span,
+            check: bool = False) -> Value:
+    """``value`` with the sizes that ``exp`` names; ``check``: they may differ at run time."""
+    match exp:
+        case ast.TypeUnique(_, inner):
+            return conform(e, inner, value, env, span, check)
+        case ast.TypeTuple(_, items) if isinstance(value, TupleValue):
+            return TupleValue(tuple(conform(e, item, part, env, span, check)
+                                    for item, part in zip(items, value.items, strict=True)))
+        case ast.TypeArray():
+            wanted = _declared_sizes(e, exp, env)
+            if check:
+                for atom, size in zip(wanted, shape_of(next(leaves(value)).type),
+                                      strict=False):
+                    if atom is not None:
+                        _check_size(e, atom, size, span)
+            return each_leaf(lambda leaf: _with_sizes(e, leaf, wanted, span), value)
+    return value
+
+
+def _check_size(e: Evaluator, wanted: Atom, size: Atom, span: Span) -> None:
+    if wanted == size:
+        return
+    equal = e.builder.op("eq", Prim.I64, (size, wanted), span)
+    if equal != TRUE:
+        e.builder.emit_stm((), Assert(
+            equal, "Value of shape [{}] cannot match shape [{}].", (size, wanted)), span)
+
+
+def _declared_sizes(e: Evaluator, exp: ast.TypeExp, env: Env) -> list[Atom | None]:
+    """The sizes that nested array types name; None where one is not given."""
+    sizes: list[Atom | None] = []
+    while isinstance(exp, ast.TypeArray):
+        known = exp.size is not None and _in_scope(e, exp.size, env)
+        value = e.exp(exp.size, env) if exp.size is not None and known else None
+        sizes.append(value.atom if isinstance(value, Dynamic) else None)
+        exp = exp.elem
+    return sizes
+
+
+def _in_scope(e: Evaluator, exp: ast.Exp, env: Env) -> bool:
+    match exp:
+        case ast.Name(_, name):
+            return bool(name.quals) or name.name in env or (
+                intrinsic(e, (), name.name) is not None)
+        case ast.BinExp(_, _, left, right):
+            return _in_scope(e, left, env) and _in_scope(e, right, env)
+        case ast.Apply(_, fun, args):
+            return all(_in_scope(e, part, env) for part in (fun, *args))
+    return True
+
+
+def _with_sizes(e: Evaluator, leaf: Dynamic, wanted: list[Atom | None], span: Span) -> Dynamic:
+    shape = shape_of(leaf.type)
+    if len(shape) < len(wanted):
+        return leaf
+    front = tuple(w if w is not None else s for w, s in zip(wanted, shape, strict=False))
+    return e.arrays.retype(leaf, (*front, *shape[len(wanted):]), span)
+
+
+def bind_sizes(exp: ast.TypeExp, value: Value, depth: int, env: dict[str | VName, Value],
+               sizes: set[str]) -> None:
+    """Give the free size names in ``exp`` their values from the shape of ``value``."""
+    match exp:
+        case ast.TypeArray(_, size, elem):
+            if isinstance(size, ast.Name) and str(size.name) in sizes:
+                shape = shape_of(next(leaves(value)).type)
+                env[str(size.name)] = Dynamic(shape[depth], Prim.I64)
+                sizes.discard(str(size.name))
+            bind_sizes(elem, value, depth + 1, env, sizes)
+        case ast.TypeUnique(_, inner):
+            bind_sizes(inner, value, depth, env, sizes)
+        case ast.TypeTuple(_, items) if isinstance(value, TupleValue):
+            for item, part in zip(items, value.items, strict=True):
+                bind_sizes(item, part, depth, env, sizes)
+        case ast.TypeRecord(_, fields):
+            for name, item in fields:
+                bind_sizes(item, project(value, name), depth, env, sizes)
+
+
+def bind_by_type(pattern: ast.Pattern, value: Value, env: dict[str | VName, Value]) -> None:
+    """Note what the sizes in the type of a pattern are in the value that it is bound to."""
+    if pattern.type is not None and not isinstance(pattern.type, Prim):
+        for name, atom in sizes_by_type(pattern.type, value):
+            env.setdefault(name, Dynamic(atom, Prim.I64))
+
+
+def name_sizes(params: tuple[ast.SizeParam | ast.TypeParam, ...], env: dict[str | VName, Value],
+               free: set[str]) -> None:
+    """Give size parameters that are still free the values that their names in types have."""
+    for param in params:
+        if isinstance(param, ast.SizeParam) and param.size is not None:
+            if param.name in free and param.size in env:
+                env[param.name] = env[param.size]
+                free.discard(param.name)
+            elif param.name not in free:
+                env.setdefault(param.size, env[param.name])
+
+
+def with_sizes_of(exps: tuple[ast.Exp, ...], values: tuple[Value, ...], env: Env) -> Env:
+    """``env`` that knows the sizes in the types of evaluated expressions."""
+    inner = dict(env)
+    for exp, value in zip(exps, values, strict=True):
+        if isinstance(exp.type, Array | Tuple | Record):
+            for size, atom in sizes_by_type(exp.type, value):
+                inner.setdefault(size, Dynamic(atom, Prim.I64))
+    return inner
+
+
+def size_atom(e: Evaluator, size: Size, env: Env, span: Span) -> Atom | None:
+    """A size of a type as the program computes it; None if it has parts that nothing names."""
+    op = e.builder.op
+    total: Atom = i64(0)
+    for monomial, coefficient in size.terms:
+        term: Atom = i64(coefficient)
+        for factor in monomial:
+            atom: Atom | None = None
+            if isinstance(factor, VName):
+                known = env.get(factor)
+                atom = known.atom if isinstance(known, Dynamic) else None
+            elif isinstance(factor, Applied):
+                atom = _applied_size(e, factor, env, span)
+            if atom is None:
+                return None
+            term = op("mul", Prim.I64, (term, atom), span)
+        total = op("add", Prim.I64, (total, term), span)
+    return total
+
+
+def _applied_size(e: Evaluator, factor: Applied, env: Env, span: Span) -> Atom | None:
+    atoms = [size_atom(e, arg, env, span) for arg in factor.args]
+    args = tuple(Dynamic(atom, Prim.I64) for atom in atoms if atom is not None)
+    if len(args) < len(atoms):
+        return None
+    if factor.op in OPERATORS:
+        value = arithmetic(e, factor.op, args[0], args[1], span)
+    else:
+        value = e.apply(e.globals[factor.op], args, span)
+    return value.atom if isinstance(value, Dynamic) else None
