@@ -297,7 +297,7 @@ def literal(const: Const) -> str:
 
 
 def _convert(from_: Prim, to: Prim, arg: str) -> str:
-    """C's conversion, made total as :func:`runelift.ir.prim.convert` says."""
+    """C's conversion, made total as :func:`runelift.ir.meaning.convert` says."""
     if to is Prim.BOOL:
         return f"(uchar)({arg} != 0)"
     if from_.is_float and to.is_int:

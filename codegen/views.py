@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp
+from runelift.ir.meaning import apply
 from runelift.ir.names import VName
-from runelift.ir.prim import Prim, apply
+from runelift.ir.prim import Prim
 from runelift.ir.syntax import Const, i64
 
 Indices = Sequence[Exp]

@@ -432,9 +432,6 @@ class _Builder(Transformer[Token, Any]):
         return ast.Apply(span, fun, tuple(args))
 
     def app(self, span: Span, children: list[Any]) -> ast.Exp:
-        if len(children) == 1:
-            only: ast.Exp = children[0]
-            return only
         fun, *args = children
         if isinstance(fun, ast.Name) and str(fun.name) == "assert" and len(args) == 2:
             return ast.AssertExp(span, args[0], args[1])

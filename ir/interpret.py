@@ -13,8 +13,9 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 
 from runelift.ir.errors import CompilerBug, ProgramFailure, UserError
+from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
-from runelift.ir.prim import OPS, Prim, apply, convert
+from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Loc
 from runelift.ir.syntax import (
     ArrayLit,

@@ -178,7 +178,7 @@ class PrimOp:
 
 @dataclass(frozen=True, slots=True)
 class Convert:
-    """``convert.from.to(a)``: see :func:`runelift.ir.prim.convert`."""
+    """``convert.from.to(a)``: see :func:`runelift.ir.meaning.convert`."""
 
     from_: Prim
     to: Prim

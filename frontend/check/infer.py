@@ -8,8 +8,6 @@ Programming, ARRAY 2021.
 
 from __future__ import annotations
 
-import numpy as np
-
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding
@@ -243,7 +241,7 @@ class Checker(Indexing):
         if prim.is_int:
             fits = prim.least <= sign * value <= prim.greatest
         else:
-            fits = abs(value) <= float(np.finfo(prim.dtype).max)
+            fits = abs(value) <= prim.greatest_finite
         if not fits:
             self.errors.append(Diagnostic(
                 "literal-out-of-range", literal.span,

@@ -40,7 +40,7 @@ def constant(value: int | float | bool, prim: Prim) -> Const:
     if prim is Prim.BOOL:
         return Const(bool(value), prim)
     if prim.is_float:
-        return Const(float(prim.dtype.type(value)), prim)
+        return Const(prim.nearest(value), prim)
     wrapped = int(value) & ((1 << prim.bits) - 1)
     if prim.is_signed and wrapped > prim.greatest:
         wrapped -= 1 << prim.bits

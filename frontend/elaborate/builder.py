@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from runelift.ir.integers import compute, computes, wrapping
 from runelift.ir.names import Names, VName
-from runelift.ir.prim import OPS, Prim, apply, convert
+from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Loc, Span
 from runelift.ir.syntax import (
     Atom,
@@ -111,12 +112,13 @@ class Builder:
 
     def op(self, name: str, prim: Prim, args: tuple[Atom, ...], span: Span | None,
            base: str = "t") -> Atom:
-        """The value of a primitive operation, computed now if the arguments are constants."""
+        """The value of a primitive operation, computed now if it is of constant integers."""
         result = OPS[name].result(prim)
         trap = OPS[name].traps and prim.is_int
         values = [a.value for a in args if isinstance(a, Const)]
-        if len(values) == len(args) and not (trap and values[-1] == 0):
-            return Const(apply(name, prim, *values).item(), result)
+        constant = computes(name, prim) and len(values) == len(args)
+        if constant and not (trap and values[-1] == 0):
+            return Const(compute(name, prim, *map(int, values)), result)
         if (same := _identity(name, prim, args)) is not None:
             return same
         exp = PrimOp(name, prim, args)
@@ -129,8 +131,8 @@ class Builder:
         """``arg`` as a ``to``."""
         if from_ is to:
             return arg
-        if isinstance(arg, Const):
-            return Const(convert(from_.dtype.type(arg.value), to).item(), to)
+        if isinstance(arg, Const) and from_.is_int and to.is_int:
+            return Const(wrapping(to)(int(arg.value)), to)
         exp = Convert(from_, to, arg)
         if from_.is_int and to.is_int:
             return self._outermost(exp, (arg,), to, "t", span)

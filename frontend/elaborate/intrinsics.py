@@ -393,7 +393,7 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
     if name in OPERATORS or name in ("==", "!="):
         return Function(2, lambda args, span: arithmetic(e, name, args[0], args[1], span))
     if name in _CONSTANTS:
-        return scalar(float(prim.dtype.type(_CONSTANTS[name])))
+        return scalar(prim.nearest(_CONSTANTS[name]))
     match name:
         case "highest":
             return scalar(prim.greatest)

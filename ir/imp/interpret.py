@@ -21,8 +21,9 @@ from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp, Id, Kernel, Stm
 from runelift.ir.imp.pretty import pretty_statement
 from runelift.ir.imp.traverse import statements
+from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
-from runelift.ir.prim import Prim, apply, convert
+from runelift.ir.prim import Prim
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 

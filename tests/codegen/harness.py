@@ -32,8 +32,9 @@ from runelift.ir.imp.check import check as imp_check
 from runelift.ir.imp.interpret import Launch
 from runelift.ir.imp.interpret import run as imp_run
 from runelift.ir.interpret import interpret_fun
+from runelift.ir.meaning import apply
 from runelift.ir.names import Names, VName
-from runelift.ir.prim import Prim, apply
+from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
     ArrayType,

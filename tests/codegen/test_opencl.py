@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runelift.ir.prim import FLOATS, OPS, SCALARS, Prim, apply, convert
+from runelift.ir.meaning import apply, convert
+from runelift.ir.prim import FLOATS, OPS, SCALARS, Prim
 from runelift.ir.syntax import (
     ArrayType,
     Const,

@@ -1,4 +1,4 @@
-"""Scalar operations of the host: what the table of operations says, at all edges."""
+"""Integer operations without NumPy: what the table of meanings says, at all edges."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runelift.ir.prim import INTS, OPS, Prim, apply
-from runelift.runtime.scalars import INTEGER_FUNCTIONS, SCALARS
+from runelift.ir.integers import INTEGER_FUNCTIONS, compute
+from runelift.ir.meaning import MEANING, apply
+from runelift.ir.prim import INTS, OPS, Prim
+
+
+def test_every_operation_has_a_meaning() -> None:
+    assert MEANING.keys() == OPS.keys()
+
+
+def test_every_operation_on_integers_is_computed() -> None:
+    assert INTEGER_FUNCTIONS.keys() == {op.name for op in OPS.values() if Prim.I64 in op.domain}
 
 
 @pytest.mark.parametrize("prim", INTS, ids=str)
@@ -20,5 +29,4 @@ def test_integers(op: str, prim: Prim, data: st.DataObject) -> None:
     args = [data.draw(st.integers(least, greatest) | edges) for _ in range(OPS[op].arity)]
     if OPS[op].traps and args[-1] == 0:
         args[-1] = 3
-    wrap, function = SCALARS[f"wrap_{prim}"], SCALARS[f"int_{op}"]
-    assert wrap(function(*args, prim.bits)) == apply(op, prim, *args)
+    assert compute(op, prim, *args) == apply(op, prim, *args)

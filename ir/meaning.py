@@ -1,0 +1,225 @@
+"""What the primitive operations compute, on NumPy values.
+
+The meaning is Futhark's: integers wrap, ``div`` and ``mod`` round towards minus infinity,
+``quot`` and ``rem`` towards zero, shifts by the width or more give 0 (or the sign), floats
+follow IEEE 754 without contraction.  It stands beside :mod:`.prim`, which says what there is
+and by which laws, so that commands that compute nothing need not wait for NumPy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from runelift.ir.prim import OPS, Prim
+
+Scalar = Any
+"""A value of a primitive type: a NumPy scalar, or an array of them for vectorised use."""
+
+
+def _div(x: Scalar, y: Scalar) -> Scalar:
+    return np.true_divide(x, y) if np.asarray(x).dtype.kind == "f" else np.floor_divide(x, y)
+
+
+def _quot(x: Scalar, y: Scalar) -> Scalar:
+    q = np.floor_divide(x, y)
+    return q + np.asarray((q < 0) & (q * y != x)).astype(q.dtype)
+
+
+def _rem(x: Scalar, y: Scalar) -> Scalar:
+    return np.fmod(x, y)
+
+
+def _mod(x: Scalar, y: Scalar) -> Scalar:
+    return np.mod(x, y)
+
+
+def _shift(by: Callable[..., Scalar], arithmetic: bool) -> Callable[[Scalar, Scalar], Scalar]:
+    """A shift that is total: by the width or more it gives 0, or the sign if ``arithmetic``."""
+
+    def meaning(x: Scalar, y: Scalar) -> Scalar:
+        x, y = np.asarray(x), np.asarray(y)
+        bits = x.dtype.itemsize * 8
+        far = y.astype(np.uint64) >= bits
+        near = by(x, np.where(far, 0, y).astype(x.dtype))
+        sign = arithmetic and x.dtype.kind == "i"
+        beyond = by(x, np.asarray(bits - 1, x.dtype)) if sign else np.zeros_like(x)
+        return np.asarray(np.where(far, beyond, near)).astype(x.dtype)
+
+    return meaning
+
+
+def _logical_shift(x: Scalar, y: Scalar) -> Scalar:
+    x = np.asarray(x)
+    unsigned = np.dtype(f"uint{x.dtype.itemsize * 8}")
+    right = _shift(np.right_shift, False)
+    return right(x.view(unsigned), np.asarray(y).view(unsigned)).view(x.dtype)
+
+
+def _power(x: Scalar, y: Scalar) -> Scalar:
+    """Exponentiation; for integers by squaring, with wrap-around and ``y < 0`` giving 0."""
+    x, y = np.asarray(x), np.asarray(y)
+    if x.dtype.kind == "f":
+        return np.power(x, y)
+    result, base, left = np.ones_like(x), x, np.where(y < 0, 0, y)
+    while np.any(left > 0):
+        result = np.where(left & 1 == 1, result * base, result)
+        base, left = base * base, left >> 1
+    return np.where(y < 0, np.zeros_like(x), result)
+
+
+def _sgn(x: Scalar) -> Scalar:
+    return np.sign(x)
+
+
+def _abs(x: Scalar) -> Scalar:
+    return np.abs(x)
+
+
+def _not(x: Scalar) -> Scalar:
+    return np.logical_not(x) if np.asarray(x).dtype == bool else np.invert(x)
+
+
+def _count_bits(x: Scalar) -> Scalar:
+    x = np.asarray(x)
+    return np.bitwise_count(x.view(f"uint{x.dtype.itemsize * 8}")).astype(x.dtype)
+
+
+def _leading_zeros(x: Scalar) -> Scalar:
+    x = np.asarray(x)
+    bits = x.dtype.itemsize * 8
+    rest, count = x.view(f"uint{bits}"), np.full(x.shape, bits, np.int64)
+    while np.any(rest):
+        count, rest = count - (rest != 0), rest >> 1
+    return count.astype(x.dtype)
+
+
+def _trailing_zeros(x: Scalar) -> Scalar:
+    x = np.asarray(x)
+    bits = x.dtype.itemsize * 8
+    rest = x.view(f"uint{bits}")
+    below = (rest & (~rest + np.asarray(1, rest.dtype))) - np.asarray(1, rest.dtype)
+    return np.bitwise_count(below).astype(x.dtype)
+
+
+def _round(x: Scalar) -> Scalar:
+    return np.rint(x)
+
+
+def _high_product(x: Scalar, y: Scalar) -> Scalar:
+    x, y = np.asarray(x), np.asarray(y)
+    bits = x.dtype.itemsize * 8
+    product = np.asarray(x.astype(object) * y.astype(object), object)
+    return np.asarray(product >> bits, object).astype(x.dtype)
+
+
+def _vector_math(f: Callable[[float], float]) -> Callable[[Scalar], Scalar]:
+    """``f`` elementwise, NaN outside its domain."""
+
+    def total(x: float) -> float:
+        try:
+            return f(x)
+        except (ValueError, OverflowError):
+            return math.nan if not math.isinf(x) else abs(x)
+
+    return lambda x: np.vectorize(total, otypes=[float])(x).astype(np.asarray(x).dtype)
+
+
+MEANING: dict[str, Callable[..., Scalar]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": _div,
+    "mod": _mod,
+    "quot": _quot,
+    "rem": _rem,
+    "pow": _power,
+    "min": np.fmin,
+    "max": np.fmax,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "shl": _shift(np.left_shift, False),
+    "shr": _shift(np.right_shift, True),
+    "lshr": _logical_shift,
+    "eq": np.equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "neg": np.negative,
+    "not": _not,
+    "abs": _abs,
+    "sgn": _sgn,
+    "popc": _count_bits,
+    "clz": _leading_zeros,
+    "ctz": _trailing_zeros,
+    "mul_hi": _high_product,
+    "sqrt": np.sqrt,
+    "cbrt": np.cbrt,
+    "exp": np.exp,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "erf": _vector_math(math.erf),
+    "erfc": _vector_math(math.erfc),
+    "gamma": _vector_math(math.gamma),
+    "lgamma": _vector_math(math.lgamma),
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": _round,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "copysign": np.copysign,
+    "nextafter": np.nextafter,
+    "fma": lambda x, y, z: x * y + z,
+}
+"""For every row of :data:`~.prim.OPS` its function, elementwise over arrays of its operand type."""
+
+
+def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:
+    """The value of operation ``name`` at type ``prim``, elementwise over NumPy arguments.
+
+    Division by zero is the caller's to check; here it gives an arbitrary value.
+    """
+    with np.errstate(all="ignore"):
+        values = MEANING[name](*(np.asarray(arg, prim.dtype) for arg in args))
+    return np.asarray(values).astype(OPS[name].result(prim).dtype, copy=False)[()]
+
+
+def convert(value: Scalar, to: Prim) -> Scalar:
+    """``value`` as a ``to``: C's conversions, made total.
+
+    Integers wrap.  Floats truncate towards zero; NaN becomes 0, and what does not fit becomes
+    the nearest end of the range.  Anything but zero becomes ``true``.
+    """
+    value = np.asarray(value)
+    if to is Prim.BOOL:
+        return (value != 0)[()]
+    if value.dtype.kind == "f" and to.is_int:
+        wide = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0,
+                             posinf=math.inf, neginf=-math.inf)
+        low, high = int(to.least), int(to.greatest)
+        inside = (wide >= low) & (wide < float(high) + 1)
+        safe = np.where(inside, wide, 0).astype(np.uint64 if to is Prim.U64 else np.int64)
+        clamped = np.where(wide < low, np.asarray(low, to.dtype), np.asarray(high, to.dtype))
+        return np.where(inside, safe.astype(to.dtype), clamped)[()]
+    with np.errstate(all="ignore"):
+        return value.astype(to.dtype)[()]
