@@ -24,7 +24,7 @@ from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
 from runelift.codegen.residence import needed_on_host
 from runelift.codegen.views import View, iota, lit, replicate, row_major
-from runelift.ir import imp
+from runelift.ir import failures, imp
 from runelift.ir.consumption import consumed_in, root_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp.traverse import memories, variables
@@ -479,11 +479,9 @@ class HostBuilder:
                 fine = self.compute("or", empty, self.compute("and", some, inside, prim=Prim.BOOL),
                                     prim=Prim.BOOL)
                 self.emit(plan.Check(
-                    fine, "Index [{}:+{}*{}] out of bounds for array of shape [{}].",
-                    (dim.start, dim.count, dim.stride, size), stm.loc))
+                    fine, failures.SLICE, (dim.start, dim.count, dim.stride, size), stm.loc))
             else:
-                self.emit(plan.Check(self._within(dim, size),
-                                     "Index [{}] out of bounds for array of shape [{}].",
+                self.emit(plan.Check(self._within(dim, size), failures.INDEX,
                                      (dim, size), stm.loc))
 
     def _within(self, index: Atom, size: Atom) -> VName:
@@ -499,15 +497,14 @@ class HostBuilder:
             self.types[name] = Prim.I64
             self.emit(plan.ComputeSize(name, product([self.size(s) for s in atoms])))
         same = self.compute("eq", sizes[0], sizes[1])
-        self.emit(plan.Check(same, "Cannot reshape an array of {} elements to {}.",
-                             (sizes[1], sizes[0]), stm.loc))
+        self.emit(plan.Check(same, failures.RESHAPE, (sizes[1], sizes[0]), stm.loc))
 
     def _replicate(self, param: Param, shape: tuple[Atom, ...], value: Atom) -> None:
         outer = tuple(self.scalar(s) for s in shape)
         for size in shape:
             fine = self.compute("le", i64(0), size)
             if isinstance(size, VName):
-                self.emit(plan.Check(fine, "The size {} is negative.", (size,)))
+                self.emit(plan.Check(fine, failures.SIZE, (size,)))
         if isinstance(value, VName) and value in self.views:
             inner = self.views[value]
             if inner.mem is not None and inner.mem in self.owned[-1]:

@@ -18,7 +18,7 @@ from runelift.codegen.views import (
     op,
     replicate,
 )
-from runelift.ir import imp
+from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
@@ -140,7 +140,7 @@ class KernelBuilder(SecondOrder):
             if not (isinstance(divisor, imp.Lit) and divisor.const.value != 0):
                 zero, one = imp.Lit(Const(0, prim)), imp.Lit(Const(1, prim))
                 nonzero = imp.Apply("not", Prim.BOOL, (imp.Apply("eq", prim, (divisor, zero)),))
-                self.fail_unless(nonzero, "Division by zero.", [])
+                self.fail_unless(nonzero, failures.DIVISION, [])
                 values[-1] = imp.Select(nonzero, divisor, one, prim)
         return imp.Apply(name, prim, tuple(values))
 
@@ -166,7 +166,7 @@ class KernelBuilder(SecondOrder):
             "index", Prim.I64, index)
         inside = imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), held)),
                                               imp.Apply("lt", Prim.I64, (held, size))))
-        self.fail_unless(inside, "Index [{}] out of bounds for array of shape [{}].", [held, size])
+        self.fail_unless(inside, failures.INDEX, [held, size])
         return self.declare("safe", Prim.I64, imp.Select(inside, held, lit(0), Prim.I64))
 
     def selection(self, exp: Index | Update, view: View) -> list[Exp | tuple[Exp, Exp, Exp]]:
@@ -194,8 +194,7 @@ class KernelBuilder(SecondOrder):
         fine = self.declare("inside", Prim.BOOL, imp.Apply("or", Prim.BOOL, (
             empty, imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (lit(0), count)),
                                                 ends)))))
-        self.fail_unless(fine, "Index [{}:+{}*{}] out of bounds for array of shape [{}].",
-                         [start, count, stride, size])
+        self.fail_unless(fine, failures.SLICE, [start, count, stride, size])
         return (imp.Select(fine, start, lit(0), Prim.I64),
                 imp.Select(fine, count, lit(0), Prim.I64))
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
-from runelift.ir import imp
+from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -240,7 +240,7 @@ class _Writer:
     def _compute(self, step: plan.Compute) -> None:
         args = [_atom(a) for a in step.args]
         if OPS[step.op].traps and step.prim.is_int:
-            fail = f"rt.fail({_loc(step.loc)}, 'Division by zero.')"
+            fail = f"rt.fail({_loc(step.loc)}, {failures.DIVISION!r})"
             divisor = step.args[1]
             if isinstance(divisor, VName):
                 self.line(f"if {args[1]} == 0: {fail}")

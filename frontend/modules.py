@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from runelift.frontend import ast
 from runelift.frontend.prelude import member
-from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.errors import Code, Diagnostic, ProgramError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 
@@ -116,7 +116,7 @@ def flatten_modules(module: ast.Module, read: Reader) -> ast.Flat:
     return ast.Flat(module.span, tuple(evaluator.out))
 
 
-def _error(code: str, span: Span, message: str, *hints: str) -> ProgramError:
+def _error(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
     return ProgramError(Diagnostic(code, span, message, hints=hints))
 
 

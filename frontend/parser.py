@@ -114,6 +114,9 @@ def _syntax_error(source: Source, start: int, length: int, found: str,
 
 def _bad_character(source: Source, error: UnexpectedCharacters) -> ProgramError:
     start = error.pos_in_stream or 0
+    if source.text.startswith("???", start):
+        return ProgramError(Diagnostic("unsupported-feature", Span(source, start, start + 3),
+                                       "Runelift has no holes (???)."))
     word = source.text[start:].split(maxsplit=1)[0]
     known = {_WORDS[name] for name in error.allowed or () if name in _WORDS}
     hints = (f"Expected {' or '.join(sorted(known))}.",) if 0 < len(known) <= 6 else ()

@@ -10,6 +10,11 @@ from __future__ import annotations
 
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, Prim
 
+_AD, _ACC = "automatic differentiation", "accumulators"
+UNSUPPORTED = {"jvp": _AD, "vjp": _AD, "jvp2": _AD, "vjp2": _AD,
+               "scatter_stream": _ACC, "reduce_by_index_stream": _ACC}
+"""Functions of Futhark's prelude that stand for a feature which Runelift does not have."""
+
 FUNCTIONS: dict[str, str] = {
     # second-order
     "map": "(a -> x) -> [n]a -> *[n]x",

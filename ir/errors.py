@@ -7,8 +7,27 @@ the program is ours.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from runelift.ir.source import Span
+
+Code: TypeAlias = Literal[
+    "syntax-error", "unsupported-feature", "literal-out-of-range", "unknown-attribute",
+    "too-many-constructors",
+    "unknown-name", "recursive-function", "unknown-type", "duplicate-name", "not-definable",
+    "type-mismatch", "ambiguous-type", "not-a-function", "too-many-arguments",
+    "function-not-allowed", "unknown-field", "wrong-rank", "bad-pattern", "incomplete-match",
+    "bad-entry", "type-arguments", "lifted-element",
+    "size-mismatch", "ambiguous-size", "unused-size", "anonymous-size", "use-after-consume",
+    "not-consumable", "consume-free", "self-alias", "unique-result", "unique-constant",
+    "returns-constant",
+    "unknown-module", "unknown-module-type", "missing-member", "not-a-module",
+    "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
+    "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
+    "assertion-failed",
+    "malformed-data", "malformed-tuning", "malformed-log", "malformed-ir",
+]
+"""What kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +52,7 @@ class Diagnostic:
       hint: Did you mean 'xs'?
     """
 
-    code: str
+    code: Code
     span: Span
     message: str
     labels: tuple[Label, ...] = ()

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
+from runelift.ir import failures
 from runelift.ir.errors import CompilerBug, ProgramFailure, UserError
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
@@ -168,7 +169,7 @@ class Interpreter:
             case PrimOp(op, prim, args):
                 values = [atom(a, env) for a in args]
                 if OPS[op].traps and prim.is_int and values[-1] == 0:
-                    raise ProgramFailure("Division by zero.")
+                    raise ProgramFailure(failures.DIVISION)
                 return [apply(op, prim, *values)]
             case AtomExp(a):
                 return [atom(a, env)]
@@ -200,8 +201,8 @@ class Interpreter:
             case Reshape(shape, array):
                 sizes = tuple(_size(s, env) for s in shape)
                 if int(np.prod(sizes)) != env[array].size:
-                    raise ProgramFailure(f"Cannot reshape {list(env[array].shape)} "
-                                         f"to {list(sizes)}.")
+                    raise ProgramFailure(failures.RESHAPE.format(
+                        env[array].size, int(np.prod(sizes))))
                 return [env[array].reshape(sizes)]
             case Copy(array):
                 return [env[array].copy()]
@@ -372,7 +373,7 @@ def located(failure: ProgramFailure, loc: Loc) -> ProgramFailure:
 def _size(a: Atom, env: Env) -> int:
     size = int(atom(a, env))
     if size < 0:
-        raise ProgramFailure(f"The size {size} is negative.")
+        raise ProgramFailure(failures.SIZE.format(size))
     return size
 
 
@@ -385,8 +386,7 @@ def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
             start, count, stride = (int(atom(a, env)) for a in (dim.start, dim.count, dim.stride))
             last = start + (count - 1) * stride
             if count < 0 or (count > 0 and not (0 <= start < size and 0 <= last < size)):
-                raise ProgramFailure(f"Index [{start}:+{count}*{stride}] out of bounds for array "
-                                     f"of shape [{size}].")
+                raise ProgramFailure(failures.SLICE.format(start, count, stride, size))
             stop = start + count * stride
             selection.append(slice(start, None if stop < 0 else stop, stride) if count
                              else slice(0, 0))
@@ -395,8 +395,7 @@ def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
             if not 0 <= index < size:
                 if not checked:
                     raise CompilerBug(f"unchecked index {index} is outside of [0, {size})")
-                raise ProgramFailure(f"Index [{index}] out of bounds for array "
-                                     f"of shape [{size}].")
+                raise ProgramFailure(failures.INDEX.format(index, size))
             selection.append(index)
     return tuple(selection)
 

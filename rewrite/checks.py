@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from runelift.ir import failures
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
@@ -15,6 +16,5 @@ def bounds_check(names: Names, index: Atom, size: Atom, loc: Loc | None) -> tupl
         Stm((above,), PrimOp("le", Prim.I64, (i64(0), index))),
         Stm((below,), PrimOp("lt", Prim.I64, (index, size))),
         Stm((inside,), PrimOp("and", Prim.BOOL, (above.name, below.name))),
-        Stm((), Assert(inside.name, "Index [{}] out of bounds for array of shape [{}].",
-                       (index, size)), loc=loc),
+        Stm((), Assert(inside.name, failures.INDEX, (index, size)), loc=loc),
     )

@@ -28,7 +28,7 @@ COMMANDS = {
     "autotune": "find the best thresholds for a program's datasets",
     "dataset": "make random data",
     "dump": "print a program at a stage of compilation",
-    "explain": "print which flattening rule fired where, and why others did not",
+    "explain": "explain an error code, or which flattening rule fired where in a program",
     "rules": "print the rewrite rules",
     "devices": "list the OpenCL devices",
     "doctor": "say what is found on this machine, what is not usable, and why",

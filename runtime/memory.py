@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from runelift.ir import failures
 from runelift.ir.errors import ProgramFailure
 from runelift.runtime.device import DeviceInfo
 
@@ -61,7 +62,7 @@ class Pool:
     def _round(self, size: int) -> int:
         """``size`` rounded up to an eighth of its power of two: at most 12.5 % is lost."""
         if size < 0:
-            raise ProgramFailure("The size of an array is negative.")
+            raise ProgramFailure(failures.SIZE.format("of an array"))
         step = 1 << max(4, size.bit_length() - 4)
         rounded = -(-max(size, 16) // step) * step
         if len(self._rounded) >= REMEMBERED:

@@ -139,7 +139,7 @@ def test_empty_and_single_rows(shape: tuple[int, int]) -> None:
 ])
 def test_failure_names_its_cause_and_place(text: str, args: list[Any], message: str) -> None:
     names = Names()
-    with pytest.raises(ProgramFailure, match=r"t:1:\d+: " + message):
+    with pytest.raises(ProgramFailure, match=r"t:1:\d+: error\[[a-z-]+\]: " + message):
         interpret(load(Source("t", text), names), "main", args)
 
 

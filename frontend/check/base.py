@@ -25,14 +25,14 @@ from runelift.frontend.check.unify import (
     products_in,
     replace_names,
 )
-from runelift.frontend.prelude import FUNCTIONS
+from runelift.frontend.prelude import FUNCTIONS, UNSUPPORTED
 from runelift.frontend.types import (
     MetaVar,
     Sum,
     Type,
     show,
 )
-from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.errors import Code, Diagnostic, Label, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import FLOATS, INTS
 from runelift.ir.sizes import Size
@@ -85,6 +85,8 @@ class Base(ABC):
         self.abbreviations: dict[str, Abbreviation] = {}
         self.errors: list[Diagnostic] = []
         self.broken: set[str] = set()
+        self.declared = ""
+        """The top-level name whose declaration is being checked."""
         self._typed: list[ast.Exp | ast.Pattern | ast.ValDec] = []
         self._binders: list[ast.SizeParam] = []
         self._operators: list[ast.BinExp | ast.OpSection] = []
@@ -100,7 +102,7 @@ class Base(ABC):
         finally:
             self.scope = outer
 
-    def _error(self, code: str, span: Span, message: str, *hints: str,
+    def _error(self, code: Code, span: Span, message: str, *hints: str,
                labels: tuple[Label, ...] = ()) -> ProgramError:
         return ProgramError(Diagnostic(code, span, message, labels, hints))
 
@@ -117,11 +119,13 @@ class Base(ABC):
             raise self._error("function-not-allowed", span, f"{call}A value of functional type "
                               f"cannot be {what} here.") from None
         except TypeMismatch:
-            code, why = "type-mismatch", ""
+            code: Code = "type-mismatch"
+            why = ""
             hints = []
         except SizeMismatch as error:
             left, right = (s.render(lambda v: v.base) for s in (error.left, error.right))
-            code, why = "size-mismatch", f'Sizes "{left}" and "{right}" do not match. '
+            code = "size-mismatch"
+            why = f'Sizes "{left}" and "{right}" do not match. '
             hints = [f"If they are equal, say so with a size coercion: e :> [{left}]t."]
         wanted, given = self._show(expected), self._show(found)
         start = f"{call}{why}"
@@ -169,6 +173,11 @@ class Base(ABC):
             raise ProgramError()
         if (scheme := prelude_scheme(name.quals, name.name)) is not None:
             return scheme
+        if name.name == self.declared:
+            raise self._error("recursive-function", span, f"Function '{name}' calls itself, but "
+                              "functions cannot be recursive.", "Write a loop.")
+        if (what := UNSUPPORTED.get(name.name)) is not None:
+            raise self._error("unsupported-feature", span, f"Runelift has no {what} ({name}).")
         known = [*self.scope.values, *FUNCTIONS]
         near = difflib.get_close_matches(name.name, known, n=1)
         hints = (f"Did you mean '{near[0]}'?",) if near and not name.quals else ()

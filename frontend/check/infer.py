@@ -105,6 +105,7 @@ class Checker(Indexing):
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
         self.solved.products.clear()
+        self.declared = dec.name
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name)
         dec.type = scheme.type
         self._finish(dec.span)

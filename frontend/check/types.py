@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -130,7 +131,13 @@ class TypeReader:
                  for v, a in zip(short.sizes, sizes, strict=True)})
         if name in PRIMS and not args:
             return PRIMS[name]
-        hints = ("Floats of 16 bits are not supported yet.",) if name == "f16" else ()
+        if name == "f16":
+            raise ProgramError(Diagnostic("unsupported-feature", span,
+                                          "Runelift has no 16-bit floats (f16).",
+                                          hints=("Use f32.",)))
+        known = [*self.variables, *self.abbreviations, *PRIMS]
+        near = difflib.get_close_matches(name, known, n=1)
+        hints = tuple(f"Did you mean '{each}'?" for each in near)
         raise ProgramError(Diagnostic("unknown-type", span, f"Unknown type '{name}'.",
                                       hints=hints))
 

@@ -33,7 +33,7 @@ from runelift.frontend.check.aliases import (
     united,
 )
 from runelift.frontend.types import Arrow, Record, Type, Unique
-from runelift.ir.errors import Diagnostic, Label
+from runelift.ir.errors import Code, Diagnostic, Label
 from runelift.ir.source import Span
 
 Env = dict[str, Tree]
@@ -92,7 +92,7 @@ class _Walk:
     """What the function or loop around has looked at, under which name and where."""
     depth: int = 0
 
-    def error(self, code: str, span: Span, message: str, hint: str,
+    def error(self, code: Code, span: Span, message: str, hint: str,
               *labels: Label) -> None:
         """Note an error."""
         self.errors.append(Diagnostic(code, span, message, labels, (hint,)))

@@ -18,6 +18,7 @@ from runelift.frontend.elaborate.values import (
     outer_size,
     rebuild,
 )
+from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -89,7 +90,7 @@ class Arrays:
         if equal == Const(True, Prim.BOOL):
             return
         self.builder.emit_stm((), Assert(
-            equal, "Sizes {} and {} should be equal.", (left, right)), span)
+            equal, failures.SIZES, (left, right)), span)
 
     # Sum types
 

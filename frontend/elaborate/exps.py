@@ -40,6 +40,7 @@ from runelift.frontend.elaborate.values import (
     rebuild,
 )
 from runelift.frontend.prelude import EQUALITY, OPERATORS
+from runelift.ir import failures
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -243,7 +244,7 @@ class Evaluator:
             case ast.AssertExp(span, cond, value):
                 condition = self.scalar(cond, env)
                 self.builder.emit_stm((), Assert(
-                    condition.atom, f"Assertion is false: ({cond.span.text})"), span)
+                    condition.atom, failures.assertion(cond.span.text)), span)
                 return self.exp(value, env)
             case ast.AttrExp(_, attr, value):
                 with self._attribute(attr):
@@ -298,9 +299,7 @@ class Evaluator:
                 "ambiguous-size", span, f"Nothing decides which size '{name}' stands for here.",
                 hints=("Say it in a type annotation where the function is used.",)))
         if value is None:
-            raise ProgramError(Diagnostic("recursive-function", span,
-                                          f"'{name}' is not defined before its use here.",
-                                          hints=("Functions cannot be recursive.",)))
+            raise CompilerBug(f"{span}: '{name}' has no value")
         return value
 
     # Operators

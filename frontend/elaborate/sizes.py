@@ -23,6 +23,7 @@ from runelift.frontend.elaborate.values import (
 )
 from runelift.frontend.prelude import OPERATORS
 from runelift.frontend.types import Array, Record, Tuple
+from runelift.ir import failures
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Size
@@ -65,7 +66,7 @@ def _check_size(e: Evaluator, wanted: Atom, size: Atom, span: Span) -> None:
     equal = e.builder.op("eq", Prim.I64, (size, wanted), span)
     if equal != TRUE:
         e.builder.emit_stm((), Assert(
-            equal, "Value of shape [{}] cannot match shape [{}].", (size, wanted)), span)
+            equal, failures.SHAPES, (size, wanted)), span)
 
 
 def _declared_sizes(e: Evaluator, exp: ast.TypeExp, env: Env) -> list[Atom | None]:

@@ -1,21 +1,26 @@
-"""Print the derivation of the flattening: which rule fired on which expression, what came of
-it, and why the other rules did not apply.
+"""Explain the code of an error (what it means, with an example and its cure), or how a program is
+flattened: which rule fired on which expression, what came of it, and why others did not apply.
+
+Without an argument, list the codes.
 """
 
 from __future__ import annotations
 
 import argparse
+import difflib
 from dataclasses import asdict
+from pathlib import Path
 
 from runelift.frontend.load import load, read_source
+from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError
 from runelift.rewrite.flatten import derive
 from runelift.rewrite.pipeline import optimise
+from runelift.runtime import explained
 from runelift.runtime.commands.options import (
     add_entry,
     add_json,
     add_policy,
-    add_program,
     add_rewriting,
     existing,
     print_json,
@@ -25,7 +30,8 @@ from runelift.runtime.commands.options import (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift explain``."""
-    add_program(parser)
+    parser.add_argument("subject", nargs="?", metavar="CODE|FILE",
+                        help="the code of an error, as in error[CODE], or a program (.fut)")
     add_entry(parser)
     add_policy(parser)
     add_json(parser)
@@ -34,9 +40,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift explain``."""
+    if args.subject is None:
+        if args.json:
+            print_json({code: each.title for code, each in CODES.items()})
+        else:
+            print(explained.index())
+    elif args.subject in CODES:
+        _explain_code(args)
+    else:
+        _explain_program(args, existing(_program(args.subject)))
+    return 0
+
+
+def _program(subject: str) -> Path:
+    """The file that is meant; UserError if it looks like a code that does not exist."""
+    path = Path(subject)
+    if not path.suffix and not path.exists():
+        near = difflib.get_close_matches(subject, CODES, n=1)
+        raise UserError(f"There is no error code and no file '{subject}'.  "
+                        + (f"Did you mean '{near[0]}'?" if near else
+                           "'runelift explain' lists the codes."))
+    return path
+
+
+def _explain_code(args: argparse.Namespace) -> None:
+    if args.json:
+        said = explained.message(CODES[args.subject], CODES[args.subject].wrong)
+        print_json({**asdict(CODES[args.subject]), "message": said})
+    else:
+        print(explained.page(args.subject), end="")
+
+
+def _explain_program(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     names = rewriting.names
-    program = optimise(load(read_source(existing(args.program)), names), names, rewriting)
+    program = optimise(load(read_source(path), names), names, rewriting)
     _, derivations = derive(program, names, policy=args.policy)
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
@@ -47,4 +85,3 @@ def execute(args: argparse.Namespace) -> int:
         print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
     else:
         print("\n\n".join(derivation.render() for derivation in derivations))
-    return 0

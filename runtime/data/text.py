@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.errors import Code, Diagnostic, ProgramError, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source, Span
 
@@ -77,7 +77,7 @@ class Reader:
         self._end = len(self._text) if end is None else end
 
     def fail(self, message: str, at: int | None = None, hint: str = "",
-             code: str = "malformed-data") -> NoReturn:
+             code: Code = "malformed-data") -> NoReturn:
         """Report what is wrong at ``at``, or at the current position."""
         start = self.position if at is None else at
         span = Span(self.source, start, min(start + 1, self._end))

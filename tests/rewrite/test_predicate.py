@@ -59,7 +59,7 @@ def test_updates(text: str, reads: bool, device: str) -> None:
 def test_an_update_outside_of_the_array_fails_where_it_is_made(device: str) -> None:
     program = runelift.compile(OUTSIDE, device=device, tuning={})
     xs = np.arange(10, dtype=np.int32)
-    with pytest.raises(ProgramFailure, match=r"^<source>:5:22: Index \[99\] out of bounds for"):
+    with pytest.raises(ProgramFailure, match=r"^<source>:5:22: .*Index \[99\] out of bounds for"):
         program.run("main", [np.int64(3), xs + 90])
     result, _ = program.run("main", [np.int64(3), xs - 20])
     np.testing.assert_array_equal(np.asarray(result[0]), xs - 20)

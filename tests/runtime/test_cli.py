@@ -233,6 +233,17 @@ def test_explain(run: Run, program: Path) -> None:
     assert run("explain", program, "-e", "other").status == 1
 
 
+def test_explain_a_code(run: Run) -> None:
+    page = run("explain", "use-after-consume")
+    assert page.status == 0
+    assert "program.fut:3:14: error[use-after-consume]: " in page.out
+    assert json.loads(run("explain", "unknown-name", "--json").out)["title"]
+    assert "unknown-name" in run("explain").out
+    misspelt = run("explain", "unknwon-name")
+    assert misspelt.status == 1
+    assert "Did you mean 'unknown-name'?" in misspelt.err
+
+
 def test_rules_are_switched_and_traced(run: Run, program: Path) -> None:
     found = run("dump", program, "--trace-rules")
     assert "unused_statement:" in found.err

@@ -1,0 +1,24 @@
+"""Every code of an error or warning: what it means, a program that shows it, and its cure.
+
+This is what ``runelift explain CODE`` prints and what ``docs/errors.md`` is made of.  Nothing else
+imports it: whoever reports an error names its code (:data:`runelift.ir.errors.Code`).
+"""
+
+from __future__ import annotations
+
+from runelift.ir.codes import arrays, data, modules, names, running, syntax, types
+from runelift.ir.codes.explanation import Explanation
+
+GROUPS = {
+    "Syntax": syntax.CODES,
+    "Names": names.CODES,
+    "Types and patterns": types.CODES,
+    "Sizes and in-place updates": arrays.CODES,
+    "Modules and files": modules.CODES,
+    "While a program runs": running.CODES,
+    "Data and tuning files": data.CODES,
+}
+"""All codes, by subject, in the order in which the page lists them."""
+
+CODES: dict[str, Explanation] = {each.code: each for group in GROUPS.values() for each in group}
+"""The codes by their names."""

@@ -1,0 +1,148 @@
+"""Codes of sizes, and of arrays that are updated in place."""
+
+from __future__ import annotations
+
+from runelift.ir.codes.explanation import Explanation
+
+CODES = (
+    Explanation(
+        "size-mismatch", "arrays of sizes that are not known to be equal",
+        "The sizes of arrays are a part of their types.  The place asks for an array of one size, "
+        "and the compiler cannot see that the given one has it.  If they are equal for a reason "
+        "that types cannot express, a coercion e :> [n]t says so; it is checked when the program "
+        "runs.",
+        wrong="""\
+entry main [n] [m] (xs: [n]i32) (ys: [m]i32): [n]i32 = map2 (+) xs ys
+""", cure="""\
+entry main [n] (xs: [n]i32) (ys: [n]i32): [n]i32 = map2 (+) xs ys
+"""),
+    Explanation(
+        "ambiguous-size", "a size that nothing decides",
+        "A size parameter gets its value from the sizes of arguments.  Here no argument has it, "
+        "and no type says which size is meant.",
+        wrong="""\
+def zeros [n] (): [n]i32 = replicate n 0
+
+entry main (x: i32): i32 = x + i32.sum (zeros ())
+""", cure="""\
+def zeros (n: i64): [n]i32 = replicate n 0
+
+entry main (x: i32): i32 = x + i32.sum (zeros 3)
+"""),
+    Explanation(
+        "unused-size", "a size parameter that no array has",
+        "A size parameter of a type stands for a size within it.  One that does not occur could "
+        "not be found from a value of the type.",
+        wrong="""\
+type matrix [n] [m] = [n][n]f32
+
+entry main [n] (a: matrix [n] [n]): [n][n]f32 = a
+""", cure="""\
+type matrix [n] [m] = [n][m]f32
+
+entry main [n] (a: matrix [n] [n]): [n][n]f32 = a
+"""),
+    Explanation(
+        "anonymous-size", "an argument whose size has no name in a module type",
+        "In a module type, [] as the size of an argument does not say whether other sizes are the "
+        "same.  Name it: val f [n] : [n]i32 -> i32.",
+        wrong="""\
+module type summing = { val total : []i32 -> i32 }
+module sums : summing = { def total [n] (xs: [n]i32) = i32.sum xs }
+
+entry main (xs: []i32): i32 = sums.total xs
+""", cure="""\
+module type summing = { val total [n] : [n]i32 -> i32 }
+module sums : summing = { def total [n] (xs: [n]i32) = i32.sum xs }
+
+entry main (xs: []i32): i32 = sums.total xs
+"""),
+    Explanation(
+        "use-after-consume", "an array that is looked at after it was overwritten",
+        "An update a with [i] = x and a call that takes *[n]t may overwrite the array where it "
+        "stands.  Afterwards neither the array nor anything that may share its memory can be used. "
+        "Use it before, use the new array, or update a copy.",
+        wrong="""\
+entry main [n] (xs: *[n]i32): i32 =
+  let ys = xs with [0] = 1
+  in ys[0] + xs[0]
+""", cure="""\
+entry main [n] (xs: *[n]i32): i32 =
+  let ys = copy xs with [0] = 1
+  in ys[0] + xs[0]
+"""),
+    Explanation(
+        "not-consumable", "an array overwritten that belongs to someone else",
+        "Whoever calls a function may go on using the arguments, unless the parameter is declared "
+        "with a star: *[n]t.  Constants of the program are not to be overwritten either.",
+        wrong="""\
+entry main [n] (xs: [n]i32): [n]i32 = xs with [0] = 1
+""", cure="""\
+entry main [n] (xs: *[n]i32): [n]i32 = xs with [0] = 1
+"""),
+    Explanation(
+        "consume-free", "an array from outside overwritten many times",
+        "The body of a function or loop runs many times, perhaps at once, so it must not overwrite "
+        "an array that was made outside of it.  Make the array inside, copy it, or carry it along "
+        "as a parameter of the loop.",
+        wrong="""\
+entry main (k: i64): []i32 =
+  let xs = replicate 10 0
+  in map (\\i -> (xs with [i] = 1)[0]) (iota k)
+""", cure="""\
+entry main (k: i64): []i32 =
+  let xs = replicate 10 0
+  in map (\\i -> (copy xs with [i] = 1)[0]) (iota k)
+"""),
+    Explanation(
+        "self-alias", "an array overwritten with a part of itself",
+        "The new value of an update, or another argument of a call that consumes, may share memory "
+        "with the array that is overwritten, so it would change while it is read.",
+        wrong="""\
+entry main [n] (xss: *[n][n]i32): [n][n]i32 = xss with [0] = xss[1]
+""", cure="""\
+entry main [n] (xss: *[n][n]i32): [n][n]i32 = xss with [0] = copy xss[1]
+"""),
+    Explanation(
+        "unique-result", "a result with a star that is not the function's own",
+        "A result *[n]t promises that nobody else has the array, so that the caller may overwrite "
+        "it.  Here an argument without a star, or another component of the result, may share its "
+        "memory.",
+        wrong="""\
+def start [n] (xs: [n]i32): *[n]i32 = xs
+
+entry main [n] (xs: [n]i32): [n]i32 = start xs with [0] = 1
+""", cure="""\
+def start [n] (xs: [n]i32): *[n]i32 = copy xs
+
+entry main [n] (xs: [n]i32): [n]i32 = start xs with [0] = 1
+"""),
+    Explanation(
+        "unique-constant", "a constant with a star",
+        "A constant is there for the whole program, so no part of the program may overwrite it.",
+        wrong="""\
+def zeros: *[10]i32 = replicate 10 0
+
+entry main (i: i64): i32 = zeros[i]
+""", cure="""\
+def zeros: [10]i32 = replicate 10 0
+
+entry main (i: i64): i32 = zeros[i]
+"""),
+    Explanation(
+        "returns-constant", "a function that returns a constant of the program",
+        "The caller may overwrite what a function returns, which would change the constant.",
+        wrong="""\
+def zeros: [10]i32 = replicate 10 0
+
+def start (_: i32): [10]i32 = zeros
+
+entry main (x: i32): [10]i32 = start x
+""", cure="""\
+def zeros: [10]i32 = replicate 10 0
+
+def start (_: i32): [10]i32 = copy zeros
+
+entry main (x: i32): [10]i32 = start x
+"""),
+)

@@ -1,0 +1,48 @@
+"""Codes of files that are no programs."""
+
+from __future__ import annotations
+
+from runelift.ir.codes.explanation import Explanation
+
+CODES = (
+    Explanation(
+        "malformed-data", "values that cannot be read",
+        "Values are written as in programs: numbers with a suffix for their type, arrays in "
+        "brackets with rows of the same length, empty([0]i32) for an empty array.  Files in the "
+        "binary format and NumPy's .npy and .npz are read as well.  The blocks of a program that "
+        "describe its tests are read by the same rules.",
+        wrong="""\
+[[1i32, 2i32], [3i32]]
+""", cure="""\
+[[1i32, 2i32], [3i32, 4i32]]
+""", suffix=".in"),
+    Explanation(
+        "malformed-tuning", "a tuning file that cannot be read",
+        "A tuning file has a line NAME=INT for each threshold; 'runelift autotune' writes it.  The "
+        "file with the facts of the tuning beside it is JSON.",
+        wrong="""\
+main.suff_outer_par_0: 4096
+""", cure="""\
+main.suff_outer_par_0=4096
+""", suffix=".tuning"),
+    Explanation(
+        "malformed-log", "a tuner's log that cannot be read",
+        "The log of a tuning has a JSON object in each line.  Only its last line may be cut off, "
+        "if the tuner was stopped.  Delete the log to measure anew.",
+        wrong="""\
+measured: main
+""", cure="""\
+{"entry": "main", "dataset": "#0", "force": {}, "record": null, "error": "out of memory"}
+""", suffix=".log"),
+    Explanation(
+        "malformed-ir", "a dump that cannot be read back",
+        "What 'runelift dump' prints can be read back.  This text was changed in a way that its "
+        "grammar does not know.",
+        wrong="""\
+entry main (x_1 : i32) : (r_2 : i32) =
+  in x_1
+""", cure="""\
+entry main (x_1 : i32) : (r_2 : i32) =
+  in (x_1)
+""", suffix=".core"),
+)

@@ -1,0 +1,65 @@
+"""Codes of what is wrong before anything has a meaning."""
+
+from __future__ import annotations
+
+from runelift.ir.codes.explanation import Explanation
+
+_MANY = "\n".join("  | " + " | ".join(f"#c{n}" for n in range(start, start + 16))
+                  for start in range(0, 256, 16))
+
+CODES = (
+    Explanation(
+        "syntax-error", "the text is not a program",
+        "The reader came to a word or sign that cannot stand at this place.  The mistake is there "
+        "or before it, often a missing bracket, 'in', 'then' or '='.  The hint lists what could "
+        "have stood there, when that is a short list.",
+        wrong="""\
+entry main (x: i32): i32 =
+  let y = x + 1
+  let z = y * )
+  in z
+""", cure="""\
+entry main (x: i32): i32 =
+  let y = x + 1
+  let z = y * x
+  in z
+"""),
+    Explanation(
+        "unsupported-feature", "a part of the language that Runelift does not have",
+        "Futhark has this, Runelift does not: 16-bit floats (f16), automatic differentiation (jvp, "
+        "vjp), accumulators, and holes (???).",
+        wrong="""\
+entry main (x: f16): f16 = x + 1
+""", cure="""\
+entry main (x: f32): f32 = x + 1
+"""),
+    Explanation(
+        "literal-out-of-range", "a number that its type does not have",
+        "Computations wrap around silently, but a number that is written down must be one of its "
+        "type: 0 to 255 for u8, for example.  Use a larger type, or a number that fits.",
+        wrong="""\
+entry main (x: u8): u8 = x + 300
+""", cure="""\
+entry main (x: u8): u16 = u16.u8 x + 300
+"""),
+    Explanation(
+        "unknown-attribute", "an attribute that means nothing (a warning)",
+        "An attribute #[...] asks for something that does not change what a program means, so one "
+        "that Runelift does not know is ignored.  The warning is there because the name may be "
+        "misspelt.",
+        wrong="""\
+entry main (xs: []f32): []f32 = #[sequentail] map (* 2) xs
+""", cure="""\
+entry main (xs: []f32): []f32 = #[sequential] map (* 2) xs
+"""),
+    Explanation(
+        "too-many-constructors", "a sum type with more than 256 constructors",
+        "The constructor of a value is kept in one byte, so a sum type has at most 256 of them.  "
+        "Use a number, or a constructor that has one.",
+        wrong=f"type t =\n  {_MANY[4:]} | #c256\n\nentry main (x: t): bool = x == #c7\n",
+        cure="""\
+type t = #c i32
+
+entry main (x: t): bool = x == #c 7
+"""),
+)

@@ -1,0 +1,29 @@
+"""How a program can fail while it runs: a text for each way, with ``{}`` for values.
+
+They are the messages of :class:`~runelift.ir.syntax.Assert` and of the checks that code generation
+makes, so that the interpreter, the host and the kernels say the same.
+"""
+
+from __future__ import annotations
+
+from runelift.ir.errors import Code
+
+
+def _failure(code: Code, text: str) -> str:
+    return f"error[{code}]: {text}"
+
+
+INDEX = _failure("index-out-of-bounds", "Index [{}] out of bounds for array of shape [{}].")
+SLICE = _failure("index-out-of-bounds",
+                 "Index [{}:+{}*{}] out of bounds for array of shape [{}].")
+DIVISION = _failure("division-by-zero", "Division by zero.")
+SIZE = _failure("negative-size", "The size {} is negative.")
+RESHAPE = _failure("unequal-sizes", "Cannot reshape an array of {} elements to {}.")
+SIZES = _failure("unequal-sizes", "Sizes {} and {} should be equal.")
+SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
+
+
+def assertion(condition: str) -> str:
+    """The failure of an assertion whose condition reads so in the source."""
+    literal = condition.replace("{", "{{").replace("}", "}}")
+    return _failure("assertion-failed", f"Assertion is false: ({literal})")
