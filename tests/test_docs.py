@@ -41,3 +41,9 @@ def test_dumps_are_current(pytestconfig: pytest.Config) -> None:
         PAGE.write_text(current)
     assert len(BLOCK.findall(page)) == 8
     assert PAGE.read_text() == current
+
+
+def test_every_example_is_listed() -> None:
+    root = PAGE.parents[1]
+    listed = re.findall(r"^\| `([\w-]+)` \|", (root / "docs" / "examples.md").read_text(), re.M)
+    assert sorted(listed) == sorted(p.stem for p in (root / "examples").glob("*.fut"))
