@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -110,16 +110,26 @@ class Program:
                    for value, spec in zip(raw, plan.results, strict=True)]
         return results, made
 
-    def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None) -> float:
+    def record(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
+        """The record of a run, whose results are thrown away."""
+        _, made = self.run(entry, args, force=force, thresholds=thresholds, record=True,
+                           device_arrays=True)
+        assert made is not None
+        return made
+
+    def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+             thresholds: Mapping[str, int] | None = None) -> float:
         """The host's time in seconds for a call with inputs and outputs on the device."""
         import time
 
         plan = self._plan(entry)
         executable = self._executable(entry)
         bound = self._bind(plan, list(args))
+        chosen = self.thresholds if thresholds is None else thresholds
         self.device.plain.finish()
         started = time.perf_counter()
-        results, _ = executable.run(bound, self.thresholds, force or {}, False)
+        results, _ = executable.run(bound, chosen, force or {}, False)
         self.device.plain.finish()
         seconds = time.perf_counter() - started
         del results
@@ -180,6 +190,11 @@ class Program:
             cl.enqueue_copy(self.device.plain, buffer.handle, np.ascontiguousarray(value),
                             is_blocking=True)
         return buffer
+
+    def place(self, args: Sequence[Any]) -> list[Any]:
+        """Arguments with their arrays on the device, so that runs need not bring them there."""
+        return [arg if isinstance(arg, DeviceArray) or not np.ndim(arg) else self.to_device(arg)
+                for arg in args]
 
     def to_device(self, value: Any) -> DeviceArray:
         """A copy of an array on the device, to be passed to entry points."""

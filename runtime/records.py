@@ -8,7 +8,7 @@ to the span of the run without gap or overlap (DESIGN 3).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +57,22 @@ class Record:
     device: str
     infeasible: dict[str, str] = field(default_factory=dict)
     """Versions that failed to build or launch, ``site/index`` to the reason."""
+
+    def without_recording(self, cost: float) -> Record:
+        """What the record would say if recording had not cost ``cost`` seconds.
+
+        They were spent on launches, while the device was idle: they are taken off idle times,
+        and if those are shorter, off all device times alike.
+        """
+        idle = max(0.0, self.span - self.busy)
+        waits = max(0.0, 1.0 - cost / idle) if idle else 0.0
+        works = max(0.0, 1.0 - max(0.0, cost - idle) / self.busy) if self.busy else 0.0
+
+        def time(busy: float, whole: float) -> float:
+            return works * busy + waits * max(0.0, whole - busy)
+
+        encounters = tuple(replace(e, time=time(e.busy, e.time), busy=works * e.busy,
+                                   gap=waits * e.gap) for e in self.encounters)
+        return replace(self, encounters=encounters, span=time(self.busy, self.span),
+                       busy=works * self.busy, host=waits * self.host,
+                       wall=max(0.0, self.wall - cost))

@@ -18,8 +18,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.commands.options import (
     add_device,
@@ -120,11 +118,10 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dic
             wall.append(time.perf_counter() - started)
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
     program.run(entry, args)
-    resident = [program.to_device(value) if np.ndim(value) else value for value in args]
+    resident = program.place(args)
     for _ in range(runs):
         wall.append(program.time(entry, resident))
-        _, record = program.run(entry, resident, record=True, device_arrays=True)
-        assert record is not None
+        record = program.record(entry, resident)
         device.append(record.span)
         launches, peak = record.launches, record.peak_bytes
     return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}

@@ -1,17 +1,18 @@
 """Tuning from start to end: measure, fit, verify.
 
 One forced run per version and dataset gives complete information; the thresholds are solved
-from it; the tuned program is then run beside the default one, in turn, until it is certain
-which one is faster.  Where it turns out slower after all, that dataset gets more weight; where no
-dataset gains for certain, the default stays.
+from it; the tuned program is then run beside the default one, in turn and without records, until
+it is certain which one is faster.  A dataset that turns out slower after all keeps the versions
+that it has by default in the next fit; where no dataset gains for certain, the default stays.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import RuneliftError, UserError
@@ -31,12 +32,10 @@ from runelift.runtime.tuner.measure import (
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
 
-ATTEMPTS = 3
-"""How many fits are verified before the default thresholds are kept."""
 TOLERANCE = 0.01
 """By how much the tuned program may seem slower on a dataset before we mind."""
-PAIRS = (6, 100)
-"""How often at least and at most both are run; six pairs are the fewest that can be certain."""
+PAIRS = 6
+"""How often at least both are run: the fewest pairs that can be certain."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is."""
 
@@ -161,66 +160,72 @@ def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurement
 
 def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Dataset],
               repeats: int) -> EntryTuning:
-    """Run tuned and default side by side; refit with more weight on what got slower."""
-    emphasis: dict[str, float] = {}
-    found = tuning.fit
-    times: dict[str, Verified] = {}
+    """Run tuned and default side by side; what got slower keeps its versions in the next fit."""
+    found, times, kept = tuning.fit, dict[str, Verified](), set[str]()
     try:
-        for _ in range(ATTEMPTS):
-            if found.kept_default:
-                break
+        while not found.kept_default:
             times = _compare_all(program, tuning, found, datasets, repeats)
-            slower = [name for name, both in times.items() if both.slower]
+            slower = {name for name, both in times.items() if both.slower}
             if not slower:
-                if any(both.faster for both in times.values()):
-                    return replace(tuning, fit=found, verified=times)
-                return replace(tuning, refuted=tuning.fit, fit=_keep_default(
-                    tuning, found, "no dataset is faster for certain with the fitted ones"))
-            for name in slower:
-                emphasis[name] = 4 * emphasis.get(name, 1.0)
-            found = fit(tuning.costs, tuning.defaults, emphasis=emphasis)
+                break
+            if slower <= kept:
+                return _refuted(tuning, found, f"runs of {_listed(slower)} contradict the records")
+            kept |= slower
+            found = replace(fit(tuning.costs.frozen(kept, tuning.defaults), tuning.defaults),
+                            least=tuning.fit.least)
     except KeyboardInterrupt:
         return replace(tuning, fit=found, verified=times, interrupted=True)
-    if not found.kept_default:
-        slow = ", ".join(name for name, both in times.items() if both.slower)
-        found = _keep_default(tuning, found, f"the fitted thresholds made {slow} slower when run")
-        return replace(tuning, fit=found, refuted=tuning.fit)
-    return replace(tuning, fit=found)
+    if found.kept_default and kept:
+        return _refuted(tuning, found,
+                        f"the fitted thresholds made {_listed(kept)} slower when run")
+    if not found.kept_default and not any(both.faster for both in times.values()):
+        return _refuted(tuning, found, "no dataset is faster for certain with the fitted ones")
+    return replace(tuning, fit=found, verified=times, refuted=tuning.fit if kept else None)
 
 
-def _keep_default(tuning: EntryTuning, found: Fit, why: str) -> Fit:
-    return replace(found, thresholds=dict(tuning.defaults), predicted=found.default,
-                   kept_default=why)
+def _refuted(tuning: EntryTuning, found: Fit, why: str) -> EntryTuning:
+    default = replace(found, thresholds=dict(tuning.defaults), predicted=found.default,
+                      kept_default=why)
+    return replace(tuning, fit=default, refuted=tuning.fit)
+
+
+def _listed(names: Collection[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit,
                  datasets: Sequence[Dataset], repeats: int) -> dict[str, Verified]:
-    compared = {d.name: _compare(program, tuning, found, d, repeats) for d in datasets}
+    """Comparisons by dataset; where both thresholds lead to the same versions, none is needed."""
+    same = {d.name for d in tuning.costs.datasets if not tuning.costs.incomplete[d.name]
+            and d.path(tuning.defaults) == d.path(found.thresholds)}
+    compared = {d.name: _compare(program, tuning, found, d, repeats)
+                for d in datasets if d.name not in same}
     return {name: both for name, both in compared.items() if both is not None}
 
 
 def _compare(program: Measurable, tuning: EntryTuning, found: Fit, dataset: Dataset,
              repeats: int) -> Verified | None:
     """Times by default and tuned, until they are decided; None where the program fails."""
-    args = dataset.arguments()
+    args = program.place(dataset.arguments())
     both = (tuning.defaults, found.thresholds)
-    spans: tuple[list[float], list[float]] = ([], [])
-    least, most = max(repeats, PAIRS[0]), max(repeats, PAIRS[1])
+    times: tuple[list[float], list[float]] = ([], [])
+    look = max(repeats, PAIRS)
     started = time.perf_counter()
     try:
-        for pair in range(most + 1):
+        for pair in count():
             for which in (0, 1) if pair % 2 else (1, 0):
-                _, record = program.run(dataset.entry, args, thresholds=both[which], record=True)
-                if pair and record is not None:  # the first pair warms up
-                    spans[which].append(record.span)
+                seconds = program.time(dataset.entry, args, thresholds=both[which])
+                if pair:  # the first pair warms up
+                    times[which].append(seconds)
             late = time.perf_counter() - started > PATIENCE
-            if pair >= least or (late and pair > 0):
-                verified = Verified.of(*spans)
+            if pair == look or (late and pair):
+                verified = Verified.of(*times)
                 if verified.decided or late:
-                    return verified
+                    break
+                look *= 2  # with a look after each pair, chance would decide some time
     except RuneliftError:
         return None
-    return Verified.of(*spans)
+    return verified
 
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,

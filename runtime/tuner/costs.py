@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from runelift.ir.syntax import Guard
@@ -48,6 +48,21 @@ class Point:
             return guard.default <= self.par[guard.name] and guard.name not in self.scarce
         return least <= self.par[guard.name]
 
+    def path(self, thresholds: Thresholds) -> Iterator[int]:
+        """The versions that run, of this encounter and of those inside of it."""
+        index = self.choose(thresholds)
+        yield index
+        for point in self.inner.get(index, ()):
+            yield from point.path(thresholds)
+
+    def frozen(self, thresholds: Thresholds, penalty: float) -> Point:
+        """The same, but that choices other than those of these thresholds cost ``penalty`` more."""
+        index = self.choose(thresholds)
+        own = {k: time + (penalty if k != index else 0.0) for k, time in self.own.items()}
+        inner = {k: tuple(p.frozen(thresholds, penalty) for p in points)
+                 for k, points in self.inner.items()}
+        return replace(self, own=own, inner=inner)
+
     def choose(self, thresholds: Thresholds) -> int:
         """The version that these thresholds lead to: the runtime's rule."""
         for index, alternative in enumerate(self.site.alternatives):
@@ -82,6 +97,15 @@ class DatasetCosts:
         """The time of a run under these thresholds."""
         return self.rest + sum(point.cost(thresholds) for point in self.points)
 
+    def path(self, thresholds: Thresholds) -> tuple[int, ...]:
+        """The versions that run: with the same path, thresholds make no difference."""
+        return tuple(index for point in self.points for index in point.path(thresholds))
+
+    def frozen(self, thresholds: Thresholds) -> DatasetCosts:
+        """The same, but that choices other than those of these thresholds cost far too much."""
+        penalty = 1e3 * max(self.total(thresholds), 1e-6)
+        return replace(self, points=tuple(p.frozen(thresholds, penalty) for p in self.points))
+
     def least(self) -> float:
         """The time of a run in which every choice is the best; no thresholds may reach it."""
         return self.rest + sum(point.least_cost() for point in self.points)
@@ -94,6 +118,11 @@ class Costs:
     forest: Forest
     datasets: tuple[DatasetCosts, ...]
     incomplete: dict[str, int] = field(default_factory=dict)
+
+    def frozen(self, names: Collection[str], thresholds: Thresholds) -> Costs:
+        """The same, but that these datasets keep to the choices of these thresholds."""
+        return replace(self, datasets=tuple(d.frozen(thresholds) if d.name in names else d
+                                            for d in self.datasets))
 
 
 @dataclass(slots=True)
@@ -123,10 +152,7 @@ def costs_of(forest: Forest, measurements: Measurements) -> Costs:
 
 def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[DatasetCosts, int]:
     gathered: dict[Key, _Gathered] = {}
-    rests = []
-    for run in runs:
-        if run.record is not None:
-            rests.append(_gather(run.record, gathered))
+    rests = [_gather(record, gathered) for record in _corrected(runs)]
     tried: dict[str, set[int]] = defaultdict(set)
     for run in runs:
         for site, index in run.force.items():
@@ -152,6 +178,18 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
                             frozenset(found.encounter.scarce))
     roots = tuple(points[key] for key in gathered if len(key) == 1 and key in points)
     return DatasetCosts(name, median(rests) if rests else 0.0, roots), dropped
+
+
+def _corrected(runs: Sequence[Run]) -> Iterator[Record]:
+    """The records of a dataset, each without what recording cost the runs of its plan."""
+    plans: dict[tuple[tuple[str, int], ...], list[tuple[Record, float]]] = defaultdict(list)
+    for run in runs:
+        if run.record is not None:
+            time = run.record.wall if run.time is None else run.time
+            plans[tuple(sorted(run.force.items()))].append((run.record, time))
+    for made in plans.values():
+        cost = median([r.wall for r, _ in made]) - median([time for _, time in made])
+        yield from (record.without_recording(max(0.0, cost)) for record, _ in made)
 
 
 def _gather(record: Record, gathered: dict[Key, _Gathered]) -> float:

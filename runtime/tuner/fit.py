@@ -56,18 +56,17 @@ class Fit:
 
 
 def fit(costs: Costs, default: Mapping[str, int], *,
-        emphasis: Mapping[str, float] | None = None, enough: int = ENOUGH) -> Fit:
+        enough: int = ENOUGH) -> Fit:
     """The best thresholds for the measured costs.
 
-    ``default`` are the thresholds that hold without tuning.  ``emphasis`` multiplies the
-    weight of datasets.  No dataset becomes slower than with ``default``, by more than the
-    noise: if the best thresholds do that, the dataset's weight is raised.
+    ``default`` are the thresholds that hold without tuning.  No dataset becomes slower than
+    with ``default``, by more than the noise: if the best thresholds do that, the dataset's
+    weight is raised.
     """
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     if not datasets:
         return Fit(dict(default), {}, {}, {}, {}, "nothing was measured completely")
-    weights = {d.name: (emphasis or {}).get(d.name, 1.0) / max(d.least(), 1e-12)
-               for d in datasets}
+    weights = {d.name: 1.0 / max(d.least(), 1e-12) for d in datasets}
     kept: str | None = None
     found, exact = _never_slower(costs, datasets, weights, default, enough)
     if found is None:

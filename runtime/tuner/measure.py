@@ -2,7 +2,12 @@
 
 Each run forces one version at every site at once (see :func:`runelift.runtime.tuner.forest.plans`),
 so a dataset needs as many runs as the largest tree has leaf versions.  The runs are repeated in
-turn (A B C A B C), so that a drift of the clock frequency meets all versions alike.
+turn (A B C A B C), so that a drift of the clock frequency meets all versions alike; short ones
+more often.
+
+Recording costs time: a launch with profiling takes the host twice as long on some devices, and
+loops do not run as persistent kernels.  So each run is made twice, with and without a record,
+and the record is corrected by the difference (:meth:`~.records.Record.without_recording`).
 """
 
 from __future__ import annotations
@@ -19,19 +24,31 @@ from runelift.runtime.tuner.forest import Forest, plans
 
 PATIENCE = 2.0
 """A run that takes longer than this many seconds is measured once only."""
+SHORT = 0.02
+"""Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
+MORE = 5
+"""How many times more often."""
 
 
 class Measurable(Protocol):
-    """A program that runs with chosen versions and says what that cost."""
+    """A program that runs with chosen versions and says what that cost.
 
-    def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
-            thresholds: Mapping[str, int] | None = None,
-            record: bool | None = None) -> tuple[Any, Record | None]:
-        """The results of ``entry`` and the record of the run.
+    ``force`` maps sites to the index of the version to run, where that is feasible; elsewhere
+    ``thresholds`` decide, where they name a guard, and its default otherwise.
+    """
 
-        ``force`` maps sites to the index of the version to run, where that is feasible;
-        elsewhere ``thresholds`` decide, where they name a guard, and its default otherwise.
-        """
+    def place(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments where runs find them at no cost."""
+        ...
+
+    def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
+        """The record of a run of ``entry``."""
+        ...
+
+    def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+             thresholds: Mapping[str, int] | None = None) -> float:
+        """The seconds that a run takes without a record."""
         ...
 
 
@@ -46,12 +63,16 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One run with forced versions: its record, or the error that it ended in."""
+    """One run with forced versions: its record, or the error that it ended in.
+
+    ``time`` is how many seconds the same run took without recording.
+    """
 
     dataset: str
     force: dict[str, int]
     record: Record | None
     error: str | None = None
+    time: float | None = None
 
 
 @dataclass(slots=True)
@@ -102,7 +123,7 @@ def read_log(path: Path) -> dict[str, Measurements]:
         try:
             raw = json.loads(line)
             record = raw["record"] and _record(raw["record"])
-            run = Run(raw["dataset"], raw["force"], record, raw["error"])
+            run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"))
             found.setdefault(raw["entry"], Measurements(raw["entry"])).runs.append(run)
         except (ValueError, KeyError, TypeError):
             if number < len(lines) or line.endswith("\n"):
@@ -130,21 +151,23 @@ class Progress:
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             repeats: int = 3, log: Log | None = None,
             progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
-    """Run every plan on every dataset, once to warm up and then ``repeats`` times.
+    """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
 
-    An interruption (Ctrl-C) ends the measuring, and what has been measured is returned.
+    Short runs are repeated :data:`MORE` times as often, which ``progress`` does not count.  An
+    interruption (Ctrl-C) ends the measuring, and what has been measured is returned.
     """
     result = Measurements(forest.entry)
     todo = plans(forest)
-    done = 0
+    counted = len(todo) * repeats
     try:
-        for dataset in datasets:
-            for run in _measure_dataset(program, forest.entry, dataset, todo, repeats):
+        for index, dataset in enumerate(datasets):
+            runs = _measure_dataset(program, forest.entry, dataset, todo, repeats)
+            for number, run in enumerate(runs, start=1):
                 result.runs.append(run)
                 if log:
                     log.append(forest.entry, run)
-                done += 1
-                progress(Progress(dataset.name, done, len(datasets) * len(todo) * repeats))
+                progress(Progress(dataset.name, index * counted + min(number, counted),
+                                  len(datasets) * counted))
     except KeyboardInterrupt:
         result.interrupted = True
     return result
@@ -152,7 +175,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 
 def _measure_dataset(program: Measurable, entry: str, dataset: Dataset,
                      todo: Sequence[dict[str, int]], repeats: int) -> Iterator[Run]:
-    args = dataset.arguments()
+    args = program.place(dataset.arguments())
     walls: dict[int, float] = {}
     for number, force in enumerate(todo):
         warm_up = _run(program, entry, dataset.name, args, force)
@@ -160,9 +183,9 @@ def _measure_dataset(program: Measurable, entry: str, dataset: Dataset,
             yield warm_up
         else:
             walls[number] = warm_up.record.wall
-    for repeat in range(repeats):
+    for repeat in range(MORE * repeats):
         for number, wall in walls.items():
-            if repeat == 0 or wall < PATIENCE:
+            if repeat == 0 or wall < (PATIENCE if repeat < repeats else SHORT):
                 run = _run(program, entry, dataset.name, args, todo[number])
                 if run.record is not None:
                     walls[number] = run.record.wall
@@ -172,7 +195,8 @@ def _measure_dataset(program: Measurable, entry: str, dataset: Dataset,
 def _run(program: Measurable, entry: str, dataset: str, args: Sequence[Any],
          force: dict[str, int]) -> Run:
     try:
-        _, record = program.run(entry, args, force=force, record=True)
+        record = program.record(entry, args, force=force)
+        seconds = program.time(entry, args, force=force)
     except (UserError, CompilerLimitation) as error:
         return Run(dataset, force, None, str(error))
-    return Run(dataset, force, record)
+    return Run(dataset, force, record, time=seconds)

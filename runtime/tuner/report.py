@@ -103,8 +103,9 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
         if refuted is None:
             yield f"  within {100 * loss:.2f} {searched}"
         else:
-            yield f"  the fitted thresholds are within {100 * refuted:.2f} {searched},"
-            yield f"  the defaults, which stay, within {100 * loss:.2f} %"
+            chosen = "the defaults" if entry.fit.kept_default else "another fit"
+            yield f"  the fitted thresholds are within {100 * refuted:.2f} {searched};"
+            yield f"  the choice after runs side by side, {chosen}, is within {100 * loss:.2f} %"
     elif entry.fit.exact:
         yield "  solved exactly: no thresholds do better on these runs"
     yield from _failures(entry)

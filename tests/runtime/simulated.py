@@ -59,7 +59,7 @@ class Simulated:
 
     The parallelism that a guard is compared with is the iteration's, times 10 per guard before
     it.  ``infeasible`` lists (site, index) pairs that cannot run; ``interrupt_after`` raises
-    KeyboardInterrupt in that run; ``fail`` raises instead of running a version.
+    KeyboardInterrupt in that recorded run; ``fail`` raises instead of running a version.
     """
 
     def __init__(self, forest: Forest, cost: Cost, *,
@@ -82,20 +82,30 @@ class Simulated:
     def default(self) -> dict[str, int]:
         return dict.fromkeys(self.forest.guards(), DEVICE)
 
-    def run(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
-            thresholds: Mapping[str, int] | None = None,
-            record: bool | None = None) -> tuple[Any, Record | None]:
+    def place(self, args: Sequence[Any]) -> Sequence[Any]:
+        return args
+
+    def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+             thresholds: Mapping[str, int] | None = None) -> float:
+        return self._record(entry, args, force, thresholds).span
+
+    def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
         self.runs += 1
         if self._interrupt_after is not None and self.runs > self._interrupt_after:
             raise KeyboardInterrupt
         self.forced.append(dict(force or {}))
+        return self._record(entry, args, force, thresholds)
+
+    def _record(self, entry: str, args: Sequence[Any], force: Mapping[str, int] | None,
+                thresholds: Mapping[str, int] | None) -> Record:
         encounters: list[Encounter] = []
         total = sum(self._encounter(tree, par, None, force or {},
                                     self.default | dict(thresholds or {}), encounters)
                     for tree in self.forest.trees for par in args)
         encounters.sort(key=lambda e: e.number)
-        return None, Record(entry, tuple(encounters), total + 0.5, total, 1e-3, 0.0, 1, 0,
-                            "simulated")
+        return Record(entry, tuple(encounters), total + 0.5, total, 0.1, 0.0, 1, 0,
+                      "simulated")
 
     def _encounter(self, where: Site, par: int, parent: int | None, force: Mapping[str, int],
                    thresholds: Mapping[str, int], out: list[Encounter]) -> float:

@@ -336,7 +336,7 @@ def test_autotune_and_what_follows(run: Run, program: Path, tmp_path: Path) -> N
     facts = json.loads((tmp_path / "sum.fut.tuning.json").read_text())
     assert facts["entries"]["main"]["program_runs"] == 6
     log = tmp_path / "sum.fut.tuning.log"
-    assert len(log.read_text().splitlines()) == 6
+    assert len(log.read_text().splitlines()) >= 6
     replayed = run("autotune", program, "--device", "oclgrind", "--replay", log, "--json")
     assert json.loads(replayed.out)["entries"]["main"]["thresholds"] == (
         facts["entries"]["main"]["thresholds"])

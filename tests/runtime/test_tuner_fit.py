@@ -106,11 +106,11 @@ def test_nested_sites_equal_brute_force(found: tuple[Simulated, Costs]) -> None:
 
 @given(simulations(lambda: CHAIN), simulations(nested))
 @settings(max_examples=25, deadline=None)
-def test_without_enumeration_it_is_close_and_never_better(
+def test_without_enumeration_it_is_between_the_best_and_the_default(
         chain: tuple[Simulated, Costs], tree: tuple[Simulated, Costs]) -> None:
     for sim, costs in (chain, tree):
-        best = brute_force(sim, costs)
-        assert best - 1e-9 <= unconstrained(sim, costs, 0) <= best * 2.5
+        found = unconstrained(sim, costs, 0)
+        assert brute_force(sim, costs) - 1e-9 <= found <= objective(costs, sim.default) + 1e-9
 
 
 @given(simulations(nested))
@@ -193,10 +193,10 @@ def test_conflict_of_datasets_never_slows_one_down() -> None:
     own = {"small": [9.0, 50.0, 10.0], "large": [9000.0, 50.0, 1000.0]}
 
     class Conflicting(Simulated):
-        def run(self, entry, args, **options):  # type: ignore[no-untyped-def]
+        def _record(self, entry, args, *options):  # type: ignore[no-untyped-def]
             name, *pars = args
             self.cost = lambda where, index, par: own[name][index]
-            return super().run(entry, pars, **options)
+            return super()._record(entry, pars, *options)
 
     sim = Conflicting.of(CHAIN, lambda *_: 0.0)
     costs = costs_for(sim, {"small": ["small", 8], "large": ["large", 8]})

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.tuner.autotune import autotune, conclude, default_thresholds
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.measure import Dataset, Log, Progress, measure, read_log
+from runelift.runtime.tuner.measure import MORE, SHORT, Dataset, Log, Progress, measure, read_log
 from runelift.runtime.tuner.report import facts, render, show_seconds
 from tests.runtime.simulated import DEVICE, Simulated, nested, site
 
@@ -44,8 +45,7 @@ def test_own_times_are_without_nested_encounters() -> None:
     assert [p.site.name for p in first.inner[2]] == ["b", "c", "c"]
     for thresholds in ({}, {"main.a0": 1}, {"main.a0": 5, "main.b0": 1, "main.c0": 10**9}):
         full = sim.default | thresholds
-        _, record = sim.run("main", [4, 8], thresholds=full, record=True)
-        assert record is not None
+        record = sim.record("main", [4, 8], thresholds=full)
         assert dataset.total(full) == pytest.approx(record.span)
 
 
@@ -123,10 +123,9 @@ def test_tuning_that_turns_out_slower_is_not_kept() -> None:
     """Forced runs mislead: without force, every threshold but the default is slow."""
 
     class Misleading(Simulated):
-        def run(self, entry, args, **options):  # type: ignore[no-untyped-def]
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
             tuned = options.get("thresholds") not in (None, self.default)
-            self.cost = (lambda *_: 1e6) if tuned else cost
-            return super().run(entry, args, **options)
+            return 1e6 if tuned else super().time(entry, args, **options)
 
     sim = Misleading.of(CHAIN, cost)
     tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4, 8]), DEVICE, repeats=1)
@@ -144,3 +143,56 @@ def test_defaults_come_from_guard_or_device() -> None:
 ])
 def test_durations(seconds: float, text: str) -> None:
     assert show_seconds(seconds) == text
+
+
+def test_what_recording_costs_is_not_a_cost_of_versions() -> None:
+    """Recording doubles the host's time for each launch, as profiling does on some devices."""
+
+    class Slowed(Simulated):
+        def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            found = super().record(entry, args, **options)
+            encounters = tuple(replace(e, time=2 * e.time, gap=e.time) for e in found.encounters)
+            return replace(found, encounters=encounters, span=found.span + found.busy,
+                           wall=found.wall + found.busy)
+
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            return super().record(entry, args, **options).wall
+
+    (plain,), (slowed,) = (
+        costs_of(sim.forest, measure(sim, sim.forest, inputs(a=[4, 8]), repeats=1)).datasets
+        for sim in (Simulated.of(nested(), cost), Slowed.of(nested(), cost)))
+    for a, b in zip(plain.points, slowed.points, strict=True):
+        assert b.own == pytest.approx(a.own, rel=0.01)
+
+
+def test_short_runs_are_repeated_more_often() -> None:
+    class Short(Simulated):
+        def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            return replace(super().record(entry, args, **options), wall=SHORT / 2)
+
+    sim = Short.of(CHAIN, cost)
+    seen: list[Progress] = []
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=2, progress=seen.append)
+    assert len(found.runs) == 2 * 3 * 2 * MORE
+    assert max(p.done for p in seen) == seen[0].total == 2 * 3 * 2
+
+
+def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:
+    """Records promise a gain for both datasets; run side by side, one of them loses."""
+
+    class Misleading(Simulated):
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            seconds = super().time(entry, args, **options)
+            chosen = super()._record(entry, args, None, options.get("thresholds")).encounters
+            return 10 * seconds if args == [100] and chosen[0].chosen == 2 else seconds
+
+    own = {4: [90.0, 99.0, 50.0], 100: [90.0, 99.0, 50.0]}
+    sim = Misleading.of(CHAIN, lambda where, index, par: own[par][index])
+    found = measure(sim, sim.forest, inputs(a=[4], b=[100]), repeats=1)
+    promised = conclude(sim.forest, dict.fromkeys(sim.default, 1), found).fit.predicted
+    assert promised == {"a": 50.5, "b": 50.5}
+    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[4], b=[100]), 1, repeats=1)
+    (entry,) = tuning.entries
+    assert entry.refuted is not None
+    assert entry.fit.predicted == {"a": 50.5, "b": 90.5}
+    assert "another fit, is within" in render(tuning)
