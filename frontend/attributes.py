@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import warnings
 
@@ -47,7 +48,9 @@ def _is_known(attribute: str, span: Span) -> bool:
     name, argument = form.groups() if form else (attribute, None)
     if name not in KNOWN:
         message = f"Unknown attribute '{attribute}'; it is ignored."
-        hint = f"The attributes are {', '.join(KNOWN)}."
+        near = difflib.get_close_matches(name, KNOWN, n=1)
+        hint = (f"Did you mean '{near[0]}'?" if near else
+                f"The attributes are {', '.join(KNOWN)}.")
     else:
         takes = KNOWN[name]
         if takes is None or argument in (takes or (None,)):

@@ -31,7 +31,7 @@ def number(text: str, span: Span) -> tuple[int | float, Prim | None]:
         value = float(value)
     if prim is not None and prim.is_int and not int(prim.least) <= value <= 2 ** prim.bits - 1:
         raise ProgramError(Diagnostic("literal-out-of-range", span,
-                                      f"The literal does not fit in {prim}."))
+                                      f"{digits} is out of bounds for type {prim}."))
     if prim is not None and prim.is_signed and value > prim.greatest:
         value = int(value) - 2 ** prim.bits
     return value, prim

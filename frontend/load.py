@@ -39,4 +39,5 @@ def _read_import(path: Path, span: Span) -> ast.Module:
     except UserError as error:
         if isinstance(error, ProgramError):
             raise
-        raise ProgramError(Diagnostic("missing-import", span, str(error))) from None
+        raise ProgramError(Diagnostic("missing-import", span, f"Cannot read '{path.name}': "
+                                      + str(error).rpartition(": ")[2])) from None

@@ -19,7 +19,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from runelift.frontend import ast
 from runelift.frontend.prelude import member
-from runelift.ir.errors import Code, Diagnostic, ProgramError
+from runelift.ir.errors import Code, Diagnostic, Label, ProgramError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 
@@ -142,13 +142,15 @@ class _Evaluator:
     def declarations(self, decs: Iterable[ast.Dec], scope: Structure, exported: Structure,
                      prefix: str, *, entries: bool = False) -> None:
         """Evaluate declarations: they extend ``scope`` and, unless local, ``exported``."""
-        seen: set[tuple[type[ast.Dec], str]] = set()
+        seen: dict[tuple[type[ast.Dec], str], Span] = {}
         for dec in decs:
             if isinstance(dec, ast.ValDec | ast.TypeDec | ast.ModDec | ast.SigDec):
-                if (type(dec), dec.name) in seen:
-                    raise _error("duplicate-name", dec.span,
-                                 f"Duplicate definition of '{dec.name}'.")
-                seen.add((type(dec), dec.name))
+                place = dec.name_span if isinstance(dec, ast.ValDec) else dec.span
+                first = seen.setdefault((type(dec), dec.name), place)
+                if first is not place:
+                    raise ProgramError(Diagnostic(
+                        "duplicate-name", place, f"Duplicate definition of '{dec.name}'.",
+                        (Label(first, "first defined here"),)))
             self._declaration(dec, scope, exported, prefix, entries)
 
     def _declaration(self, dec: ast.Dec, scope: Structure, exported: Structure, prefix: str,
@@ -170,7 +172,8 @@ class _Evaluator:
             case ast.OpenDec(span, mod):
                 opened = self.evaluate(mod, scope, prefix)
                 if isinstance(opened, Functor):
-                    raise _error("not-a-structure", span, "A parametric module cannot be opened.")
+                    raise _error("not-a-structure", span, "A parametric module cannot be opened.",
+                                 "Apply it to a module first.")
                 found = (Structure(opened=(opened.prim,)) if isinstance(opened, Builtin)
                          else opened)
             case ast.LocalDec(_, inner):
@@ -292,7 +295,6 @@ class _Evaluator:
             {name: self._ascribe(modules[name], inner, span, around)
              for name, inner in sig.modules.items()})
 
-
     def _check_kind(self, name: str, spec: ast.ValSpec | ast.TypeSpec, actual: ast.QualName,
                     span: Span) -> None:
         """A type has the parameters that are specified, and functions inside only if they may."""
@@ -405,7 +407,10 @@ def _find_signature(name: ast.QualName, scope: Structure, span: Span) -> Signatu
         return around.signatures[name.name]
     if not name.quals and name.name in OPEN_SIGNATURES:
         return Signature(open=True)
-    raise _error("unknown-module-type", span, f"Unknown module type '{name}'.")
+    known = around.signatures if isinstance(around, Structure) else ()
+    near = difflib.get_close_matches(name.name, known, 1)
+    raise _error("unknown-module-type", span, f"Unknown module type '{name}'.",
+                 *(f"Did you mean '{n}'?" for n in near))
 
 
 def _find_value(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
@@ -426,6 +431,9 @@ def _member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
         return ast.QualName((mod.prim,), name.name)
     if isinstance(mod, Structure) and name.name in mod.values:
         return mod.values[name.name]
+    if isinstance(mod, Functor):
+        raise _error("not-a-structure", span, f"The module of '{name}' has a parameter, and no "
+                     "members before it is applied.", "Apply it: module M = F N")
     known = list(mod.values) if isinstance(mod, Structure) else []
     raise _error("unknown-name", span, f"Unknown variable '{name}'.", *(
         f"Did you mean '{near}'?" for near in difflib.get_close_matches(name.name, known, 1)))

@@ -8,12 +8,36 @@ gives each name its meaning (:mod:`runelift.frontend.elaborate.intrinsics`).
 
 from __future__ import annotations
 
+from functools import cache
+
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, Prim
 
 _AD, _ACC = "automatic differentiation", "accumulators"
 UNSUPPORTED = {"jvp": _AD, "vjp": _AD, "jvp2": _AD, "vjp2": _AD,
                "scatter_stream": _ACC, "reduce_by_index_stream": _ACC}
 """Functions of Futhark's prelude that stand for a feature which Runelift does not have."""
+
+FOREIGN = {
+    "len": "Write length.", "size": "Write length.", "print": "A program has no output but its "
+    "result.", "fold": "Write reduce, or foldl.", "foldr1": "Write foldr.", "sort": "There is no "
+    "sort in the prelude.", "concatMap": "Write flatten (map f xs).", "range": "Write 0..<n.",
+    "zipWith": "Write map2.", "append": "Write concat.", "not": "Write !.", "mod": "Write %.",
+    "return": "The value of a function is its body: there is no return.",
+    "unsafe": "Write #[unsafe] before the expression.", "rearrange": "Write transpose and map.",
+    "shape": "Name the sizes: def f [n][m] (xss: [n][m]i32) = n",
+    "math": "Write f32.sqrt, f64.sqrt, ...: the functions are members of the types.",
+    "empty": "Write [] with a type: ([] : [0]i32)", "stream_map": "Write map.",
+    "stream_red": "Write reduce and map.", "/=": "Write !=.",
+}
+"""What to write instead of names of other languages, and of Futhark's past."""
+
+FOREIGN_TYPES = {
+    "int": "i32 or i64", "long": "i64", "short": "i16", "char": "u8", "byte": "u8",
+    "unsigned": "u32", "float": "f32", "double": "f64", "real": "f64", "string": "[]u8",
+    "String": "[]u8", "Int": "i64", "Float": "f32", "Double": "f64", "Bool": "bool",
+    "boolean": "bool", "size_t": "i64", "void": "()",
+}
+"""What to write instead of types of other languages."""
 
 FUNCTIONS: dict[str, str] = {
     # second-order
@@ -126,39 +150,37 @@ def member(module: str, name: str) -> str | None:
         return f"{t} -> {t} -> {'bool' if compares else t}" if prim in domain else None
     if name in EQUALITY:
         return f"{t} -> {t} -> bool"
+    return members(module).get(name)
+
+
+@cache
+def members(module: str) -> dict[str, str]:
+    """The signatures of the members of a built-in module that are no operators or conversions."""
+    prim, t = Prim(module), module
     if prim is Prim.BOOL:
-        return None
-    common = {
+        return {}
+    found = {
         "sum": f"[n]{t} -> {t}", "product": f"[n]{t} -> {t}",
         "maximum": f"[n]{t} -> {t}", "minimum": f"[n]{t} -> {t}",
         "max": f"{t} -> {t} -> {t}", "min": f"{t} -> {t} -> {t}",
         "abs": f"{t} -> {t}", "sgn": f"{t} -> {t}", "neg": f"{t} -> {t}",
         "highest": t, "lowest": t, "num_bits": "i32", "to_i64": f"{t} -> i64",
     }
-    if name in common:
-        return common[name]
     if prim.is_int:
-        return {
+        return found | {
             "popc": f"{t} -> i32", "clz": f"{t} -> i32", "ctz": f"{t} -> i32",
             "mul_hi": f"{t} -> {t} -> {t}", "mad_hi": f"{t} -> {t} -> {t} -> {t}",
             "not": f"{t} -> {t}",
             "get_bit": f"i32 -> {t} -> i32", "set_bit": f"i32 -> {t} -> i32 -> {t}",
-        }.get(name)
-    if name in {"pi", "e", "inf", "nan", "epsilon"}:
-        return t
-    if name in {"lerp", "fma", "mad"}:
-        return f"{t} -> {t} -> {t} -> {t}"
-    if name == "from_fraction":
-        return f"i64 -> i64 -> {t}"
-    if name == "to_f64":
-        return f"{t} -> f64"
-    if name == "recip":
-        return f"{t} -> {t}"
-    row = OPS.get(name)
-    if row is None or not set(row.domain) <= set(FLOATS):
-        return None
-    result = "bool" if row.predicate else t
-    return " -> ".join([*[t] * row.arity, result])
+        }
+    found |= dict.fromkeys(("pi", "e", "inf", "nan", "epsilon"), t)
+    found |= dict.fromkeys(("lerp", "fma", "mad"), f"{t} -> {t} -> {t} -> {t}")
+    found |= {"from_fraction": f"i64 -> i64 -> {t}", "to_f64": f"{t} -> f64",
+              "recip": f"{t} -> {t}"}
+    for name, row in OPS.items():
+        if name not in found and set(row.domain) <= set(FLOATS):
+            found[name] = " -> ".join([*[t] * row.arity, "bool" if row.predicate else t])
+    return found
 
 
 def signature(quals: tuple[str, ...], name: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -88,31 +89,42 @@ def arrows(domains: list[Type], codomain: Type) -> Type:
     return codomain
 
 
-def show(type_: Type) -> str:
-    """The type in source syntax."""
-    match type_:
-        case Prim():
-            return type_.value
-        case TypeVar(name):
-            return name.base
-        case MetaVar(number):
-            return f"t{number}"
-        case Array(size, elem):
-            return f"[{size.render(lambda name: name.base)}]{show(elem)}"
-        case Tuple(items):
-            return f"({', '.join(map(show, items))})"
-        case Record(fields):
-            return f"{{{', '.join(f'{name}: {show(field)}' for name, field in fields)}}}"
-        case Sum(fields):
-            return " | ".join(" ".join([f"#{name}", *map(_show_atom, payload(field))])
-                              for name, field in fields)
-        case Arrow(domain, codomain, consumes):
-            left = f"({show(domain)})" if isinstance(domain, Arrow) else show(domain)
-            return f"{'*' if consumes else ''}{left} -> {show(codomain)}"
+def _plain_size(size: Size) -> str:
+    return size.render(lambda name: name.base)
 
 
-def _show_atom(type_: Type) -> str:
-    return f"({show(type_)})" if isinstance(type_, Arrow | Sum) else show(type_)
+def _plain_meta(meta: MetaVar) -> str:
+    return f"t{meta.id}"
+
+
+def show(type_: Type, size: Callable[[Size], str] = _plain_size,
+         meta: Callable[[MetaVar], str] = _plain_meta) -> str:
+    """The type in source syntax; ``size`` and ``meta`` say what sizes and unfound types are."""
+    def text(part: Type) -> str:
+        match part:
+            case Prim():
+                return part.value
+            case TypeVar(name):
+                return name.base
+            case MetaVar():
+                return meta(part)
+            case Array(length, elem):
+                return f"[{size(length)}]{text(elem)}"
+            case Tuple(items):
+                return f"({', '.join(map(text, items))})"
+            case Record(fields):
+                return f"{{{', '.join(f'{name}: {text(field)}' for name, field in fields)}}}"
+            case Sum(fields):
+                return " | ".join(" ".join([f"#{name}", *map(atom, payload(field))])
+                                  for name, field in fields)
+            case Arrow(domain, codomain, consumes):
+                left = f"({text(domain)})" if isinstance(domain, Arrow) else text(domain)
+                return f"{'*' if consumes else ''}{left} -> {text(codomain)}"
+
+    def atom(part: Type) -> str:
+        return f"({text(part)})" if isinstance(part, Arrow | Sum) else text(part)
+
+    return text(type_)
 
 
 def payload(type_: Type) -> tuple[Type, ...]:

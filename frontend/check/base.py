@@ -11,7 +11,9 @@ from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin
+from runelift.frontend.check.forms import call_text
 from runelift.frontend.check.types import (
+    PRIMS,
     Abbreviation,
     Scheme,
     prelude_scheme,
@@ -25,16 +27,13 @@ from runelift.frontend.check.unify import (
     products_in,
     replace_names,
 )
-from runelift.frontend.prelude import FUNCTIONS, UNSUPPORTED
+from runelift.frontend.check.wording import Wording, advice, size_advice
+from runelift.frontend.prelude import FOREIGN, FUNCTIONS, UNSUPPORTED, member, members, signature
 from runelift.frontend.types import (
-    MetaVar,
-    Sum,
     Type,
-    show,
 )
 from runelift.ir.errors import Code, Diagnostic, Label, ProgramError
 from runelift.ir.names import Names, VName
-from runelift.ir.prim import FLOATS, INTS
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 
@@ -70,11 +69,6 @@ class Scope:
         return Scope(dict(self.values), dict(self.sizes), dict(self.types))
 
 
-_WHOLE = {"a value": "Expression", "the declared result": "Function body",
-          "the next value of the loop": "Loop body"}
-"""What an expression of a wrong type is called."""
-
-
 class Base(ABC):
     """The state of checking one module."""
 
@@ -85,6 +79,8 @@ class Base(ABC):
         self.abbreviations: dict[str, Abbreviation] = {}
         self.errors: list[Diagnostic] = []
         self.broken: set[str] = set()
+        self.later: dict[str, Span] = {}
+        """The top-level names that are declared later on."""
         self.declared = ""
         """The top-level name whose declaration is being checked."""
         self._typed: list[ast.Exp | ast.Pattern | ast.ValDec] = []
@@ -107,64 +103,129 @@ class Base(ABC):
         return ProgramError(Diagnostic(code, span, message, labels, hints))
 
     def expect(self, expected: Type, found: Type, span: Span, what: str,
-               call: str = "") -> None:
+               call: ast.Exp | None = None, hint: str = "",
+               because: Span | Label | None = None) -> None:
         """Unify, or say which type was expected (as ``what``) and which was found.
 
-        ``call`` says of which function this is an argument.
+        ``call`` is the application that this is an argument of; ``hint`` what else to do;
+        ``because`` the place that decides which type is expected, perhaps with what is there.
         """
         try:
             self.solved.unify(expected, found)
-            return
         except FunctionalType:
-            raise self._error("function-not-allowed", span, f"{call}A value of functional type "
-                              f"cannot be {what} here.") from None
+            raise self._error(
+                "function-not-allowed", span, f"{call_text(call, span)}A value of functional type "
+                f"cannot be {what} here.", f"Its type is {self._show(found)}: "
+                "an argument may be missing.") from None
         except TypeMismatch:
-            code: Code = "type-mismatch"
-            why = ""
-            hints = []
+            words = self._wording()
+            advised = advice(self.solved, expected, found, span.text, call)
+            labels, notes = self._about(call)
+            labels += self._reason(expected, span, call, because)
+            raise self._error(
+                "type-mismatch", span,
+                call_text(call, span) + words.mismatch(expected, found, what),
+                *filter(None, [hint or advised, *notes]), labels=labels) from None
         except SizeMismatch as error:
-            left, right = (s.render(lambda v: v.base) for s in (error.left, error.right))
-            code = "size-mismatch"
-            why = f'Sizes "{left}" and "{right}" do not match. '
-            hints = [f"If they are equal, say so with a size coercion: e :> [{left}]t."]
-        wanted, given = self._show(expected), self._show(found)
-        start = f"{call}{why}"
-        if what in _WHOLE:
-            text = f"{start}{_WHOLE[what]} does not have expected type {wanted}, but {given}."
-        else:
-            text = f"{start}Expected {what} of type {wanted}, found {given}."
-        raise self._error(code, span, text, *hints)
+            words = self._wording()
+            left, right = words.size(error.left), words.size(error.right)
+            labels, notes = self._about(call)
+            labels += self._reason(expected, span, call, because)
+            raise self._error(
+                "size-mismatch", span, call_text(call, span)
+                + f'Sizes "{left or "[]"}" and "{right or "[]"}" do not match. '
+                + words.mismatch(expected, found, what),
+                *size_advice(error.left, error.right, (left, right)), *notes,
+                labels=labels) from None
+
+    def _reason(self, expected: Type, span: Span, call: ast.Exp | None,
+                because: Span | Label | None) -> tuple[Label, ...]:
+        """Where the expected type comes from, if that is another place."""
+        if isinstance(call, ast.BinExp) and span == call.right.span:
+            because = call.left.span
+        if isinstance(because, Label):
+            return (because,)
+        if because is None or because == span:
+            return ()
+        return (Label(because, f"because this is {self._noun(expected)}"),)
+
+    def expect_result(self, declared: Type, found: Type, body: ast.Exp, place: Span,
+                      specified: str = "") -> None:
+        """Unify the type that a function declares at ``place`` with that of its body.
+
+        ``specified``: it is a member of a module, and the place is in the module's type.
+        """
+        if not specified:
+            self.expect(declared, found, body.span, "the declared result",
+                        because=Label(place, "declared here"))
+            return
+        binding = self.scope.values.get(str(body.name)) if isinstance(body, ast.Name) else None
+        self.expect(declared, found, body.span, f"member '{specified}'", because=(
+            None if binding is None or binding.span is None else
+            Label(binding.span, "defined here")))
+
+    def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
+                        args: tuple[ast.Exp, ...]) -> ProgramError:
+        """That what is left of ``exp`` after ``number`` arguments is no function."""
+        fun = exp.fun if isinstance(exp, ast.Apply) else exp
+        shown = f'"{fun.span.text}"'
+        labels, hints = self._about(exp)
+        if number == 0:
+            return self._error(
+                "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
+                f"{shown} is no function, but {self._noun(type_)}.",
+                "An operator may be missing between them.", labels=labels)
+        return self._error(
+            "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
+            f"arguments. It takes {number}, and returns {self._noun(type_)}.", *hints,
+            labels=labels)
+
+    def _about(self, call: ast.Exp | None) -> tuple[tuple[Label, ...], tuple[str, ...]]:
+        """The type of the function of a call: a label if the program defines it, or a hint."""
+        fun = call.fun if isinstance(call, ast.Apply) else None
+        if not isinstance(fun, ast.Name):
+            return (), ()
+        binding = self.scope.values.get(str(fun.name))
+        if binding is None:
+            text = signature(fun.name.quals, fun.name.name)
+            return (), () if text is None else (f"{fun.name} has type {text}",)
+        shown = f"{fun.name} has type {self._show(binding.scheme.type)}"
+        if binding.span is None or binding.span.source != fun.span.source:
+            return (), (shown,)
+        return (Label(binding.span, shown),), ()
+
+    def _wording(self) -> Wording:
+        return Wording(self.solved, self.scope.types)
 
     def _show(self, type_: Type) -> str:
-        type_ = self.solved.resolve(type_)
-        if isinstance(type_, MetaVar):
-            allowed = self.solved.allowed.get(type_.id)
-            if (required := self.solved.required.get(type_.id)) is not None:
-                known = required.kind(tuple((name, self.solved.resolve(member))
-                                            for name, member in required.members))
-                return show(known).removesuffix("}") + ("" if required.kind is Sum else ", ...}")
-            if allowed is not None:
-                return "a float" if allowed <= set(FLOATS) else (
-                    "an integer" if allowed <= set(INTS) else "a number")
-        return show(type_)
+        return self._wording().type(type_)
 
-    def join(self, left: Type, right: Type, span: Span, what: str) -> Type:
-        """The type of a value of either type; ``what`` has the second."""
+    def _noun(self, type_: Type) -> str:
+        """A type as an object of a sentence."""
+        return self._wording().noun(type_)
+
+    def join(self, left: Type, right: Type, span: Span, what: str,
+             because: Span | None = None) -> Type:
+        """The type of a value of either type; ``what`` has the second, ``because`` the first."""
         try:
             return self.solved.join(left, right)
         except (TypeMismatch, SizeMismatch):
-            self.expect(left, right, span, what)
+            self.expect(left, right, span, what, because=because)
         raise self._error("type-mismatch", span, f"{what.capitalize()} of type "
                           f"{self._show(right)} does not go with {self._show(left)}.")
 
-    def no_function(self, type_: Type, span: Span, where: str) -> None:
-        """An error if a value is or will be a function."""
+    def no_function(self, type_: Type, span: Span, role: str) -> None:
+        """An error if a value is or will be a function, which has no place as ``role``."""
         try:
             self.solved.no_function(type_)
         except FunctionalType:
             raise self._error(
                 "function-not-allowed", span,
-                f"A value of functional type cannot be that of {where}.") from None
+                f"A value of functional type cannot be {role}.") from None
+
+    def _is_known(self, name: str) -> bool:
+        """Whether an unqualified name stands for something, or did before an error."""
+        return (name in self.scope.values or name in self.broken or name in FUNCTIONS)
 
     def _lookup(self, name: ast.QualName, span: Span) -> Scheme:
         if not name.quals and (binding := self.scope.values.get(name.name)):
@@ -178,10 +239,25 @@ class Base(ABC):
                               "functions cannot be recursive.", "Write a loop.")
         if (what := UNSUPPORTED.get(name.name)) is not None:
             raise self._error("unsupported-feature", span, f"Runelift has no {what} ({name}).")
-        known = [*self.scope.values, *FUNCTIONS]
-        near = difflib.get_close_matches(name.name, known, n=1)
-        hints = (f"Did you mean '{near[0]}'?",) if near and not name.quals else ()
-        raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints)
+        labels, hints = self._unknown(name)
+        raise self._error("unknown-name", span, f"Unknown variable '{name}'.", *hints,
+                          labels=labels)
+
+    def _unknown(self, name: ast.QualName) -> tuple[tuple[Label, ...], list[str]]:
+        """What may be meant by a name that is not known."""
+        if (later := self.later.get(str(name))) is not None:
+            return (Label(later, "defined only here"),), ["Move the definition before its use."]
+        if name.quals:
+            known = members(name.quals[0]) if name.quals[0] in PRIMS else {}
+            near = difflib.get_close_matches(name.name, known, n=1)
+            return (), [f"Did you mean '{'.'.join(name.quals)}.{each}'?" for each in near]
+        if name.name in FOREIGN:
+            return (), [FOREIGN[name.name]]
+        owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
+        if owners:
+            return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
+        near = difflib.get_close_matches(name.name, [*self.scope.values, *FUNCTIONS], n=1)
+        return (), [f"Did you mean '{each}'?" for each in near]
 
     def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:
         if not (scheme.types or scheme.sizes or scheme.unknown):

@@ -18,7 +18,12 @@ Row = tuple[ast.Pattern | None, ...]
 """A row of patterns; None fits everything."""
 
 
-def uncovered(patterns: Sequence[ast.Pattern], span: Span) -> list[Diagnostic]:
+ANOTHER_CASE = "Add a case for it, or a last case '_'."
+NO_CASES = "Only 'match' can have several cases."
+
+
+def uncovered(patterns: Sequence[ast.Pattern], span: Span, hint: str = NO_CASES) -> list[
+        Diagnostic]:
     """An error that shows a value which none of the (typed) patterns fits, or nothing."""
     type_ = patterns[0].type
     assert type_ is not None
@@ -26,8 +31,9 @@ def uncovered(patterns: Sequence[ast.Pattern], span: Span) -> list[Diagnostic]:
     if missing is None:
         return []
     return [Diagnostic("incomplete-match", span,
-                       f"Unmatched cases: no pattern fits '{missing[0]}'.",
-                       hints=("Add a case for it, or a last case '_'.",))]
+                       "Unmatched cases: no pattern fits "
+                       + (f"'{missing[0]}'." if missing[0] != "_" else "other values."),
+                       hints=(hint,))]
 
 
 def _missing(rows: list[Row], types: list[Type]) -> list[str] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from runelift.frontend import ast
 from runelift.frontend.check.unify import (
     Substitution,
@@ -16,6 +18,7 @@ from runelift.frontend.types import (
     Type,
     TypeVar,
 )
+from runelift.ir.source import Span
 
 
 def base_name(pattern: ast.Pattern) -> str:
@@ -26,6 +29,20 @@ def base_name(pattern: ast.Pattern) -> str:
         case ast.PatAscript(_, inner):
             return base_name(inner)
     return "arg"
+
+
+def names_bound(patterns: Iterable[ast.Pattern]) -> Iterator[ast.PatName]:
+    """The places where patterns bind names, from left to right."""
+    for pattern in patterns:
+        match pattern:
+            case ast.PatName():
+                yield pattern
+            case ast.PatAscript(_, inner):
+                yield from names_bound((inner,))
+            case ast.PatTuple(_, items) | ast.PatConstr(_, _, items):
+                yield from names_bound(items)
+            case ast.PatRecord(_, fields):
+                yield from names_bound(item for _, item in fields)
 
 
 def has_function(type_: Type) -> bool:
@@ -80,10 +97,10 @@ def is_function(exp: ast.Exp) -> bool:
     return False
 
 
-def call_text(exp: ast.Exp, arg: ast.Exp) -> str:
-    """How a message about an argument starts."""
-    fun = exp.fun if isinstance(exp, ast.Apply) else exp
+def call_text(call: ast.Exp | None, arg: Span) -> str:
+    """How a message about an argument of ``call`` starts."""
+    fun = call.fun if isinstance(call, ast.Apply) else call
     match fun:
         case ast.Name(_, name) | ast.BinExp(_, name) | ast.OpSection(_, name):
-            return f'Cannot apply "{name}" to "{arg.span.text}". '
+            return f'Cannot apply "{name}" to "{arg.text}". '
     return ""

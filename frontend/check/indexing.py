@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+
 from runelift.frontend import ast
 from runelift.frontend.check.patterns import Patterns
 from runelift.frontend.types import (
@@ -52,20 +54,23 @@ class Indexing(Patterns):
                 self.expect(self.solved.require(Record, name, member), head, span, "a record")
                 return member
         raise self._error("unknown-field", span,
-                          f"A value of type {self._show(head)} has no field '{name}'.")
+                          f"A value of type {self._show(head)} has no field '{name}'.",
+                          *_field_advice(head, name))
 
     def _index(self, type_: Type, dims: tuple[ast.IndexDim, ...], span: Span) -> Type:
         slices: list[Size] = []
-        for dim in dims:
+        for number, dim in enumerate(dims):
             head = self.solved.head(type_)
             if isinstance(head, MetaVar):
                 fresh = Array(self.solved.size_meta(), self.solved.meta())
                 self.expect(fresh, head, span, "an array")
                 head = fresh
             if not isinstance(head, Array):
+                rank = number
                 raise self._error("wrong-rank", span,
-                                  f"A value of type {self._show(head)} cannot be indexed.",
-                                  "There are more indices than dimensions.")
+                                  f"There are {len(dims)} indices, but the array has only {rank} "
+                                  f"dimension{'s' * (rank != 1)}." if rank else
+                                  f"A value of type {self._show(head)} cannot be indexed.")
             if isinstance(dim, ast.SliceExp):
                 slices.append(self._slice(dim, head.size))
             else:
@@ -98,3 +103,17 @@ class Indexing(Patterns):
         start = Size.of(0) if dim.start is None else self._size_of(dim.start)
         stop = whole if dim.stop is None else self._size_of(dim.stop)
         return self.solved.unknown_size() if start is None or stop is None else stop - start
+
+
+def _field_advice(type_: Type, name: str) -> list[str]:
+    """What fields there are."""
+    match type_:
+        case Record(fields):
+            known = [label for label, _ in fields]
+            near = difflib.get_close_matches(name, known, n=1)
+            return [f"Did you mean '{near[0]}'?" if near else f"It has {', '.join(known)}."]
+        case Tuple(items) if items:
+            return [f"Its components are {', '.join(map(str, range(len(items))))}."]
+        case Array(_, Record(fields)) if name in dict(fields):
+            return [f"Its elements have it: map (.{name}) xs"]
+    return []

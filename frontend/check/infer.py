@@ -11,10 +11,9 @@ from __future__ import annotations
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding
-from runelift.frontend.check.exhaustive import uncovered
+from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
 from runelift.frontend.check.forms import (
     base_name,
-    call_text,
     first_order,
     has_function,
     is_function,
@@ -59,12 +58,14 @@ from runelift.ir.source import Span
 def check_module(module: ast.Flat) -> None:
     """Check ``module`` and fill in the types of its nodes; ProgramError with what is wrong."""
     checker = Checker()
+    checker.later = {dec.name: dec.name_span for dec in module.decs if isinstance(dec, ast.ValDec)}
     for dec in module.decs:
+        checker.later.pop(dec.name, None)
         try:
             checker.declaration(dec)
         except ProgramError as error:
             checker.errors += error.diagnostics
-            checker.forget(dec)
+            checker.broken.add(dec.name)  # avoids errors that follow from this one
     if checker.errors:
         raise ProgramError(*dict.fromkeys(checker.errors))
 
@@ -98,15 +99,12 @@ class Checker(Indexing):
             raise self._error("unused-size", dec.span,
                               f'Size parameter "[{unused.base}]" is not used in the type.')
 
-    def forget(self, dec: ast.CoreDec) -> None:
-        """Avoid errors that follow from a wrong declaration."""
-        self.broken.add(dec.name)
-
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
         self.solved.products.clear()
         self.declared = dec.name
-        scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name)
+        scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
+                                dec.specified)
         dec.type = scheme.type
         self._finish(dec.span)
         for param in dec.params:
@@ -131,10 +129,11 @@ class Checker(Indexing):
 
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
-                  name: str) -> Scheme:
+                  name: str, specified: str = "") -> Scheme:
         """The scheme of ``name params : ret = body``."""
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
+            self.distinct(params)
             domains: list[Arrow] = []
             for param in params:
                 size_name = self.names.fresh(base_name(param))
@@ -144,7 +143,7 @@ class Checker(Indexing):
             result = self.infer(body)
             if ret is not None:
                 declared = self._read(ret)  # the body says which sizes ``[]`` stand for
-                self.expect(declared, result, body.span, "the declared result")
+                self.expect_result(declared, result, body, ret.span, specified)
                 result = declared
         type_: Type = result
         for arrow in reversed(domains):
@@ -188,7 +187,9 @@ class Checker(Indexing):
         while isinstance(type_, Arrow):
             if not first_order(type_.domain):
                 raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' must "
-                                  "not have a parameter that is a function or polymorphic.")
+                                  "not have a parameter that is a function or polymorphic.",
+                                  "Who calls it passes data: define it with 'def', and an entry "
+                                  "point for each use.")
             type_ = type_.codomain
         if not first_order(type_):
             raise self._error("bad-entry", dec.name_span,
@@ -226,7 +227,8 @@ class Checker(Indexing):
         """Every match covers every value, and other patterns fit any value of their type."""
         for node in self._typed:
             if isinstance(node, ast.MatchExp):
-                self.errors += uncovered([case.pattern for case in node.cases], node.span)
+                self.errors += uncovered([case.pattern for case in node.cases], node.span,
+                                         ANOTHER_CASE)
             elif isinstance(node, ast.LetPat):
                 self.errors += uncovered([node.pattern], node.pattern.span)
             elif isinstance(node, ast.LambdaExp):
@@ -292,8 +294,9 @@ class Checker(Indexing):
             case ast.ArrayExp(_, items):
                 elem: Type = self.solved.meta()
                 for item in items:
-                    self.expect(elem, self.infer(item), item.span, "an element")
-                self.no_function(elem, exp.span, "an array")
+                    self.expect(elem, self.infer(item), item.span, "an element",
+                                because=items[0].span)
+                self.no_function(elem, exp.span, "an element of an array")
                 return Array(Size.of(len(items)), elem)
             case ast.Range():
                 return self._range(exp)
@@ -341,13 +344,14 @@ class Checker(Indexing):
             case ast.IfExp(span, cond, then_, else_):
                 self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
                 left, right = self.infer(then_), self.infer(else_)
-                joined = self.join(left, right, else_.span, "a branch")
-                self.no_function(joined, span, "a branch")
+                joined = self.join(left, right, else_.span, "a branch", then_.span)
+                self.no_function(joined, span, "the result of a branch")
                 return joined
             case ast.Constr() | ast.MatchExp():
                 return sum_type(self, exp, expected)
             case ast.LetPat(_, sizes, pattern, value, body):
                 found = self.infer(value)
+                self.distinct((pattern,))
                 with self.inner_scope():
                     self._size_binders(sizes)
                     self.pattern(pattern, found, size=self._size_of(value))
@@ -399,26 +403,24 @@ class Checker(Indexing):
         pending: list[tuple[ast.Exp, Arrow]] = []
         for number, arg in enumerate(args):
             type_ = self.solved.head(type_)
-            if isinstance(type_, MetaVar):
+            if isinstance(type_, MetaVar) and type_.id not in self.solved.allowed:
                 arrow = Arrow(self.solved.meta(), self.solved.meta())
                 self.expect(arrow, type_, exp.span, "a function")
                 type_ = arrow
             if not isinstance(type_, Arrow):
-                raise self._error(
-                    "not-a-function" if number == 0 else "too-many-arguments", arg.span,
-                    f"A value of type {self._show(type_)} cannot be applied to an argument.")
+                raise self._not_applicable(exp, type_, number, args)
             if is_function(arg):
                 pending.append((arg, type_))
                 type_ = type_.codomain
             else:
-                type_ = self._argument(type_, arg, call_text(exp, arg))
+                type_ = self._argument(type_, arg, exp)
         if expected is not None and isinstance(self.solved.head(type_), Arrow):
             self._try_unify(type_, expected)
         for arg, arrow in pending:
-            self._argument(arrow, arg, call_text(exp, arg))
+            self._argument(arrow, arg, exp)
         return type_
 
-    def _argument(self, arrow: Arrow, arg: ast.Exp, call: str = "") -> Type:
+    def _argument(self, arrow: Arrow, arg: ast.Exp, call: ast.Exp | None = None) -> Type:
         """Check one argument; the type of the result."""
         domain = self.solved.resolve(arrow.domain) if is_function(arg) else arrow.domain
         self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument", call)
@@ -441,6 +443,7 @@ class Checker(Indexing):
             self.solved.restore(state)
 
     def _lambda(self, exp: ast.LambdaExp, expected: Type | None) -> Type:
+        self.distinct(exp.params)
         with self.inner_scope():
             domains: list[Arrow] = []
             rest = expected
@@ -454,7 +457,7 @@ class Checker(Indexing):
             result = self.infer(exp.body, rest)
             if exp.ret is not None:
                 declared = self._read(exp.ret)
-                self.expect(declared, result, exp.body.span, "the declared result")
+                self.expect_result(declared, result, exp.body, exp.ret.span)
                 result = declared
         for arrow in reversed(domains):
             result = Arrow(arrow.domain, result, arrow.consumes, False, arrow.param)
@@ -472,7 +475,7 @@ class Checker(Indexing):
             return arrows([operand, operand], Prim.BOOL if compares else operand)
         if not name.quals and name.name in EQUALITY:
             operand = self.solved.meta()
-            self.no_function(operand, span, "an equality")
+            self.no_function(operand, span, "compared")
             return arrows([operand, operand], Prim.BOOL)
         return self._instantiate(self._lookup(name, span))
 
@@ -519,6 +522,7 @@ class Checker(Indexing):
 
     def _loop(self, exp: ast.LoopExp) -> Type:
         init = self._loop_init(exp)
+        self.distinct((exp.pattern,))
         state, typed, operators = self.solved.snapshot(), len(self._typed), len(self._operators)
         result, body = self._loop_body(exp, init)
         try:
@@ -569,12 +573,13 @@ class Checker(Indexing):
                     assert array is not None
                     elem = self.solved.meta()
                     self.expect(Array(self.solved.size_meta(), elem), array,
-                                 exp.form.array.span, "an array")
+                                exp.form.array.span, "an array",
+                                hint="To count, write: for i < n")
                     self.pattern(pattern, self.solved.head(elem))
                 case ast.WhileForm(_, cond):
                     self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
             body = self.infer(exp.body)
-        self.no_function(result, exp.span, "a loop")
+        self.no_function(result, exp.span, "carried along by a loop")
         return result, body
 
     def _same_sizes(self, joined: Type, result: Type) -> bool:

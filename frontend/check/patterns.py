@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from runelift.frontend import ast
 from runelift.frontend.check.base import Binding, SizeMaker
+from runelift.frontend.check.forms import names_bound
 from runelift.frontend.check.size_exps import SizeExps
 from runelift.frontend.check.sums import refutable_type
 from runelift.frontend.check.types import (
@@ -16,6 +19,7 @@ from runelift.frontend.types import (
     Tuple,
     Type,
 )
+from runelift.ir.errors import Label
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -33,6 +37,14 @@ class Patterns(SizeExps):
         result = self._pattern_type(pattern, type_, anonymous, size, size_name)
         pattern.type = result
         return result
+
+    def distinct(self, patterns: Iterable[ast.Pattern]) -> None:
+        """An error if patterns bind a name twice."""
+        seen: dict[str, Span] = {}
+        for each in names_bound(patterns):
+            if (first := seen.setdefault(each.name, each.span)) is not each.span:
+                raise self._error("duplicate-name", each.span, f"'{each.name}' is bound twice.",
+                                  labels=(Label(first, "bound here as well"),))
 
     def _pattern_type(self, pattern: ast.Pattern, type_: Type | None, anonymous: SizeMaker | None,
                       size: Size | None, size_name: VName | None) -> Type:
@@ -66,9 +78,10 @@ class Patterns(SizeExps):
                     raise self._error("duplicate-name", span, "Duplicate fields.")
                 head = self.solved.head(type_) if type_ is not None else None
                 known = dict(head.fields) if isinstance(head, Record) else {}
-                if known and set(known) != {name for name, _ in fields}:
+                if known and (other := set(known) ^ {name for name, _ in fields}):
                     raise self._error("bad-pattern", span, "The pattern does not have the fields "
-                                      f"of {self._show(head or UNIT)}.")
+                                      f"of {self._show(head or UNIT)}.",
+                                      f"They differ in {', '.join(sorted(other))}.")
                 return Record(tuple(sorted(
                     (name, self.pattern(item, known.get(name), anonymous=anonymous))
                     for name, item in fields)))

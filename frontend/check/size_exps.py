@@ -25,7 +25,11 @@ class SizeExps(Base):
             list[VName], list[VName]]:
         types: list[VName] = []
         sizes: list[VName] = []
-        for param in params:
+        for k, param in enumerate(params):
+            if any(param.name == other.name and type(param) is type(other)
+                   for other in params[:k]):
+                raise self._error("duplicate-name", param.span,
+                                  f"Duplicate: \"{param.name}\" was previously defined.")
             name = self.names.fresh(param.name)
             if isinstance(param, ast.SizeParam):
                 sizes.append(name)
@@ -56,6 +60,9 @@ class SizeExps(Base):
 
     def _size(self, exp: ast.Exp) -> Size:
         """A size expression in a type: checked as an i64."""
+        if isinstance(exp, ast.Name) and not exp.name.quals and not self._is_known(exp.name.name):
+            raise self._error("unknown-name", exp.span, f"Unknown variable '{exp.name}'.",
+                              f"Declare it as a size parameter before the others: [{exp.name}]")
         self.expect(Prim.I64, self.infer(exp), exp.span, "a size")
         size = self._size_of(exp)
         return size if size is not None else self.solved.unknown_size()

@@ -6,6 +6,7 @@ unification with a type that says so.
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
@@ -31,11 +32,13 @@ def _match(checker: Checker, exp: ast.MatchExp, expected: Type | None) -> Type:
     result: Type | None = None
     for case in exp.cases:
         with checker.inner_scope():
+            checker.distinct((case.pattern,))
             checker.pattern(case.pattern, value)
             body = checker.infer(case.body, expected)
-        result = body if result is None else checker.join(result, body, case.body.span, "a case")
+        result = body if result is None else checker.join(
+            result, body, case.body.span, "a case", exp.cases[0].body.span)
     assert result is not None
-    checker.no_function(result, exp.span, "a match")
+    checker.no_function(result, exp.span, "the result of a match")
     return result
 
 
@@ -63,6 +66,15 @@ def refutable_type(checker: Patterns, pattern: ast.PatConstr | ast.PatLiteral,
 
 
 def _bad_constructor(pattern: ast.PatConstr, type_: Sum, span: Span) -> ProgramError:
+    known = dict(type_.fields)
+    if pattern.name not in known:
+        near = difflib.get_close_matches(pattern.name, known, n=1)
+        return ProgramError(Diagnostic(
+            "bad-pattern", span, f"The type {show(type_)} has no constructor '#{pattern.name}'.",
+            hints=tuple(f"Did you mean '#{each}'?" for each in near)))
+    count = len(payload(known[pattern.name]))
     return ProgramError(Diagnostic(
-        "bad-pattern", span, f"'#{pattern.name}' with {len(pattern.items)} values cannot match "
-        f"a value of type {show(type_)}."))
+        "bad-pattern", span, f"'#{pattern.name}' has {count} value{'s' * (count != 1)}, but the "
+        f"pattern has {len(pattern.items)}.", hints=(
+            f"Write {' '.join([f'#{pattern.name}', *['_'] * count])} to ignore what is inside.",)
+        if len(pattern.items) < count else ()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sized
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -12,7 +12,7 @@ from runelift.frontend import ast
 from runelift.frontend.check.unify import replace_names
 from runelift.frontend.check.uniqueness import unique_parts
 from runelift.frontend.parser import parse_type
-from runelift.frontend.prelude import LIFTED, signature
+from runelift.frontend.prelude import FOREIGN_TYPES, LIFTED, signature
 from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, TypeVar
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
@@ -122,14 +122,18 @@ class TypeReader:
             types = [a for a in args if not isinstance(a, ast.SizeArg)]
             if len(sizes) != len(short.sizes) or len(types) != len(short.types):
                 raise ProgramError(Diagnostic(
-                    "type-arguments", span, f"Type '{name}' takes {len(short.sizes)} sizes and "
-                    f"{len(short.types)} types, not {len(sizes)} and {len(types)}."))
+                    "type-arguments", span, f"Type '{name}' takes "
+                    f"{_counted(short.sizes, short.types)}, not {_counted(sizes, types)}."))
             return replace_names(
                 short.definition,
                 {v: self.read(a) for v, a in zip(short.types, types, strict=True)},
                 {v: self._size(a.size)
                  for v, a in zip(short.sizes, sizes, strict=True)})
-        if name in PRIMS and not args:
+        if name in PRIMS and args:
+            raise ProgramError(Diagnostic(
+                "type-arguments", span, f"Type '{name}' takes no arguments.",
+                hints=(f"An array of it is written []{name}.",)))
+        if name in PRIMS:
             return PRIMS[name]
         if name == "f16":
             raise ProgramError(Diagnostic("unsupported-feature", span,
@@ -137,9 +141,19 @@ class TypeReader:
                                           hints=("Use f32.",)))
         known = [*self.variables, *self.abbreviations, *PRIMS]
         near = difflib.get_close_matches(name, known, n=1)
-        hints = tuple(f"Did you mean '{each}'?" for each in near)
+        hints = ((f"Write {FOREIGN_TYPES[name]}.",) if name in FOREIGN_TYPES else
+                 tuple(f"Did you mean '{each}'?" for each in near))
+        if not hints and len(name) == 1:
+            hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)
         raise ProgramError(Diagnostic("unknown-type", span, f"Unknown type '{name}'.",
                                       hints=hints))
+
+
+def _counted(sizes: Sized, types: Sized) -> str:
+    """How many sizes and types there are, in words."""
+    found = [f"{len(each)} {what}{'s' * (len(each) != 1)}"
+             for each, what in ((sizes, "size"), (types, "type")) if each]
+    return " and ".join(found) or "nothing"
 
 
 _PRELUDE_NAMES = Names(1_000_000)

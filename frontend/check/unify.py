@@ -58,6 +58,8 @@ class Substitution:
     """What an undetermined type must have."""
     parameters: set[VName] = field(default_factory=set)
     """Flexible sizes ``[]`` of parameters: joining two types does not decide about them."""
+    unknown: set[VName] = field(default_factory=set)
+    """Sizes that only the running program knows."""
     values: set[int] = field(default_factory=set)
     """The types to be found that must not have functions inside."""
     lifted: set[VName] = field(default_factory=set)
@@ -90,7 +92,9 @@ class Substitution:
 
     def unknown_size(self, base: str = "unknown") -> Size:
         """A size that only the running program knows."""
-        return Size.var(self.names.fresh(base))
+        name = self.names.fresh(base)
+        self.unknown.add(name)
+        return Size.var(name)
 
     def snapshot(self) -> State:
         """The state, to be given to :meth:`restore`."""

@@ -161,7 +161,7 @@ class _Walk:
                  f"which may be an alias of {origin.shown}, but that")
         self.error("use-after-consume", span, f'Using "{name}", {alias} was consumed.',
                    f"Update a copy: copy {origin.name}.",
-                   Label(place, "consumed here"), Label(span, "used again here"))
+                   Label(place, "consumed here"))
 
     def consume(self, found: Origins, span: Span) -> None:
         """Mark as consumed, or say why that is not allowed."""
@@ -171,8 +171,8 @@ class _Walk:
                 self.error("not-consumable", span,
                            f'Consuming variable "{origin.name}", which is not consumable: '
                            f"{origin.fixed}.",
-                           f"Declare the parameter as '*', or update a copy: copy {origin.name}."
-                           if origin.depth >= 0 else hint)
+                           hint if origin.depth < 0 else "Declare the parameter with a star, "
+                           f"*[n]t, or update a copy: copy {origin.name}.")
             elif origin.depth < self.depth:
                 self.error("consume-free", span,
                            f'Consuming variable "{origin.name}", which is not consumable here: '
@@ -298,7 +298,7 @@ class _Walk:
         for origin in array & origins(value):
             self.error("self-alias", place, "The new value may be a part of "
                        f'"{origin.name}", which is updated.', "Update with a copy: copy e.",
-                       Label(span, "consumed here"), Label(place, "used again here"))
+                       Label(span, "consumed here"))
         self.consume(array, span)
 
     # Functions

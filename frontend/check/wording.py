@@ -1,0 +1,124 @@
+"""How mistakes about types are said: in the syntax of programs, with what could be done.
+
+Types that inference has yet to find are called a, b, ...; a size that has no name in the program
+is ``[]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from string import ascii_lowercase
+
+from runelift.frontend import ast
+from runelift.frontend.check.unify import Substitution
+from runelift.frontend.types import Array, Arrow, MetaVar, Sum, Tuple, Type, show
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
+from runelift.ir.sizes import Size
+
+_KINDS = {frozenset(FLOATS): "float", frozenset(INTS): "integer", frozenset(NUMBERS): "number",
+          frozenset((*INTS, Prim.BOOL)): "integer or bool"}
+_WHOLE = {"a value": "Expression", "the declared result": "Function body",
+          "the next value of the loop": "Loop body"}
+"""What an expression of a wrong type is called."""
+
+
+@dataclass(slots=True)
+class Wording:
+    """The names of one message; ``taken`` are type parameters of the program."""
+
+    solved: Substitution
+    taken: Collection[str]
+    _letters: dict[int, str] = field(default_factory=dict)
+
+    def type(self, type_: Type) -> str:
+        """A type in source syntax."""
+        return show(self.solved.resolve(type_), self.size, self._unfound)
+
+    def noun(self, type_: Type) -> str:
+        """A type as an object of a sentence: "found ..."."""
+        word = self._kind(type_)
+        return f"a value of type {self.type(type_)}" if word is None else _article(word)
+
+    def size(self, size: Size) -> str:
+        """A size; nothing if it has no name."""
+        if size.variables() & (self.solved.flexible | self.solved.unknown):
+            return ""
+        return size.render(lambda v: v.base)
+
+    def mismatch(self, expected: Type, found: Type, what: str) -> str:
+        """That ``what`` should have one type, but has another one."""
+        if what in _WHOLE:
+            return (f"{_WHOLE[what]} does not have expected type {self.type(expected)}, but "
+                    f"{self.type(found)}.")
+        word = self._kind(expected)
+        wanted = f"of type {self.type(expected)}" if word is None else f"that is {_article(word)}"
+        given = self.type(found) if self._kind(found) is None else self.noun(found)
+        return f"Expected {what} {wanted}, found {given}."
+
+    def _kind(self, type_: Type) -> str | None:
+        """The word for a type of which only is known what it may be."""
+        head = self.solved.head(type_)
+        if isinstance(head, MetaVar) and (allowed := self.solved.allowed.get(head.id)):
+            return _KINDS.get(allowed, "bool" if allowed == {Prim.BOOL} else "number")
+        return None
+
+    def _unfound(self, meta: MetaVar) -> str:
+        if (word := self._kind(meta)) is not None:
+            return word
+        if (required := self.solved.required.get(meta.id)) is not None:
+            known = required.kind(tuple((name, self.solved.resolve(member))
+                                        for name, member in required.members))
+            text = show(known, self.size, self._unfound)
+            return text if required.kind is Sum else text.removesuffix("}") + ", ...}"
+        free = (c for c in ascii_lowercase if c not in (*self.taken, *self._letters.values()))
+        return self._letters.setdefault(meta.id, next(free, f"t{meta.id}"))
+
+
+def _article(word: str) -> str:
+    return word if word == "bool" else f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+
+
+def advice(solved: Substitution, expected: Type, found: Type, text: str,
+           call: ast.Exp | None) -> str | None:
+    """What may be meant where ``found``, the type of ``text``, does not fit; None if unclear."""
+    wanted, given = solved.resolve(expected), solved.resolve(found)
+    match wanted, given:
+        case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
+            return f"Convert it: {wanted}.{given} {_atomic(text)}"
+        case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
+            return f"Compare it with a number: {text} != 0"
+        case Arrow(), Arrow():
+            return None
+        case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
+            return "It is a function: an argument is missing, or parentheses around the call."
+        case Tuple(items), _ if _applied(call) == len(items):
+            assert isinstance(call, ast.Apply)
+            args = ", ".join(arg.span.text for arg in call.args)
+            return f"The function takes one tuple: {call.fun.span.text} ({args})"
+        case _, Tuple(items) if _applied(call) == 1 and items:
+            return "Arguments stand behind the function without commas: f x y"
+        case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
+            return "Operators work on single values; map and map2 apply them to all elements."
+    return None
+
+
+def _applied(call: ast.Exp | None) -> int:
+    return len(call.args) if isinstance(call, ast.Apply) else 0
+
+
+def _atomic(text: str) -> str:
+    """``text`` as an argument."""
+    return text if text.replace("_", "").replace(".", "").isalnum() else f"({text})"
+
+
+def size_advice(left: Size, right: Size, names: tuple[str, str]) -> list[str]:
+    """What may be done about two sizes that are not known to be equal, and are called so."""
+    if left.constant is not None and right.constant is not None:
+        return []
+    shown = [name for name in names if name]
+    hints = [] if len(shown) == 2 else ["A size [] has no name, or is known only to the running "
+                                        "program."]
+    if shown:
+        hints.append(f"If they are equal, say so with a size coercion: e :> [{shown[0]}]t.")
+    return hints

@@ -1,0 +1,3 @@
+entry main (x: i32): bool =
+  let y = #some x
+  in x > 0

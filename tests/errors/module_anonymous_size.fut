@@ -1,0 +1,1 @@
+module type summing = { val sum: []i32 -> i32 }

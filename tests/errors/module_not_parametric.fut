@@ -1,0 +1,2 @@
+module one = { def value = 1i32 }
+module two = one i32

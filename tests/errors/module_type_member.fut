@@ -1,0 +1,2 @@
+module type monoid = { type t val zero: t val plus: t -> t -> t }
+module sum: monoid = { type t = i32 def zero = 0i32 }

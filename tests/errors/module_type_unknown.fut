@@ -1,0 +1,1 @@
+module m: monoid = { type t = i32 }

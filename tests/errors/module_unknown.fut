@@ -1,0 +1,2 @@
+module vec = { def zero = 0i32 }
+open vect

@@ -1,0 +1,1 @@
+def (||) (x: bool) (y: bool): bool = if x then true else y

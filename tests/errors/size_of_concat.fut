@@ -1,0 +1,1 @@
+def f [n] (xs: [n]i32): [n]i32 = concat xs [0]

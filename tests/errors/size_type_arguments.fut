@@ -1,0 +1,2 @@
+type matrix [n] [m] = [n][m]f32
+def f [n] (a: matrix [n]): i64 = n

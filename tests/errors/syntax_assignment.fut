@@ -1,0 +1,4 @@
+def f (x: i32): i32 =
+  let y = x * 2
+  let y += 1
+  in y

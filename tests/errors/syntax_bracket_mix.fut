@@ -1,0 +1,1 @@
+def first (xs: []i32): i32 = (xs[0)]

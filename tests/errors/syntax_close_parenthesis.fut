@@ -1,0 +1,1 @@
+def area (r: f32): f32 = f32.pi * r * r)

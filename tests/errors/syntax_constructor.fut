@@ -1,0 +1,1 @@
+type color = Red | Green

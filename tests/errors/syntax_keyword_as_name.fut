@@ -1,0 +1,1 @@
+def f (type: i32): i32 = type + 1

@@ -1,0 +1,1 @@
+def f (n: i64): i64 = loop s = 0 for i <= n do s + i

@@ -1,0 +1,1 @@
+def clamp (x: i32): i32 = if x > 10 then 10

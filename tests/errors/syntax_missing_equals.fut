@@ -1,0 +1,2 @@
+def area (r: f32): f32
+  f32.pi * r * r

@@ -1,0 +1,1 @@
+module vec { def zero = 0i32 }

@@ -1,0 +1,1 @@
+def f (x: i32): bool = x /= 0

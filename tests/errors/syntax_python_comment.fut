@@ -1,0 +1,2 @@
+# doubles a number
+def f (x: i32): i32 = x * 2

@@ -1,0 +1,3 @@
+def f (x: i32): i32 =
+  let y = x * 2
+  return y

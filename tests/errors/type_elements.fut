@@ -1,0 +1,1 @@
+def f (x: i32) = [x, x + 1, true]

@@ -1,0 +1,1 @@
+entry main (f: i32 -> i32): i32 = f 1

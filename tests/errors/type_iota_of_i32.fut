@@ -1,0 +1,1 @@
+def f (n: i32): []i64 = iota n

@@ -1,0 +1,1 @@
+def f (x: f32): bool = !x
