@@ -87,7 +87,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class DatasetCosts:
-    """All encounters of a dataset.  ``rest`` is the time outside of them."""
+    """All encounters of a dataset.  ``rest`` is the time of a run outside of them."""
 
     name: str
     rest: float
@@ -152,7 +152,7 @@ def costs_of(forest: Forest, measurements: Measurements) -> Costs:
 
 def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[DatasetCosts, int]:
     gathered: dict[Key, _Gathered] = {}
-    rests = [_gather(record, gathered) for record in _corrected(runs)]
+    rests = [max(0.0, time - _gather(record, gathered)) for record, time in _corrected(runs)]
     tried: dict[str, set[int]] = defaultdict(set)
     for run in runs:
         for site, index in run.force.items():
@@ -180,20 +180,25 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
     return DatasetCosts(name, median(rests) if rests else 0.0, roots), dropped
 
 
-def _corrected(runs: Sequence[Run]) -> Iterator[Record]:
-    """The records of a dataset, each without what recording cost the runs of its plan."""
-    plans: dict[tuple[tuple[str, int], ...], list[tuple[Record, float]]] = defaultdict(list)
+def _corrected(runs: Sequence[Run]) -> Iterator[tuple[Record, float]]:
+    """The records of a dataset, each without what recording cost the runs of its plan.
+
+    With each comes the time of the whole run, which the encounters and the rest add up to.
+    """
+    plans: dict[tuple[tuple[str, int], ...], list[tuple[Record, float | None]]] = defaultdict(list)
     for run in runs:
         if run.record is not None:
-            time = run.record.wall if run.time is None else run.time
-            plans[tuple(sorted(run.force.items()))].append((run.record, time))
+            plans[tuple(sorted(run.force.items()))].append((run.record, run.time))
     for made in plans.values():
-        cost = median([r.wall for r, _ in made]) - median([time for _, time in made])
-        yield from (record.without_recording(max(0.0, cost)) for record, _ in made)
+        times = [time for _, time in made if time is not None]
+        cost = median([record.wall for record, _ in made]) - median(times) if times else 0.0
+        for record, time in made:
+            corrected = record.without_recording(max(0.0, cost))
+            yield corrected, corrected.span if time is None else time
 
 
 def _gather(record: Record, gathered: dict[Key, _Gathered]) -> float:
-    """Add the encounters of a run; the time that the run spent outside of them."""
+    """Add the encounters of a run; the time that the run spent inside of them."""
     keys: dict[int, Key] = {}
     occurrences: dict[tuple[Key, str], int] = defaultdict(int)
     inside: dict[int | None, float] = defaultdict(float)
@@ -213,4 +218,4 @@ def _gather(record: Record, gathered: dict[Key, _Gathered]) -> float:
             max(0.0, encounter.time - inside[encounter.number]))
         if encounter.parent is not None:
             gathered[around].inner[chosen[encounter.parent]][key] = None
-    return max(0.0, record.span - inside[None])
+    return inside[None]

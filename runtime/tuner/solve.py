@@ -39,8 +39,11 @@ def never(par: Sequence[int]) -> int:
 
 
 def candidates(par: Sequence[int]) -> list[int]:
-    """The thresholds that differ in which of ``par`` they let pass, ascending."""
-    values = sorted(set(par))
+    """The thresholds that differ in which of ``par`` they let pass, ascending.
+
+    0 is none of them, as it stands for the default; what has no parallelism has no work either.
+    """
+    values = sorted({value for value in par if value > 0})
     return [*values, never(values)]
 
 

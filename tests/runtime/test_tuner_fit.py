@@ -206,6 +206,18 @@ def test_conflict_of_datasets_never_slows_one_down() -> None:
     assert result.predicted["small"] <= 10.5 * (1 + NOISE)
 
 
+def test_an_encounter_without_parallelism_does_not_make_a_threshold_of_0() -> None:
+    """0 stands for the default of a guard: the last iteration of a loop must not lead to it."""
+    sim = Simulated.of(CHAIN, lambda where, index, par: float(par * (3, 1, 2)[index]))
+    costs = costs_for(sim, {"a": [0, 8]})
+    found = fit(costs, sim.default)
+    assert found.predicted["a"] == 8.5
+    assert all(found.thresholds.values())
+    best = exhaustive(costs, sim.default)
+    assert best is not None
+    assert costs.datasets[0].total(best[1]) == 8.5
+
+
 def test_intervals_have_geometric_middles() -> None:
     assert Interval(16, 64).middle() == 32
     assert Interval(0, 100).middle() == 10
