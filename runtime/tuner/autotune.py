@@ -83,7 +83,8 @@ class Verified:
 class EntryTuning:
     """What tuning one entry point found out.
 
-    ``refuted`` is the first fit, if runs side by side did not bear out what it promised.
+    ``first`` is the fit that runs side by side did not bear out, if there is one; the datasets
+    ``unmoved`` turned out slower with it, and so keep the versions that they have by default.
     """
 
     forest: Forest
@@ -93,7 +94,8 @@ class EntryTuning:
     fit: Fit
     verified: dict[str, Verified] = field(default_factory=dict)
     interrupted: bool = False
-    refuted: Fit | None = None
+    first: Fit | None = None
+    unmoved: frozenset[str] = frozenset()
 
     @property
     def program_runs(self) -> int:
@@ -169,24 +171,27 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
             if not slower:
                 break
             if slower <= kept:
-                return _refuted(tuning, found, f"runs of {_listed(slower)} contradict the records")
+                return _by_default(tuning, found, kept,
+                                   f"runs of {_listed(slower)} contradict the records")
             kept |= slower
             found = replace(fit(tuning.costs.frozen(kept, tuning.defaults), tuning.defaults),
                             least=tuning.fit.least)
     except KeyboardInterrupt:
         return replace(tuning, fit=found, verified=times, interrupted=True)
     if found.kept_default and kept:
-        return _refuted(tuning, found,
-                        f"the fitted thresholds made {_listed(kept)} slower when run")
+        return _by_default(tuning, found, kept,
+                           f"the fitted thresholds made {_listed(kept)} slower when run")
     if not found.kept_default and not any(both.faster for both in times.values()):
-        return _refuted(tuning, found, "no dataset is faster for certain with the fitted ones")
-    return replace(tuning, fit=found, verified=times, refuted=tuning.fit if kept else None)
+        return _by_default(tuning, found, kept,
+                           "no dataset is faster for certain with the fitted ones")
+    return replace(tuning, fit=found, verified=times, first=tuning.fit if kept else None,
+                   unmoved=frozenset(kept))
 
 
-def _refuted(tuning: EntryTuning, found: Fit, why: str) -> EntryTuning:
+def _by_default(tuning: EntryTuning, found: Fit, kept: set[str], why: str) -> EntryTuning:
     default = replace(found, thresholds=dict(tuning.defaults), predicted=found.default,
                       kept_default=why)
-    return replace(tuning, fit=default, refuted=tuning.fit)
+    return replace(tuning, fit=default, first=tuning.fit, unmoved=frozenset(kept))
 
 
 def _listed(names: Collection[str]) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning
-from runelift.runtime.tuner.costs import DatasetCosts, Point
+from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import Fit, chosen_versions, objective
 from runelift.runtime.tuner.forest import plans
@@ -95,34 +95,45 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield table(rows, "  ")
     if not entry.verified:
         yield "  (predicted from the runs with forced versions)"
-    loss = loss_to_exhaustive(entry)
-    if loss is not None:
-        tried = combinations(entry.costs)
-        searched = f"% of the best of an exhaustive search on these runs ({tried:,} combinations)"
-        refuted = None if entry.refuted is None else loss_to_exhaustive(entry, entry.refuted)
-        if refuted is None:
-            yield f"  within {100 * loss:.2f} {searched}"
-        else:
-            chosen = "the defaults" if entry.fit.kept_default else "another fit"
-            yield f"  the fitted thresholds are within {100 * refuted:.2f} {searched};"
-            yield f"  the choice after runs side by side, {chosen}, is within {100 * loss:.2f} %"
-    elif entry.fit.exact:
-        yield "  solved exactly: no thresholds do better on these runs"
+    yield from _losses(entry)
     yield from _failures(entry)
 
 
-def loss_to_exhaustive(entry: EntryTuning, fit: Fit | None = None) -> float | None:
+def _losses(entry: EntryTuning) -> Iterator[str]:
+    """How far the choice is from what an exhaustive search finds."""
+    loss = loss_to_exhaustive(entry.costs, entry.defaults, entry.fit)
+    if loss is None:
+        if entry.fit.exact:
+            yield "  solved exactly: no thresholds do better on these runs"
+        return
+    searched = (f"of the best of an exhaustive search on these runs "
+                f"({combinations(entry.costs):,} combinations)")
+    if entry.first is None:
+        yield f"  within {100 * loss:.2f} % {searched}"
+        return
+    first = loss_to_exhaustive(entry.costs, entry.defaults, entry.first)
+    chosen = "the defaults" if entry.fit.kept_default else "the second choice"
+    yield f"  the fitted thresholds are within {100 * (first or 0.0):.2f} % {searched};"
+    yield f"  {chosen}, after runs side by side, within {100 * loss:.2f} %"
+    if entry.unmoved:
+        known = entry.costs.frozen(entry.unmoved, entry.defaults)
+        rest = loss_to_exhaustive(known, entry.defaults, entry.fit)
+        names = ", ".join(sorted(entry.unmoved))
+        yield f"  and within {100 * (rest or 0.0):.2f} % of the best that leaves {names} alone"
+
+
+def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit) -> float | None:
     """By what fraction the best thresholds that slow no dataset down would be better than a fit.
 
     None if there are too many combinations to try.
     """
-    encounters = sum(len(d.points) for d in entry.costs.datasets)
-    if combinations(entry.costs) * encounters > TRIABLE:
+    encounters = sum(len(d.points) for d in costs.datasets)
+    if combinations(costs) * encounters > TRIABLE:
         return None
-    found = exhaustive(entry.costs, entry.defaults)
+    found = exhaustive(costs, default)
     if found is None or not found[0]:
         return 0.0
-    return max(0.0, objective(entry.costs, (fit or entry.fit).thresholds) / found[0] - 1)
+    return max(0.0, objective(costs, fit.thresholds) / found[0] - 1)
 
 
 def _failures(entry: EntryTuning) -> Iterator[str]:
@@ -196,7 +207,8 @@ def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
         } for d in entry.costs.datasets if d.name in entry.fit.predicted}
     return {"program_runs": entry.program_runs, "thresholds": thresholds, "datasets": datasets,
             "objective": objective(entry.costs, entry.fit.thresholds),
-            "loss_to_exhaustive": loss_to_exhaustive(entry), "exact": entry.fit.exact,
+            "loss_to_exhaustive": loss_to_exhaustive(entry.costs, entry.defaults, entry.fit),
+            "unmoved": sorted(entry.unmoved), "exact": entry.fit.exact,
             "kept_default": entry.fit.kept_default}
 
 
