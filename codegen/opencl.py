@@ -14,7 +14,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
 from runelift.ir.names import VName
-from runelift.ir.prim import Prim
+from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.syntax import Const
 
 TYPES = {
@@ -253,6 +253,8 @@ class _Printer:
             wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
             return f"({type_})(-{wide}{args[0]})"
         joined = ", ".join(f"({type_})({a})" for a in args)
+        if op == "bits":
+            return f"as_{TYPES[SAME_BITS[prim]]}({joined})"
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"

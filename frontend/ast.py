@@ -27,6 +27,9 @@ class Node:
 NodeType = TypeVar("NodeType", bound=Node)
 
 
+_NOTES = frozenset({"span", "type", "as_size", "op_type"})
+"""Fields that hold no syntax."""
+
 _FIELDS: dict[type[Node], tuple[tuple[str, ...], tuple[str, ...]]] = {}
 
 
@@ -34,7 +37,7 @@ def _fields(kind: type[Node]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """All fields of a kind of node, and those that hold syntax."""
     if kind not in _FIELDS:
         names = tuple(f.name for f in fields(kind))
-        _FIELDS[kind] = names, tuple(n for n in names if n not in ("span", "type", "op_type"))
+        _FIELDS[kind] = names, tuple(n for n in names if n not in _NOTES)
     return _FIELDS[kind]
 
 
@@ -225,9 +228,12 @@ class PatAscript(Pattern):
 
 @dataclass(slots=True, eq=False)
 class Exp(Node):
-    """Base of the expressions; ``type`` is filled in by the type checker."""
+    """Base of the expressions; the type checker fills in ``type``, and ``as_size`` if a size that
+    nothing else names stands for the value.
+    """
 
     type: Type | None = field(default=None, kw_only=True)
+    as_size: VName | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -253,12 +259,13 @@ class StringLit(Exp):
 class Name(Exp):
     """A variable, function or operator: ``x``, ``f32.sum``, ``(+)``.
 
-    ``sizes`` are the implicit arguments of a function: the type checker says what its size
-    parameters stand for here.
+    ``sizes`` and ``types`` are the implicit arguments of a function: the type checker says what
+    its size parameters and type parameters stand for here.
     """
 
     name: QualName
     sizes: dict[VName, Size] = field(default_factory=dict, kw_only=True)
+    types: dict[VName, Type] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -762,3 +769,10 @@ class Flat(Node):
     """A program without modules (:mod:`runelift.frontend.modules`)."""
 
     decs: tuple[CoreDec, ...]
+
+    @property
+    def entry_points(self) -> tuple[ValDec, ...]:
+        """The declarations marked as entry points; if there are none, the one called ``main``."""
+        values = [dec for dec in self.decs if isinstance(dec, ValDec)]
+        return tuple([dec for dec in values if dec.entry]
+                     or [dec for dec in values if dec.name == "main"])

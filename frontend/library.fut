@@ -1,6 +1,8 @@
 -- The built-in functions that the language itself can express.  A program that uses one of these
 -- names, and does not define it, gets the definition in front of its own.
 
+def rep 'a [n] (x: a): *[n]a = replicate n x
+
 def foldl 'a 'b [n] (f: b -> a -> b) (start: b) (xs: [n]a): b =
   loop acc = start for x in xs do f acc x
 

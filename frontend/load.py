@@ -28,9 +28,14 @@ def read_source(path: Path) -> Source:
 
 def load(source: Source, names: Names) -> Program:
     """Parse, check and elaborate a program; ProgramError with what is wrong with it."""
+    return elaborate(checked(source), names)
+
+
+def checked(source: Source) -> ast.Flat:
+    """Parse and check a program; ProgramError with what is wrong with it."""
     program = with_library(flatten_modules(parse(source), _read_import))
     check_module(program)
-    return elaborate(program, names)
+    return program
 
 
 def _read_import(path: Path, span: Span) -> ast.Module:

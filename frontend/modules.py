@@ -11,102 +11,34 @@ Ascription hides what a module type does not list.  Its types stay transparent h
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from runelift.frontend import ast
+from runelift.frontend.library import walk
 from runelift.frontend.prelude import member
-from runelift.ir.errors import Code, Diagnostic, Label, ProgramError
-from runelift.ir.prim import Prim
+from runelift.frontend.renaming import rename, with_params
+from runelift.frontend.structures import (
+    PRIMS,
+    Builtin,
+    Functor,
+    Mod,
+    Signature,
+    Specified,
+    Structure,
+    find_module,
+    find_signature,
+    wrong,
+)
+from runelift.ir.errors import Diagnostic, Label, ProgramError
 from runelift.ir.source import Span
-
-T = TypeVar("T")
-PRIMS = frozenset(prim.value for prim in Prim)
-OPEN_SIGNATURES = frozenset({"numeric", "integral", "real", "float", "from_prim", "size"})
-"""Module types of the prelude, which all numeric modules have; they restrict nothing."""
 
 Reader: TypeAlias = Callable[[Path, Span], ast.Module]
 """Reads and parses an imported file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Builtin:
-    """A numeric module such as ``f32``."""
-
-    prim: str
-
-
-@dataclass(slots=True)
-class Structure:
-    """What a module is outside, or a scope inside: source names to what they stand for.
-
-    ``local`` are variables of the expressions around, which hide everything else.
-    """
-
-    values: dict[str, ast.QualName] = field(default_factory=dict)
-    types: dict[str, ast.QualName] = field(default_factory=dict)
-    modules: dict[str, Mod] = field(default_factory=dict)
-    signatures: dict[str, Signature] = field(default_factory=dict)
-    opened: tuple[str, ...] = ()
-    local: frozenset[str] = frozenset()
-
-    def copy(self) -> Structure:
-        """A structure that can grow without changing this one."""
-        return Structure(dict(self.values), dict(self.types), dict(self.modules),
-                         dict(self.signatures), self.opened, self.local)
-
-    def add(self, other: Structure) -> None:
-        """Take in all names of another structure."""
-        self.values |= other.values
-        self.types |= other.types
-        self.modules |= other.modules
-        self.signatures |= other.signatures
-        self.opened += other.opened
-
-    def hiding(self, values: Iterable[str], types: Iterable[str] = ()) -> Structure:
-        """The scope inside of binders of variables and type parameters."""
-        hidden, gone = frozenset(values), set(types)
-        return Structure(self.values, {k: v for k, v in self.types.items() if k not in gone},
-                         self.modules, self.signatures, self.opened, self.local | hidden)
-
-
-@dataclass(frozen=True, slots=True)
-class Functor:
-    """A parametric module and the scope that it was written in."""
-
-    param: str
-    sig: ast.SigExp
-    body: ast.ModExp
-    scope: Structure
-
-
-Mod: TypeAlias = Structure | Functor | Builtin
-
-
-@dataclass(frozen=True, slots=True)
-class Specified:
-    """A value or type that a module type lists, and the scope that this was written in."""
-
-    spec: ast.ValSpec | ast.TypeSpec
-    scope: Structure
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """The names that a module type lists; ``open``: it does not restrict any."""
-
-    values: dict[str, Specified] = field(default_factory=dict)
-    types: dict[str, Specified] = field(default_factory=dict)
-    modules: dict[str, Signature] = field(default_factory=dict)
-    open: bool = False
-
-    def plus(self, other: Signature) -> Signature:
-        """What either lists."""
-        return Signature({**self.values, **other.values}, {**self.types, **other.types},
-                         {**self.modules, **other.modules}, self.open or other.open)
+T = TypeVar("T")
 
 
 def flatten_modules(module: ast.Module, read: Reader) -> ast.Flat:
@@ -114,10 +46,6 @@ def flatten_modules(module: ast.Module, read: Reader) -> ast.Flat:
     evaluator = _Evaluator(read)
     evaluator.declarations(module.decs, Structure(), Structure(), "", entries=True)
     return ast.Flat(module.span, tuple(evaluator.out))
-
-
-def _error(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
-    return ProgramError(Diagnostic(code, span, message, hints=hints))
 
 
 class _Evaluator:
@@ -159,7 +87,7 @@ class _Evaluator:
         match dec:
             case ast.ValDec(span, name):
                 if name in ("&&", "||"):
-                    raise _error("not-definable", span, f"The operator {name} cannot be defined "
+                    raise wrong("not-definable", span, f"The operator {name} cannot be defined "
                                  "anew, because it does not evaluate all of its operands.")
                 found.values[name] = self._value(dec, scope, prefix, entries)
             case ast.TypeDec(span, name, type_params):
@@ -172,8 +100,8 @@ class _Evaluator:
             case ast.OpenDec(span, mod):
                 opened = self.evaluate(mod, scope, prefix)
                 if isinstance(opened, Functor):
-                    raise _error("not-a-structure", span, "A parametric module cannot be opened.",
-                                 "Apply it to a module first.")
+                    raise wrong("not-a-structure", span, "A parametric module cannot be opened.",
+                                "Apply it to a module first.")
                 found = (Structure(opened=(opened.prim,)) if isinstance(opened, Builtin)
                          else opened)
             case ast.LocalDec(_, inner):
@@ -192,6 +120,14 @@ class _Evaluator:
     def _type(self, dec: ast.TypeDec, scope: Structure, prefix: str) -> ast.QualName:
         new = rename(dec, scope)
         new.name = self._fresh(prefix + dec.name)
+        self._check_elements(new)
+        for node in walk(new.definition):
+            if isinstance(node, ast.TypeName) and not new.kind:
+                known = self._types.get(node.name.name)
+                if known is not None and known.kind == "~":
+                    raise wrong("lifted-abbreviation", dec.span, "Non-size-lifted type "
+                                 "abbreviations may not contain size-lifted types.",
+                                 f"Declare it as type~ {dec.name}.")
         self._types[new.name] = new
         self.out.append(new)
         return ast.QualName((), new.name)
@@ -202,7 +138,7 @@ class _Evaluator:
         """The module that an expression is; its declarations are named after ``prefix``."""
         match mod:
             case ast.ModName(span, name):
-                return _find_module((*name.quals, name.name), scope, span)
+                return find_module((*name.quals, name.name), scope, span)
             case ast.ModBody(_, decs):
                 found = Structure()
                 self.declarations(decs, scope.copy(), found, prefix)
@@ -210,7 +146,7 @@ class _Evaluator:
             case ast.ModApply(span, fun, arg):
                 functor = self.evaluate(fun, scope, prefix)
                 if not isinstance(functor, Functor):
-                    raise _error("not-parametric", span, "This module has no parameter.")
+                    raise wrong("not-parametric", span, "This module has no parameter.")
                 given = self.evaluate(arg, scope, f"{prefix}{functor.param}.")
                 inner = functor.scope.copy()
                 inner.modules[functor.param] = self._ascribe(
@@ -220,9 +156,50 @@ class _Evaluator:
                 return self._ascribe(self.evaluate(inner_mod, scope, prefix),
                                      self._signature(sig, scope), span)
             case ast.ModLambda(_, param, sig, body):
-                return Functor(param, sig, body, scope.copy())
+                functor = Functor(param, sig, body, scope.copy())
+                self._check_functor(functor)
+                return functor
             case ast.ModImport(span, path):
                 return self._import(path, span)
+
+    def _check_functor(self, functor: Functor) -> None:
+        """Names and kinds are right in a parametric module, though it may never be applied."""
+        sig = self._signature(functor.sig, functor.scope)
+        if _has_open(sig):
+            return
+        kept, used, files = len(self.out), set(self._used), dict(self._files)
+        inner = functor.scope.copy()
+        inner.modules[functor.param] = self._assumed(sig, f"{functor.param}.")
+        self.evaluate(functor.body, inner, "")
+        for dec in self.out[kept:]:
+            self._check_elements(dec)
+        del self.out[kept:]
+        self._used, self._files = used, files
+
+    def _assumed(self, sig: Signature, prefix: str) -> Structure:
+        """A module of a module type of which nothing more is known."""
+        found = Structure()
+        for name, specified in sig.types.items():
+            spec = specified.spec
+            assert isinstance(spec, ast.TypeSpec)
+            found.types[name] = ast.QualName((), self._fresh(prefix + name))
+            self._types[found.types[name].name] = ast.TypeDec(
+                spec.span, name, spec.type_params, ast.TypeTuple(spec.span, ()), spec.kind)
+        found.values = {name: ast.QualName((), self._fresh(prefix + name)) for name in sig.values}
+        found.modules = {name: self._assumed(inner, f"{prefix}{name}.")
+                         for name, inner in sig.modules.items()}
+        return found
+
+    def _check_elements(self, dec: ast.CoreDec) -> None:
+        """Elements of arrays are not of a type that may have functions or sizes inside."""
+        for node in walk(dec):
+            if isinstance(node, ast.TypeArray) and isinstance(node.elem, ast.TypeName):
+                name = node.elem.name
+                known = self._types.get(name.name)
+                if known is not None and known.kind:
+                    raise wrong("lifted-element", node.span, "Cannot create array with elements "
+                                 f'of type "{name}", which is lifted: it might contain functions '
+                                 "or sizes of its own.")
 
     def _import(self, path: str, span: Span) -> Structure:
         place = (Path(span.source.name).parent / f"{path}.fut").resolve()
@@ -234,7 +211,7 @@ class _Evaluator:
             self._files[place] = found
         structure = self._files[place]
         if structure is None:
-            raise _error("cyclic-import", span, f"'{path}' imports itself.")
+            raise wrong("cyclic-import", span, f"'{path}' imports itself.")
         return structure
 
     # Module types
@@ -242,33 +219,38 @@ class _Evaluator:
     def _signature(self, sig: ast.SigExp, scope: Structure) -> Signature:
         match sig:
             case ast.SigName(span, name):
-                return _find_signature(name, scope, span)
+                return find_signature(name, scope, span)
             case ast.SigBody(_, specs):
                 found = Signature()
                 inner = scope.copy()
                 for spec in specs:
-                    found = found.plus(self._spec(spec, inner))
+                    found = found.plus(self._spec(spec, inner, found))
                 return found
             case ast.SigWith(span, base, name):
                 found = self._signature(base, scope)
                 if not name.quals and name.name not in found.types and not found.open:
-                    raise _error("unknown-type", span,
+                    raise wrong("unknown-type", span,
                                  f"The module type has no type '{name.name}'.")
                 return found
             case ast.SigArrow():
                 return Signature(open=True)
 
-    def _spec(self, spec: ast.Spec, scope: Structure) -> Signature:
+    def _spec(self, spec: ast.Spec, scope: Structure, known: Signature) -> Signature:
+        """What one line of a module type lists, after those that list ``known``."""
         match spec:
             case ast.ValSpec(span, name, type_params, type_exp):
                 _check_distinct([p.name for p in type_params], span)
                 _check_arguments(type_exp, set())
+                _check_type_names(type_exp, scope, known, type_params)
                 return Signature(values={name: Specified(spec, scope)})
             case ast.TypeSpec(span, name, type_params):
                 _check_distinct([p.name for p in type_params], span)
+                _check_type_names(spec.definition, scope, known, type_params)
                 return Signature(types={name: Specified(spec, scope)})
             case ast.ModSpec(_, name, sig):
-                return Signature(modules={name: self._signature(sig, scope)})
+                inner = scope.copy()
+                inner.types |= {name: ast.QualName((), name) for name in known.types}
+                return Signature(modules={name: self._signature(sig, inner)})
             case ast.IncludeSpec(_, sig):
                 return self._signature(sig, scope)
 
@@ -302,10 +284,10 @@ class _Evaluator:
         if dec is None or not isinstance(spec, ast.TypeSpec):
             return
         if [type(p) for p in dec.type_params] != [type(p) for p in spec.type_params]:
-            raise _error("type-arguments", span, f'The type "{name}" has other parameters than its '
+            raise wrong("type-arguments", span, f'The type "{name}" has other parameters than its '
                          "module type asks for.")
         if dec.kind == "^" and spec.kind != "^":
-            raise _error("function-not-allowed", span, f'The type "{name}" may be functional, but '
+            raise wrong("function-not-allowed", span, f'The type "{name}" may be functional, but '
                          "its module type asks for a non-lifted one.",
                          "Non-lifted type abbreviations may not contain functions.")
 
@@ -320,7 +302,7 @@ class _Evaluator:
             scope.types |= {**around.types, **found.types}
             scope.modules |= around.modules
             if isinstance(spec, ast.ValSpec):
-                inner = _with_params(scope, spec.type_params, ())
+                inner = with_params(scope, spec.type_params, ())
                 self.out.append(ast.ValDec(
                     spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
                     rename(spec.type_params, scope), (), rename(spec.type_exp, inner),
@@ -338,21 +320,42 @@ class _Evaluator:
                     ast.Name(spec.span, ast.QualName((), "x")), specified=spec.name))
 
 
+def _check_type_names(exp: ast.TypeExp | None, scope: Structure, known: Signature,
+                      params: Iterable[ast.SizeParam | ast.TypeParam]) -> None:
+    """The types that a module type names exist, though perhaps no module has it."""
+    if known.open:
+        return
+    names = {*PRIMS, *scope.types, *known.types, *(p.name for p in params),
+             *(["t"] if scope.opened else [])}
+    for node in walk(exp):
+        if isinstance(node, ast.TypeName) and not node.name.quals and node.name.name not in names:
+            raise wrong("unknown-type", node.span, f'Unknown type "{node.name}".')
+
+
 def _check_distinct(names: list[str], span: Span) -> None:
     for k, name in enumerate(names):
         if name in names[:k]:
-            raise _error("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
+            raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
+
+
+def _has_open(sig: Signature) -> bool:
+    return sig.open or any(map(_has_open, sig.modules.values()))
 
 
 def _check_arguments(exp: ast.TypeExp, names: set[str]) -> None:
-    """The arguments of a specified function have names of their own and sizes that are named."""
+    """The arguments of a specified function have names of their own and sizes that are named,
+    and so has a constant.
+    """
+    if not isinstance(exp, ast.TypeArrow) and _has_anonymous(exp):
+        raise wrong("anonymous-size", exp.span,
+                     "The sizes of a constant must be non-anonymous in a module type.")
     while isinstance(exp, ast.TypeArrow):
         if exp.param is not None and exp.param in names:
-            raise _error("duplicate-name", exp.span,
+            raise wrong("duplicate-name", exp.span,
                          f'Duplicate: "{exp.param}" was previously defined.')
         names.add(exp.param or "")
         if _has_anonymous(exp.domain):
-            raise _error("anonymous-size", exp.domain.span,
+            raise wrong("anonymous-size", exp.domain.span,
                          "The sizes of an argument must be non-anonymous in a module type.",
                          "Name the size: val f [n] : [n]t -> u.")
         exp = exp.codomain
@@ -372,7 +375,7 @@ def _has_anonymous(exp: ast.TypeExp) -> bool:
 def _pick(found: dict[str, T], wanted: Iterable[str], what: str, span: Span) -> dict[str, T]:
     for name in sorted(wanted):
         if name not in found:
-            raise _error("missing-member", span,
+            raise wrong("missing-member", span,
                          f"The module has no {what} '{name}', which its module type asks for.")
     return {name: found[name] for name in wanted}
 
@@ -381,221 +384,3 @@ def _as_structure(builtin: Builtin, sig: Signature) -> Structure:
     return Structure({name: ast.QualName((builtin.prim,), name) for name in sig.values
                       if member(builtin.prim, name) is not None},
                      {"t": ast.QualName((), builtin.prim)})
-
-
-# Names
-
-
-def _find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
-    mod: Mod = scope
-    for k, part in enumerate(path):
-        inner = mod.modules.get(part) if isinstance(mod, Structure) else None
-        if inner is None and k == 0 and part in PRIMS:
-            inner = Builtin(part)
-        if inner is None:
-            near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
-                mod, Structure) else []
-            raise _error("unknown-module", span, f"Unknown module '{'.'.join(path[:k + 1])}'.",
-                         *(f"Did you mean '{n}'?" for n in near))
-        mod = inner
-    return mod
-
-
-def _find_signature(name: ast.QualName, scope: Structure, span: Span) -> Signature:
-    around = _find_module(name.quals, scope, span) if name.quals else scope
-    if isinstance(around, Structure) and name.name in around.signatures:
-        return around.signatures[name.name]
-    if not name.quals and name.name in OPEN_SIGNATURES:
-        return Signature(open=True)
-    known = around.signatures if isinstance(around, Structure) else ()
-    near = difflib.get_close_matches(name.name, known, 1)
-    raise _error("unknown-module-type", span, f"Unknown module type '{name}'.",
-                 *(f"Did you mean '{n}'?" for n in near))
-
-
-def _find_value(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
-    if name.quals:
-        return _member_value(_find_module(name.quals, scope, span), name, span)
-    if name.name in scope.local:
-        return name
-    if name.name in scope.values:
-        return scope.values[name.name]
-    for prim in reversed(scope.opened):
-        if member(prim, name.name) is not None:
-            return ast.QualName((prim,), name.name)
-    return name
-
-
-def _member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
-    if isinstance(mod, Builtin):
-        return ast.QualName((mod.prim,), name.name)
-    if isinstance(mod, Structure) and name.name in mod.values:
-        return mod.values[name.name]
-    if isinstance(mod, Functor):
-        raise _error("not-a-structure", span, f"The module of '{name}' has a parameter, and no "
-                     "members before it is applied.", "Apply it: module M = F N")
-    known = list(mod.values) if isinstance(mod, Structure) else []
-    raise _error("unknown-name", span, f"Unknown variable '{name}'.", *(
-        f"Did you mean '{near}'?" for near in difflib.get_close_matches(name.name, known, 1)))
-
-
-def _find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
-    if not name.quals:
-        if name.name == "t" and "t" not in scope.types and scope.opened:
-            return ast.QualName((), scope.opened[-1])
-        return scope.types.get(name.name, name)
-    mod = _find_module(name.quals, scope, span)
-    if isinstance(mod, Builtin) and name.name == "t":
-        return ast.QualName((), mod.prim)
-    if isinstance(mod, Structure) and name.name in mod.types:
-        return mod.types[name.name]
-    raise _error("unknown-type", span, f"Unknown type '{name}'.")
-
-
-# Renaming
-
-
-def rename(node: T, scope: Structure) -> T:
-    """A copy of a piece of syntax in which names are global, as ``scope`` says."""
-    if isinstance(node, tuple):
-        return tuple(rename(item, scope) for item in node)  # type: ignore[return-value]
-    if not isinstance(node, ast.Node):
-        return node
-    new = _special(node, scope)
-    renamed: T = _fields(node, scope) if new is None else new
-    return renamed
-
-
-def _fields(node: Any, scope: Structure, **others: Structure) -> Any:
-    """A copy with all fields renamed, those named in ``others`` in scopes of their own."""
-    new = ast.duplicate(node)
-    for name in ast.parts(type(node)):
-        setattr(new, name, rename(getattr(node, name), others.get(name, scope)))
-    return new
-
-
-def _special(node: Any, scope: Structure) -> Any:
-    """Nodes with names or binders; None for all others."""
-    match node:
-        case ast.Name(span, name):
-            return ast.Name(span, _find_value(name, scope, span))
-        case ast.Project():
-            return _projection(node, scope)
-        case ast.LocalOpen():
-            return _local_open(node, scope)
-        case ast.TypeName(span, name):
-            new = _fields(node, scope)
-            new.name = _find_type(name, scope, span)
-            return new
-        case ast.BinExp(span, op) | ast.OpSection(span, op):
-            new = _fields(node, scope)
-            new.op = _find_value(op, scope, span)
-            return new
-        case ast.ValDec(_, _, _, _, type_params, params):
-            inner = _with_params(scope, type_params, params)
-            return _fields(node, scope, params=inner, ret=inner, body=inner)
-        case ast.TypeDec(_, _, type_params):
-            return _fields(node, _with_params(scope, type_params, ()))
-        case ast.LambdaExp(_, params):
-            inner = scope.hiding(_bound(params))
-            return _fields(node, scope, ret=inner, body=inner)
-        case ast.LetPat(_, sizes, pattern):
-            typed = scope.hiding(size.name for size in sizes)
-            return _fields(node, scope, pattern=typed, body=typed.hiding(_bound(pattern)))
-        case ast.LetFun(_, name, type_params, params):
-            inner = _with_params(scope, type_params, params)
-            return _fields(node, scope, params=inner, ret=inner, value=inner,
-                           body=scope.hiding([name]))
-        case ast.LetWith(_, name):
-            return _fields(node, scope, body=scope.hiding([name]))
-        case ast.LoopExp():
-            return _loop(node, scope)
-        case ast.Case(_, pattern):
-            return _fields(node, scope, body=scope.hiding(_bound(pattern)))
-        case ast.TypeArrow(_, str() as param):
-            return _fields(node, scope, codomain=scope.hiding([param]))
-        case ast.TypeExists(_, sizes):
-            return _fields(node, scope.hiding(sizes))
-    return None
-
-
-def _with_params(scope: Structure, type_params: Iterable[ast.SizeParam | ast.TypeParam],
-                 params: Iterable[ast.Pattern]) -> Structure:
-    """The scope inside of a function."""
-    sizes = [p.name for p in type_params if isinstance(p, ast.SizeParam)]
-    types = [p.name for p in type_params if isinstance(p, ast.TypeParam)]
-    return scope.hiding([*sizes, *_bound(tuple(params))], types)
-
-
-def _loop(node: ast.LoopExp, scope: Structure) -> ast.LoopExp:
-    typed = scope.hiding(size.name for size in node.sizes)
-    inner = typed.hiding(_bound(node.pattern))
-    form: Any = rename(node.form, scope)
-    if isinstance(node.form, ast.WhileForm):
-        form = rename(node.form, inner)
-    else:
-        inner = inner.hiding(_bound(node.form.pattern))
-    new: ast.LoopExp = _fields(node, scope, pattern=typed, body=inner)
-    new.form = form
-    return new
-
-
-def _bound(node: object) -> set[str]:
-    """The names that patterns bind."""
-    match node:
-        case ast.PatName(_, name):
-            return {name}
-        case ast.PatAscript(_, inner):
-            return _bound(inner)
-        case ast.PatTuple(_, items) | ast.PatConstr(_, _, items):
-            return _bound(items)
-        case ast.PatRecord(_, fields):
-            return {name for _, item in fields for name in _bound(item)}
-        case tuple():
-            return {name for item in node for name in _bound(item)}
-    return set()
-
-
-def _local_open(node: ast.LocalOpen, scope: Structure) -> ast.Exp:
-    """``M.(e)``: the expression in a scope that has the names of the module."""
-    mod = _find_module(_module_path(node.module), scope, node.module.span)
-    inner = scope.copy()
-    if isinstance(mod, Structure):
-        inner.add(mod)
-        inner.local -= mod.values.keys()
-    elif isinstance(mod, Builtin):
-        inner.opened += (mod.prim,)
-    return rename(node.body, inner)
-
-
-def _module_path(exp: ast.Exp) -> tuple[str, ...]:
-    match exp:
-        case ast.Name(_, name):
-            return (*name.quals, name.name)
-        case ast.Project(_, inner, name):
-            return (*_module_path(inner), name)
-    raise _error("not-a-module", exp.span, "Only a module can be opened: M.(e).")
-
-
-def _projection(node: ast.Project, scope: Structure) -> ast.Exp:
-    """``M.N.x.f``: modules as far as they go, then a value, then fields."""
-    path: list[tuple[str, Span]] = [(node.field_name, node.span)]
-    root = node.record
-    while isinstance(root, ast.Project):
-        path.insert(0, (root.field_name, root.span))
-        root = root.record
-    if (not isinstance(root, ast.Name) or root.name.name in scope.local
-            or (not root.name.quals and root.name.name in scope.values)):
-        return _fields(node, scope)  # type: ignore[no-any-return]
-    quals = (*root.name.quals, root.name.name)
-    if quals[0] not in scope.modules:
-        return _fields(node, scope)  # type: ignore[no-any-return]
-    mod = _find_module(quals, scope, root.span)
-    while len(path) > 1 and isinstance(mod, Structure) and path[0][0] not in mod.values:
-        quals = (*quals, path.pop(0)[0])
-        mod = _find_module(quals, scope, node.span)
-    (name, span), *fields = path
-    found: ast.Exp = ast.Name(span, _member_value(mod, ast.QualName(quals, name), span))
-    for label, place in fields:
-        found = ast.Project(place, found, label)
-    return found

@@ -193,8 +193,8 @@ class _Builder(Transformer[Token, Any]):
     def open_dec(self, span: Span, children: list[Any]) -> ast.OpenDec:
         return ast.OpenDec(span, children[-1])
 
-    def import_dec(self, span: Span, children: list[Any]) -> ast.OpenDec:
-        return ast.OpenDec(span, self.mod_import(span, children[-1:]))
+    def import_dec(self, span: Span, children: list[Any]) -> ast.LocalDec:
+        return ast.LocalDec(span, ast.OpenDec(span, self.mod_import(span, children[-1:])))
 
     def local_dec(self, span: Span, children: list[Any]) -> ast.LocalDec:
         return ast.LocalDec(span, children[-1])

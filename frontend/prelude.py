@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, Prim
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, SAME_BITS, Prim
 
 _AD, _ACC = "automatic differentiation", "accumulators"
 UNSUPPORTED = {"jvp": _AD, "vjp": _AD, "jvp2": _AD, "vjp2": _AD,
@@ -176,7 +176,8 @@ def members(module: str) -> dict[str, str]:
     found |= dict.fromkeys(("pi", "e", "inf", "nan", "epsilon"), t)
     found |= dict.fromkeys(("lerp", "fma", "mad"), f"{t} -> {t} -> {t} -> {t}")
     found |= {"from_fraction": f"i64 -> i64 -> {t}", "to_f64": f"{t} -> f64",
-              "recip": f"{t} -> {t}"}
+              "recip": f"{t} -> {t}",
+              "to_bits": f"{t} -> {SAME_BITS[prim]}", "from_bits": f"{SAME_BITS[prim]} -> {t}"}
     for name, row in OPS.items():
         if name not in found and set(row.domain) <= set(FLOATS):
             found[name] = " -> ".join([*[t] * row.arity, "bool" if row.predicate else t])

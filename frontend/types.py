@@ -131,3 +131,19 @@ def payload(type_: Type) -> tuple[Type, ...]:
     """The types of what a constructor is applied to."""
     assert isinstance(type_, Tuple)
     return type_.items
+
+
+def type_variables(type_: Type) -> set[VName]:
+    """The type parameters that occur in a type."""
+    match type_:
+        case TypeVar(name):
+            return {name}
+        case Array(_, elem):
+            return type_variables(elem)
+        case Tuple(items):
+            return {v for item in items for v in type_variables(item)}
+        case Record(fields) | Sum(fields):
+            return {v for _, f in fields for v in type_variables(f)}
+        case Arrow(domain, codomain):
+            return type_variables(domain) | type_variables(codomain)
+    return set()

@@ -109,6 +109,11 @@ def _round(x: Scalar) -> Scalar:
     return np.rint(x)
 
 
+def _reinterpreted(x: Scalar) -> Scalar:
+    x = np.asarray(x)
+    return x.view(f"{'uint' if x.dtype.kind == 'f' else 'float'}{8 * x.dtype.itemsize}")
+
+
 def _high_product(x: Scalar, y: Scalar) -> Scalar:
     x, y = np.asarray(x), np.asarray(y)
     bits = x.dtype.itemsize * 8
@@ -189,6 +194,7 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "hypot": np.hypot,
     "copysign": np.copysign,
     "nextafter": np.nextafter,
+    "bits": _reinterpreted,
     "fma": lambda x, y, z: x * y + z,
 }
 """For every row of :data:`~.prim.OPS` its function, elementwise over arrays of its operand type."""

@@ -108,6 +108,8 @@ INTS = tuple(p for p in Prim if p.is_int)
 FLOATS = tuple(p for p in Prim if p.is_float)
 NUMBERS = INTS + FLOATS
 SCALARS = tuple(Prim)
+SAME_BITS = {Prim.F32: Prim.U32, Prim.F64: Prim.U64, Prim.U32: Prim.F32, Prim.U64: Prim.F64}
+"""The unsigned integer of each float, and the float of these."""
 
 
 @cache
@@ -124,7 +126,8 @@ class Op:
     """A primitive operation ``name : prim^arity -> prim`` (or ``-> bool`` if ``predicate``).
 
     ``neutral`` is the unit of the operation, if it has one at every type of its domain.
-    ``traps`` says that a zero last argument is a run-time error when the type is an integer.
+    ``traps`` says that a zero last argument is a run-time error when the type is an integer,
+    ``reinterprets`` that the result has the same bits as a number of the other kind.
     """
 
     name: str
@@ -135,9 +138,12 @@ class Op:
     commutative: bool = False
     neutral: Callable[[Prim], int | float | bool] | None = None
     traps: bool = False
+    reinterprets: bool = False
 
     def result(self, prim: Prim) -> Prim:
         """The type of the result when the arguments have type ``prim``."""
+        if self.reinterprets:
+            return SAME_BITS[prim]
         return Prim.BOOL if self.predicate else prim
 
 
@@ -210,5 +216,6 @@ OPS: dict[str, Op] = dict([
     _row("hypot", 2, FLOATS),
     _row("copysign", 2, FLOATS),
     _row("nextafter", 2, FLOATS),
+    _row("bits", 1, tuple(SAME_BITS), reinterprets=True),
     _row("fma", 3, FLOATS),
 ])

@@ -4,6 +4,6 @@
 equality of types and sizes means), then :mod:`.infer`.
 """
 
-from runelift.frontend.check.infer import check_module
+from runelift.frontend.check.declarations import check_module
 
 __all__ = ["check_module"]

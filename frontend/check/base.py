@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -87,6 +87,7 @@ class Base(ABC):
         self._binders: list[ast.SizeParam] = []
         self._operators: list[ast.BinExp | ast.OpSection] = []
         self._negated: set[int] = set()
+        self._written: dict[Hashable, tuple[VName, ast.Exp]] = {}
         self._constants: dict[str, Origin] = {}
 
     @contextmanager
@@ -269,7 +270,7 @@ class Base(ABC):
         sizes = {v: Size.var(self.names.fresh(v.base)) if v in bound
                  else self.solved.size_meta(v.base) for v in scheme.sizes}
         if name is not None:
-            name.sizes = sizes
+            name.sizes, name.types = sizes, types
             if name.name.name.startswith("unflatten"):
                 self.solved.ordered |= {v for size in sizes.values() for v in size.variables()}
         sizes = sizes | {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
@@ -288,3 +289,9 @@ class Base(ABC):
     @abstractmethod
     def infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:
         """The type of ``exp``; ``expected`` helps with functions and is not enforced."""
+
+    @abstractmethod
+    def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
+                  params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
+                  name: str, specified: str = "") -> Scheme:
+        """The scheme of ``name params : ret = body``."""

@@ -9,32 +9,25 @@ Programming, ARRAY 2021.
 from __future__ import annotations
 
 from runelift.frontend import ast
-from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding
-from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
 from runelift.frontend.check.forms import (
     base_name,
-    first_order,
-    has_function,
     is_function,
     loosen,
 )
 from runelift.frontend.check.indexing import Indexing
 from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import (
-    Abbreviation,
     Scheme,
 )
 from runelift.frontend.check.unify import (
-    FunctionalType,
     SizeMismatch,
     TypeMismatch,
-    metas,
     replace_names,
     sizes_in,
     substitute_size,
 )
-from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
+from runelift.frontend.check.uniqueness import unique_pattern
 from runelift.frontend.prelude import EQUALITY, OPERATORS
 from runelift.frontend.types import (
     UNIT,
@@ -45,222 +38,15 @@ from runelift.frontend.types import (
     Sum,
     Tuple,
     Type,
-    TypeVar,
     arrows,
 )
-from runelift.ir.errors import Diagnostic, ProgramError
-from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 
 
-def check_module(module: ast.Flat) -> None:
-    """Check ``module`` and fill in the types of its nodes; ProgramError with what is wrong."""
-    checker = Checker()
-    checker.later = {dec.name: dec.name_span for dec in module.decs if isinstance(dec, ast.ValDec)}
-    for dec in module.decs:
-        checker.later.pop(dec.name, None)
-        try:
-            checker.declaration(dec)
-        except ProgramError as error:
-            checker.errors += error.diagnostics
-            checker.broken.add(dec.name)  # avoids errors that follow from this one
-    if checker.errors:
-        raise ProgramError(*dict.fromkeys(checker.errors))
-
-
-class Checker(Indexing):
-    """Infers declarations and expressions."""
-
-    # Declarations
-
-    def declaration(self, dec: ast.CoreDec) -> None:
-        """Check one declaration and add it to the scope."""
-        match dec:
-            case ast.TypeDec():
-                self._abbreviation(dec)
-            case ast.ValDec():
-                self._value(dec)
-
-    def _abbreviation(self, dec: ast.TypeDec) -> None:
-        with self.inner_scope():
-            types, sizes = self._type_params(dec.type_params)
-            body = self._read(dec.definition)
-        self.abbreviations[dec.name] = Abbreviation(tuple(sizes), tuple(types), body, dec.kind)
-        if dec.kind != "^":
-            try:
-                self.solved.no_function(body)
-            except FunctionalType:
-                raise self._error(
-                    "function-not-allowed", dec.span, "Non-lifted type abbreviations may not "
-                    "contain functions.", f"Declare it as type^ {dec.name}.") from None
-        for unused in sorted(set(sizes) - sizes_in(body)):
-            raise self._error("unused-size", dec.span,
-                              f'Size parameter "[{unused.base}]" is not used in the type.')
-
-    def _value(self, dec: ast.ValDec) -> None:
-        self._typed, self._operators, self._binders = [], [], []
-        self.solved.products.clear()
-        self.declared = dec.name
-        scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
-                                dec.specified)
-        dec.type = scheme.type
-        self._finish(dec.span)
-        for param in dec.params:
-            self.errors += uncovered([param], param.span)
-        dec.type = self.solved.resolve(scheme.type)
-        errors, function = check_uniqueness(dec, self._constants)
-        self.errors += errors
-        dec.type = with_unique_result(dec.type, function.arity, function.unique)
-        if not isinstance(dec.type, Arrow) and holds_arrays(dec.type):
-            self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
-        if dec.entry:
-            self._check_entry(dec, dec.type)
-        self.scope.values[dec.name] = Binding(
-            Scheme(dec.type, scheme.types, scheme.sizes, scheme.unknown, scheme.lifted),
-            self._constant_size(dec), dec.name_span, top=True)
-        self.broken.discard(dec.name)
-
-    def _constant_size(self, dec: ast.ValDec) -> Size | None:
-        if dec.params or dec.type is not Prim.I64:
-            return None
-        return self._size_of(dec.body) or Size.var(self.names.fresh(dec.name))
-
-    def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
-                  params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
-                  name: str, specified: str = "") -> Scheme:
-        """The scheme of ``name params : ret = body``."""
-        with self.inner_scope():
-            types, sizes = self._type_params(type_params)
-            self.distinct(params)
-            domains: list[Arrow] = []
-            for param in params:
-                size_name = self.names.fresh(base_name(param))
-                domain = self.pattern(param, anonymous=self.solved.parameter_size,
-                                       size_name=size_name)
-                domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
-            result = self.infer(body)
-            if ret is not None:
-                declared = self._read(ret)  # the body says which sizes ``[]`` stand for
-                self.expect_result(declared, result, body, ret.span, specified)
-                result = declared
-        type_: Type = result
-        for arrow in reversed(domains):
-            type_ = Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
-        type_ = self._generalise(self.solved.resolve(type_), types)
-        inputs = set().union(*(sizes_in(self.solved.resolve(a.domain)) for a in domains), sizes)
-        inputs |= {a.param for a in domains if a.param}
-        if has_function(type_):
-            inputs |= self._undecided()
-        outer = {v for b in self.scope.values.values() if b.size for v in b.size.variables()}
-        outer |= {v for size in self.scope.sizes.values() for v in size.variables()}
-        free = sizes_in(type_) - outer
-        return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
-                      tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)))
-
-    def _undecided(self) -> set[VName]:
-        """The sizes that inference has yet to find, apart from those of names in scope."""
-        local = [b.scheme.type for b in self.scope.values.values() if b.local]
-        used = set[VName]().union(*(sizes_in(self.solved.resolve(type_)) for type_ in local))
-        return self.solved.flexible - used
-
-    def _generalise(self, type_: Type, types: list[VName]) -> Type:
-        """Unconstrained type variables of a function become type parameters."""
-        if not has_function(type_):
-            return type_
-        parts = {m for meta in metas(type_) if meta.id in self.solved.required
-                 for _, member in self.solved.required[meta.id].members
-                 for m in metas(self.solved.resolve(member))}
-        scope_metas = {m for b in self.scope.values.values() if b.local
-                       for m in metas(self.solved.resolve(b.scheme.type))}
-        for meta in sorted(metas(type_) - scope_metas - parts, key=lambda m: m.id):
-            if meta.id not in self.solved.allowed and meta.id not in self.solved.required:
-                name = self.names.fresh("t")
-                types.append(name)
-                if meta.id not in self.solved.values:
-                    self.solved.lifted.add(name)
-                self.solved.types[meta.id] = TypeVar(name)
-        return self.solved.resolve(type_)
-
-    def _check_entry(self, dec: ast.ValDec, type_: Type) -> None:
-        while isinstance(type_, Arrow):
-            if not first_order(type_.domain):
-                raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' must "
-                                  "not have a parameter that is a function or polymorphic.",
-                                  "Who calls it passes data: define it with 'def', and an entry "
-                                  "point for each use.")
-            type_ = type_.codomain
-        if not first_order(type_):
-            raise self._error("bad-entry", dec.name_span,
-                              f"Entry point '{dec.name}' must not return a function.")
-
-    def _finish(self, span: Span) -> None:
-        """Give undetermined number types their defaults, and write all types into the tree."""
-        self.solved.factorise()
-        for node in self._typed:
-            assert node.type is not None
-            node.type = self._settled(node.type, node.span)
-            if isinstance(node, ast.Name):
-                node.sizes = {v: self.solved.size(size) for v, size in node.sizes.items()}
-            if isinstance(node, ast.Literal):
-                self._check_literal(node)
-        for binder in self._binders:
-            binder.known = self.solved.size(binder.known) if binder.known is not None else None
-        self._check_matches()
-        for op in self._operators:
-            assert op.op_type is not None
-            op.op_type = self._settled(op.op_type, op.span)
-
-    def _settled(self, type_: Type, span: Span) -> Type:
-        """A type with all that is known and defaults for the rest."""
-        known = self.solved.resolve(type_)
-        if isinstance(known, Prim) or not (open_ := metas(known)):
-            return known
-        for meta in open_:
-            head = self.solved.head(meta)
-            if isinstance(head, MetaVar):
-                self.solved.types[head.id] = self._default(head, span)
-        return self.solved.resolve(known)
-
-    def _check_matches(self) -> None:
-        """Every match covers every value, and other patterns fit any value of their type."""
-        for node in self._typed:
-            if isinstance(node, ast.MatchExp):
-                self.errors += uncovered([case.pattern for case in node.cases], node.span,
-                                         ANOTHER_CASE)
-            elif isinstance(node, ast.LetPat):
-                self.errors += uncovered([node.pattern], node.pattern.span)
-            elif isinstance(node, ast.LambdaExp):
-                for pattern in node.params:
-                    self.errors += uncovered([pattern], pattern.span)
-
-    def _check_literal(self, literal: ast.Literal) -> None:
-        """A number that its type does not have is an error."""
-        prim, value = literal.type, literal.value
-        if not isinstance(prim, Prim) or isinstance(value, bool):
-            return
-        sign = -1 if id(literal) in self._negated else 1
-        if prim.is_int:
-            fits = prim.least <= sign * value <= prim.greatest
-        else:
-            fits = abs(value) <= prim.greatest_finite
-        if not fits:
-            self.errors.append(Diagnostic(
-                "literal-out-of-range", literal.span,
-                f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}."))
-
-    def _default(self, meta: MetaVar, span: Span) -> Type:
-        if (required := self.solved.required.get(meta.id)) is not None:
-            mark, what = ("#", "constructor") if required.kind is Sum else (".", "field")
-            raise self._error("ambiguous-type", span, "The type of the value with "
-                              f"{what} '{mark}{required.members[0][0]}' is not known here.",
-                              "Add a type annotation.")
-        allowed = self.solved.allowed.get(meta.id)
-        if allowed is None:
-            return UNIT
-        order: tuple[Prim, ...] = (Prim.I32, Prim.F64, Prim.BOOL, *Prim)
-        return next(p for p in order if p in allowed)
+class Inference(Indexing):
+    """Infers expressions."""
 
     # Expressions
 
@@ -364,7 +150,9 @@ class Checker(Indexing):
             case ast.LetWith(span, name, name_span, dims, value, body):
                 type_ = self._instantiate(self._lookup(ast.QualName((), name), name_span))
                 self._new_element(self._index(type_, dims, span), dims, value)
-                return self.infer(body)
+                with self.inner_scope():
+                    self.scope.values[name] = Binding(Scheme(type_), None, span, local=True)
+                    return self.infer(body)
             case ast.LoopExp():
                 return self._loop(exp)
             case ast.Ascript(span, value, type_exp):

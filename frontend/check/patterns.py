@@ -21,7 +21,7 @@ from runelift.frontend.types import (
 )
 from runelift.ir.errors import Label
 from runelift.ir.names import VName
-from runelift.ir.prim import Prim
+from runelift.ir.prim import INTS
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 
@@ -53,8 +53,8 @@ class Patterns(SizeExps):
                 found = type_ if type_ is not None else self.solved.meta()
                 if size is None:
                     size = Size.var(size_name or self.names.fresh(name))
-                is_size = self.solved.head(found) is Prim.I64 or isinstance(
-                    self.solved.head(found), MetaVar)
+                kind = self.solved.head(found)
+                is_size = kind in INTS or isinstance(kind, MetaVar)
                 pattern.size = _variable(size)
                 self.scope.values[name] = Binding(Scheme(found), size if is_size else None, span,
                                                    local=True)

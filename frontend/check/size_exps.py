@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from runelift.frontend import ast
 from runelift.frontend.check.base import Base, Binding, SizeMaker
+from runelift.frontend.check.structure import structure
 from runelift.frontend.check.types import (
     Scheme,
     TypeReader,
 )
 from runelift.frontend.types import (
     Array,
+    MetaVar,
     Type,
 )
 from runelift.ir.names import VName
@@ -40,6 +44,8 @@ class SizeExps(Base):
                 self.scope.types[param.name] = name
                 if param.kind == "^":
                     self.solved.lifted.add(name)
+                elif param.kind == "~":
+                    self.solved.size_lifted.add(name)
         return types, sizes
 
     def _size_binders(self, sizes: tuple[ast.SizeParam, ...]) -> None:
@@ -68,7 +74,31 @@ class SizeExps(Base):
         return size if size is not None else self.solved.unknown_size()
 
     def _size_of(self, exp: ast.Exp) -> Size | None:
-        """The polynomial that ``exp`` is; an opaque name for quotients; None for the rest."""
+        """The polynomial that ``exp`` is, or a size of its own for its structure; None if two
+        expressions like this one may differ.
+        """
+        size = self._polynomial(exp)
+        if size is not None or exp.type is None or self.solved.head(exp.type) is not Prim.I64:
+            return size
+        key = structure(exp, self._identity)
+        if key is None:
+            return None
+        exp.as_size, _ = self._written.setdefault(key, (self.names.fresh("size"), exp))
+        return Size.var(exp.as_size)
+
+    def _sizes_outside(self) -> set[VName]:
+        """The sizes of the names in scope, and of expressions over them."""
+        sizes = [b.size for b in self.scope.values.values() if b.size is not None]
+        return {name for size in (*sizes, *self.scope.sizes.values()) for name in size.variables()
+                } | {name for key, (name, exp) in self._written.items()
+                     if structure(exp, self._identity) == key}
+
+    def _identity(self, name: ast.QualName) -> Hashable:
+        binding = None if name.quals else self.scope.values.get(name.name)
+        return name if binding is None else (name, binding)
+
+    def _polynomial(self, exp: ast.Exp) -> Size | None:
+        """The polynomial over names that ``exp`` is, with opaque factors for applications."""
         match exp:
             case ast.Literal(_, value) if isinstance(value, int) and not isinstance(value, bool):
                 return Size.of(value)
@@ -79,17 +109,20 @@ class SizeExps(Base):
                 return self._size_of(value)
             case ast.Negate(_, arg):
                 inner = self._size_of(arg)
-                return None if inner is None else inner * -1
+                return None if inner is None or not self._may_be_i64(exp) else inner * -1
             case ast.Apply(_, ast.Name(_, ast.QualName((), "length")), (array,)):
                 type_ = self.solved.resolve(array.type) if array.type else None
                 return type_.size if isinstance(type_, Array) else None
+            case ast.Apply(_, ast.Name(_, ast.QualName(("i64",), _) as name), (ast.Name() as arg,)):
+                size = self._size_of(arg)
+                return None if size is None else applied(str(name), size)
             case ast.Apply(_, ast.Name(_, name), args) if self._is_size_function(name, exp):
                 sizes = [self._size_of(arg) for arg in args]
                 known = tuple(size for size in sizes if size is not None)
                 return applied(str(name), *known) if len(known) == len(sizes) else None
             case ast.BinExp(_, op, left, right):
                 a, b = self._size_of(left), self._size_of(right)
-                if a is None or b is None:
+                if a is None or b is None or not self._may_be_i64(exp):
                     return None
                 match str(op):
                     case "+":
@@ -101,6 +134,11 @@ class SizeExps(Base):
                         return a * b
                 return applied(str(op), a, b)
         return None
+
+    def _may_be_i64(self, exp: ast.Exp) -> bool:
+        """Whether arithmetic is that of sizes, as far as is known."""
+        head = self.solved.head(exp.type) if exp.type is not None else Prim.I64
+        return head is Prim.I64 or isinstance(head, MetaVar)
 
     def _is_size_function(self, name: ast.QualName, exp: ast.Apply) -> bool:
         """Whether a call is one of a function that the whole program knows under its name."""

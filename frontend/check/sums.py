@@ -15,11 +15,11 @@ from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Span
 
 if TYPE_CHECKING:
-    from runelift.frontend.check.infer import Checker
+    from runelift.frontend.check.infer import Inference
     from runelift.frontend.check.patterns import Patterns
 
 
-def sum_type(checker: Checker, exp: ast.Constr | ast.MatchExp, expected: Type | None) -> Type:
+def sum_type(checker: Inference, exp: ast.Constr | ast.MatchExp, expected: Type | None) -> Type:
     """The type of a constructor's application or of a match."""
     if isinstance(exp, ast.MatchExp):
         return _match(checker, exp, expected)
@@ -27,7 +27,7 @@ def sum_type(checker: Checker, exp: ast.Constr | ast.MatchExp, expected: Type | 
     return checker.solved.require(Sum, exp.name, args)
 
 
-def _match(checker: Checker, exp: ast.MatchExp, expected: Type | None) -> Type:
+def _match(checker: Inference, exp: ast.MatchExp, expected: Type | None) -> Type:
     value = checker.infer(exp.value)
     result: Type | None = None
     for case in exp.cases:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from runelift.frontend import ast
+from runelift.frontend.check.restrictions import constructive_sizes
 from runelift.frontend.check.unify import replace_names
 from runelift.frontend.check.uniqueness import unique_parts
 from runelift.frontend.parser import parse_type
@@ -32,6 +33,8 @@ class Abbreviation:
     definition: Type
     kind: str = ""
     """``~`` if sizes, ``^`` if functions may be inside."""
+    anonymous: tuple[VName, ...] = ()
+    """The sizes that ``[]`` and ``?[n].t`` have in the definition: others each time it is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,14 @@ class TypeReader:
                 return Arrow(self.read(domain), within.read(codomain),
                              unique_parts(domain), unique_parts(codomain), bound)
             case ast.TypeExists(_, sizes, inner):
-                return self._with({name: self.anonymous() for name in sizes}).read(inner)
+                own = {name: self.anonymous() for name in sizes}
+                type_ = self._with(own).read(inner)
+                for label, made in own.items():
+                    if not made.variables() <= constructive_sizes(type_):
+                        raise ProgramError(Diagnostic(
+                            "unused-existential", exp.span,
+                            f'Existential size "{label}" not used as array size.'))
+                return type_
 
     def _check_element(self, exp: ast.TypeExp) -> None:
         """Elements of arrays must not be of a type that may have sizes or functions inside."""
@@ -127,8 +137,8 @@ class TypeReader:
             return replace_names(
                 short.definition,
                 {v: self.read(a) for v, a in zip(short.types, types, strict=True)},
-                {v: self._size(a.size)
-                 for v, a in zip(short.sizes, sizes, strict=True)})
+                {v: self._size(a.size) for v, a in zip(short.sizes, sizes, strict=True)}
+                | {v: self.anonymous() for v in short.anonymous})
         if name in PRIMS and args:
             raise ProgramError(Diagnostic(
                 "type-arguments", span, f"Type '{name}' takes no arguments.",
@@ -145,7 +155,7 @@ class TypeReader:
                  tuple(f"Did you mean '{each}'?" for each in near))
         if not hints and len(name) == 1:
             hints = (f"If it stands for any type, declare it as a type parameter: '{name}",)
-        raise ProgramError(Diagnostic("unknown-type", span, f"Unknown type '{name}'.",
+        raise ProgramError(Diagnostic("unknown-type", span, f'Unknown type "{name}".',
                                       hints=hints))
 
 

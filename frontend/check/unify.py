@@ -64,6 +64,8 @@ class Substitution:
     """The types to be found that must not have functions inside."""
     lifted: set[VName] = field(default_factory=set)
     """The type parameters that may be functions."""
+    size_lifted: set[VName] = field(default_factory=set)
+    """The type parameters that may have sizes of their own."""
     products: list[tuple[Size, ...]] = field(default_factory=list)
     """The factors of the sizes that are written as products."""
     ordered: set[VName] = field(default_factory=set)
@@ -259,8 +261,9 @@ class Substitution:
         undecided, self._undecided = self._undecided, []
         for left, right in undecided:
             left, right = self.size(left), self.size(right)
-            if left != right and not self._divide(left, right) and not self._match_factors(
-                    left, right):
+            if left != right and not any(
+                    solve(*sides) for solve in (self._divide, self._match_factors)
+                    for sides in ((left, right), (right, left))):
                 self._undecided.append((left, right))
 
     def _divide(self, left: Size, right: Size) -> bool:
@@ -281,13 +284,19 @@ class Substitution:
         match left.terms:
             case ((monomial, 1),) if all(f in self.ordered for f in monomial):
                 names = sorted((f for f in monomial if isinstance(f, VName)), key=lambda v: v.tag)
-                found = {tuple(map(self.size, each)) for each in self.products
+                found = {tuple(map(self.size, each)) for each in self._written_products()
                          if len(each) == len(names)
                          and self.size(product(list(each))) == right}
                 if len(found) == 1:
                     self.sizes.update(zip(names, found.pop(), strict=True))
                     return True
         return False
+
+    def _written_products(self) -> list[tuple[Size, ...]]:
+        """The products, and those whose first factor is written as a product itself."""
+        return [*self.products, *((*inner, *rest) for first, *rest in self.products
+                                  for inner in self.products
+                                  if self.size(product(list(inner))) == self.size(first))]
 
     def no_function(self, type_: Type) -> None:
         """Forbid functions in a type; FunctionalType if there is one."""

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
-from runelift.frontend.elaborate.sums import value_of
+from runelift.frontend.elaborate.sizes import size_atom
 from runelift.frontend.elaborate.values import (
     Dynamic,
     Env,
-    RecordValue,
-    TupleValue,
+    TypeArg,
     Value,
     leaves,
     rebuild,
+    shaped,
 )
-from runelift.frontend.types import Array, Record, Sum, Tuple, Type
+from runelift.frontend.types import Array, Type
 from runelift.ir.errors import CompilerLimitation
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 from runelift.ir.syntax import (
     ArrayLit,
@@ -51,25 +53,24 @@ def array_exp(e: Evaluator, exp: ast.ArrayExp, env: Env) -> Value:
     """``[a, b, c]``."""
     if not exp.items:
         assert isinstance(exp.type, Array)
-        return _empty(e, exp.type, exp.span)
+        return zeros(e, exp.type, (), env, exp.span)
     return array_of_values(e, [e.exp(item, env) for item in exp.items], exp.span)
 
 
-def _empty(e: Evaluator, type_: Type, span: Span) -> Value:
-    def leaf(type_: Type, outer: tuple[Atom, ...]) -> Value:
-        match type_:
-            case Prim():
-                return e.arrays.blank(array_of(outer, type_), span)
-            case Array(size, elem):
-                return leaf(elem, (*outer, i64(size.constant or 0)))
-            case Tuple(items):
-                return TupleValue(tuple(leaf(item, outer) for item in items))
-            case Record(fields):
-                return RecordValue(tuple((n, leaf(t, outer)) for n, t in fields))
-            case Sum(fields):
-                return value_of(fields, lambda part: leaf(part, outer))
-        raise CompilerLimitation(f"{span}: an empty array whose element type is not known.")
-    return leaf(type_, ())
+def zeros(e: Evaluator, type_: Type, outer: tuple[Atom, ...], env: Env, span: Span) -> Value:
+    """Zeros of a type, in an array of shape ``outer``; sizes that nothing decides are 0."""
+    def size(length: Size) -> Atom:
+        known = size_atom(e, length, env, span)
+        return i64(0) if known is None else known
+
+    def variable(name: VName, shape: tuple[Atom, ...]) -> Value:
+        arg = env.get(name)
+        if not isinstance(arg, TypeArg):
+            raise CompilerLimitation(f"{span}: zeros of a type that is not known here.")
+        return zeros(e, arg.type, shape, arg.env, span)
+
+    return shaped(type_, lambda prim, shape: e.arrays.blank(array_of(shape, prim), span), size,
+                  outer, variable)
 
 
 def array_of_values(e: Evaluator, items: list[Value], span: Span) -> Value:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from runelift.frontend import ast
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.exps import Evaluator
-from runelift.frontend.elaborate.sums import value_of, whole
+from runelift.frontend.elaborate.sums import whole
 from runelift.frontend.elaborate.values import (
     Dynamic,
     RecordValue,
+    SumValue,
     TupleValue,
     Value,
     leaves,
+    shaped,
 )
-from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type
-from runelift.ir.errors import CompilerBug
+from runelift.frontend.types import Arrow, Record, Sum, Tuple, Type, payload
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -31,14 +32,8 @@ from runelift.ir.syntax import (
 
 
 def elaborate(module: ast.Flat, names: Names) -> Program:
-    """The entry points of a checked module as core functions.
-
-    Without an ``entry`` declaration, a function called ``main`` is the entry point.
-    """
-    entries = [d for d in module.decs if isinstance(d, ast.ValDec) and d.entry]
-    if not entries:
-        entries = [d for d in module.decs if isinstance(d, ast.ValDec) and d.name == "main"]
-    return Program(tuple(_entry(module, dec, names) for dec in entries))
+    """The entry points of a checked module as core functions."""
+    return Program(tuple(_entry(module, dec, names) for dec in module.entry_points))
 
 
 def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
@@ -60,7 +55,7 @@ def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     function = evaluator.declaration(entry, env)
     result = evaluator.apply(function, tuple(args), entry.span) if args else function
     assert type_ is not None
-    result = whole(evaluator, result, type_, entry.span)
+    result = _without_units(whole(evaluator, result, type_, entry.span), type_)
     known = {p.name for p in (*hidden, *params)}
     results, atoms = _results(result, known, names)
     body = evaluator.builder.body(evaluator.builder.scopes[0], atoms)
@@ -98,6 +93,23 @@ def _results(result: Value, known: set[VName],
     return tuple(results), tuple(atoms)
 
 
+def _without_units(value: Value, type_: Type) -> Value:
+    """``value`` without the components that are ``()``."""
+    match type_, value:
+        case Tuple(()), _:
+            return TupleValue(())
+        case Tuple(types), TupleValue(items):
+            return TupleValue(tuple(map(_without_units, items, types)))
+        case Record(types), RecordValue(fields):
+            return RecordValue(tuple((name, _without_units(item, t))
+                                     for (name, item), (_, t) in zip(fields, types, strict=True)))
+        case Sum(types), SumValue(tag, payloads):
+            return SumValue(tag, tuple(
+                (name, tuple(map(_without_units, items or (), payload(t))))
+                for (name, items), (_, t) in zip(payloads, types, strict=True)))
+    return value
+
+
 def _base(pattern: ast.Pattern) -> str:
     match pattern:
         case ast.PatName(_, name):
@@ -122,19 +134,8 @@ def _argument(e: Evaluator, type_: Type, sizes: dict[VName | Size, Param], param
             sizes[key] = e.builder.fresh(name.base, Prim.I64)
         return sizes[key].name
 
-    def leaf(type_: Type, outer: tuple[Atom, ...]) -> Value:
-        match type_:
-            case Prim():
-                params.append(e.builder.fresh(base, array_of(outer, type_)))
-                return Dynamic(params[-1].name, params[-1].type)
-            case Array(length, elem):
-                return leaf(elem, (*outer, size(length)))
-            case Tuple(items):
-                return TupleValue(tuple(leaf(item, outer) for item in items))
-            case Record(fields):
-                return RecordValue(tuple((n, leaf(t, outer)) for n, t in fields))
-            case Sum(fields):
-                return value_of(fields, lambda part: leaf(part, outer))
-        raise CompilerBug(f"entry parameter of type {type_}")
+    def scalar(prim: Prim, shape: tuple[Atom, ...]) -> Dynamic:
+        params.append(e.builder.fresh(base, array_of(shape, prim)))
+        return Dynamic(params[-1].name, params[-1].type)
 
-    return leaf(type_, ())
+    return shaped(type_, scalar, size)

@@ -25,21 +25,24 @@ from runelift.frontend.elaborate.sizes import (
     name_sizes,
     size_atom,
     with_sizes_of,
+    written_sizes,
 )
 from runelift.frontend.elaborate.sums import construct, match_value, parts_of
 from runelift.frontend.elaborate.values import (
+    UNIT,
     Dynamic,
     Env,
     Function,
     RecordValue,
-    Sizes,
     TupleValue,
+    TypeArg,
     Value,
     leaves,
     project,
     rebuild,
 )
 from runelift.frontend.prelude import EQUALITY, OPERATORS
+from runelift.frontend.types import type_variables
 from runelift.ir import failures
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import VName
@@ -67,43 +70,46 @@ class Evaluator:
         self.builder = builder
         self.arrays = Arrays(builder)
         self.globals: dict[str, Value] = {}
+        self.written: dict[ast.TypeExp, tuple[ast.Exp, ...]] = {}
         self._size_params: set[str] = set()
 
     # Declarations and functions
 
     def declaration(self, dec: ast.ValDec, env: Env) -> Value:
         """The value of a top-level declaration in the environment before it."""
-        return self._function(dec.name, dec.type_params, dec.params, dec.ret, dec.body, dict(env))
+        assert dec.type is not None
+        return self._function(dec.type_params, dec.params, dec.ret, dec.body, dict(env),
+                              bool(type_variables(dec.type)))
 
-    def _function(self, name: str, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
+    def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
-                  env: Env) -> Value:
+                  env: Env, polymorphic: bool = False) -> Value:
         sizes = {p.name for p in type_params if isinstance(p, ast.SizeParam)}
         self._size_params |= sizes
 
-        def run(given: Sizes, args: tuple[Value, ...], span: Span) -> Value:
+        def run(given: Env, args: tuple[Value, ...], span: Span) -> Value:
             if self.builder.emitted > BUDGET:
                 raise CompilerLimitation(f"{span}: the program has more than {BUDGET} statements "
                                          "after inlining.")
             inner = dict(env)
-            for size, value in given.items():
-                inner[size] = value
+            inner |= given
             free = set(sizes)
             for pattern, arg in zip(params, args, strict=True):
                 self.bind(pattern, arg, inner, free)
                 name_sizes(type_params, inner, free)
             name_sizes(type_params, inner, free)
             with self._call(span):
-                result = self.exp(body, inner)
+                result = self.exp(body, written_sizes(self, ret, inner))
                 return conform(self, ret, result, inner, body.span)
 
-        def instantiate(given: Sizes) -> Value:
+        def instantiate(given: Env) -> Value:
             if not params:
                 return run(given, (), body.span)
             return Function(len(params), partial(run, given))
 
-        if not params and not sizes:
-            return conform(self, ret, self.exp(body, dict(env)), env, body.span)
+        if not params and not sizes and not polymorphic:
+            inner = written_sizes(self, ret, env)
+            return conform(self, ret, self.exp(body, inner), inner, body.span)
         return Function(len(params), partial(run, {}), (), instantiate)
 
     @contextmanager
@@ -135,7 +141,7 @@ class Evaluator:
         match pattern:
             case ast.PatName(_, name):
                 env[name] = value
-                if pattern.size is not None and pattern.type is Prim.I64:
+                if pattern.size is not None and isinstance(pattern.type, Prim):
                     env[pattern.size] = value
             case ast.PatTuple(_, items) if items:
                 assert isinstance(value, TupleValue)
@@ -168,7 +174,8 @@ class Evaluator:
             case ast.Name():
                 return self._variable(exp, env)
             case ast.TupleExp(_, items):
-                return TupleValue(tuple([self.exp(item, env) for item in items]))
+                return TupleValue(tuple([self.exp(item, env) for item in items])
+                                  ) if items else UNIT
             case ast.RecordExp(_, fields):
                 values = {name: self.exp(item, env) for name, item in fields}
                 return RecordValue(tuple(sorted(values.items(), key=lambda f: f[0])))
@@ -200,7 +207,7 @@ class Evaluator:
                 prim = elem_of(operand.type)
                 return Dynamic(self.builder.op("not", prim, (operand.atom,), span), prim)
             case ast.LambdaExp(_, params, ret, body):
-                return self._function("lambda", (), params, ret, body, dict(env))
+                return self._function((), params, ret, body, dict(env))
             case ast.OpSection():
                 return self._section(exp, env)
             case ast.ProjectSection(_, path):
@@ -227,7 +234,7 @@ class Evaluator:
                 return self.exp(body, inner)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
                 inner = dict(env)
-                inner[name] = self._function(name, type_params, params, ret, value, env)
+                inner[name] = self._function(type_params, params, ret, value, env)
                 return self.exp(body, inner)
             case ast.LetWith(span, name, _, dims, value, body):
                 inner = dict(env)
@@ -238,9 +245,11 @@ class Evaluator:
             case ast.LoopExp():
                 return loop(self, exp, env)
             case ast.Ascript(span, value, type_exp):
-                return conform(self, type_exp, self.exp(value, env), env, span)
+                within = written_sizes(self, type_exp, env)
+                return conform(self, type_exp, self.exp(value, within), within, span)
             case ast.Coerce(span, value, type_exp):
-                return conform(self, type_exp, self.exp(value, env), env, span, check=True)
+                within = written_sizes(self, type_exp, env)
+                return conform(self, type_exp, self.exp(value, within), within, span, check=True)
             case ast.AssertExp(span, cond, value):
                 condition = self.scalar(cond, env)
                 self.builder.emit_stm((), Assert(
@@ -284,10 +293,13 @@ class Evaluator:
             if rank is not None:
                 return self._unflatten(exp, rank, env)
         value = self._name(exp.name, env, exp.span)
-        if isinstance(value, Function) and value.instantiate is not None and exp.sizes:
+        if isinstance(value, Function) and value.instantiate is not None and (
+                exp.sizes or exp.types):
             found = {name: size_atom(self, size, env, exp.span) for name, size in exp.sizes.items()}
-            return value.instantiate({name: Dynamic(atom, Prim.I64)
-                                      for name, atom in found.items() if atom is not None})
+            given: dict[str | VName, Value] = {name: Dynamic(atom, Prim.I64)
+                                               for name, atom in found.items() if atom is not None}
+            given |= {name: TypeArg(type_, env) for name, type_ in exp.types.items()}
+            return value.instantiate(given)
         return value
 
     def _name(self, name: ast.QualName, env: Env, span: Span) -> Value:

@@ -18,7 +18,7 @@ from runelift.frontend.elaborate.values import (
     outer_size,
 )
 from runelift.frontend.prelude import OPERATORS
-from runelift.ir.prim import OPS, Prim
+from runelift.ir.prim import OPS, SAME_BITS, Prim
 from runelift.ir.source import Span
 from runelift.ir.syntax import Atom, Const, i64, shape_of
 
@@ -445,6 +445,10 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
             wide = Prim.I64 if name == "to_i64" else Prim.F64
             return Function(1, lambda args, span: Dynamic(
                 e.builder.convert(prim, wide, _scalar(args[0]).atom, span), wide))
+        case "to_bits" | "from_bits":
+            from_ = prim if name == "to_bits" else SAME_BITS[prim]
+            return Function(1, lambda args, span: Dynamic(
+                e.builder.op("bits", from_, (_scalar(args[0]).atom,), span), SAME_BITS[from_]))
         case "recip":
             return Function(1, lambda args, span: Dynamic(e.builder.op(
                 "div", prim, (Const(1.0, prim), _scalar(args[0]).atom), span), prim))

@@ -21,6 +21,7 @@ from runelift.frontend.elaborate.values import (
     project,
     sizes_by_type,
 )
+from runelift.frontend.library import walk
 from runelift.frontend.prelude import OPERATORS
 from runelift.frontend.types import Array, Record, Tuple
 from runelift.ir import failures
@@ -81,15 +82,22 @@ def _declared_sizes(e: Evaluator, exp: ast.TypeExp, env: Env) -> list[Atom | Non
 
 
 def _in_scope(e: Evaluator, exp: ast.Exp, env: Env) -> bool:
-    match exp:
-        case ast.Name(_, name):
-            return bool(name.quals) or name.name in env or (
-                intrinsic(e, (), name.name) is not None)
-        case ast.BinExp(_, _, left, right):
-            return _in_scope(e, left, env) and _in_scope(e, right, env)
-        case ast.Apply(_, fun, args):
-            return all(_in_scope(e, part, env) for part in (fun, *args))
-    return True
+    return all(name.quals or name.name in env or intrinsic(e, (), name.name) is not None
+               for name in [node.name for node in walk(exp) if isinstance(node, ast.Name)])
+
+
+def written_sizes(e: Evaluator, exp: ast.TypeExp | None, env: Env) -> Env:
+    """``env`` that knows the sizes that stand for expressions which ``exp`` has as sizes."""
+    if exp is None:
+        return env
+    if exp not in e.written:
+        e.written[exp] = tuple([node for node in walk(exp) if isinstance(node, ast.Exp)
+                                and node.as_size is not None])
+    inner = dict(env)
+    for node in e.written[exp]:
+        if node.as_size is not None and node.as_size not in env and _in_scope(e, node, env):
+            inner[node.as_size] = e.exp(node, env)
+    return inner
 
 
 def _with_sizes(e: Evaluator, leaf: Dynamic, wanted: list[Atom | None], span: Span) -> Dynamic:
@@ -170,6 +178,8 @@ def size_atom(e: Evaluator, size: Size, env: Env, span: Span) -> Atom | None:
 
 
 def _applied_size(e: Evaluator, factor: Applied, env: Env, span: Span) -> Atom | None:
+    if factor.op.startswith("i64."):
+        return _converted_size(e, factor, env, span)
     atoms = [size_atom(e, arg, env, span) for arg in factor.args]
     args = tuple(Dynamic(atom, Prim.I64) for atom in atoms if atom is not None)
     if len(args) < len(atoms):
@@ -179,3 +189,12 @@ def _applied_size(e: Evaluator, factor: Applied, env: Env, span: Span) -> Atom |
     else:
         value = e.apply(e.globals[factor.op], args, span)
     return value.atom if isinstance(value, Dynamic) else None
+
+
+def _converted_size(e: Evaluator, factor: Applied, env: Env, span: Span) -> Atom | None:
+    """``i64.t n`` for a variable or constant ``n``, which is the only form of such sizes."""
+    (arg,) = factor.args
+    atom = size_atom(e, arg, env, span)
+    if isinstance(atom, VName):
+        return e.builder.convert(Prim(factor.op.removeprefix("i64.")), Prim.I64, atom, span)
+    return atom

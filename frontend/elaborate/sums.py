@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
+from runelift.frontend.elaborate.array_exps import zeros
 from runelift.frontend.elaborate.values import (
+    TAG,
     Dynamic,
     Env,
     RecordValue,
@@ -20,13 +22,10 @@ from runelift.frontend.types import Array, Record, Sum, Tuple, Type, payload
 from runelift.ir.errors import CompilerBug
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
-from runelift.ir.syntax import TRUE, Atom, Const, array_of, elem_of, i64, shape_of
+from runelift.ir.syntax import TRUE, Atom, Const, elem_of, shape_of
 
 if TYPE_CHECKING:
     from runelift.frontend.elaborate.exps import Evaluator
-
-TAG = Prim.U8
-
 
 def construct(evaluator: Evaluator, exp: ast.Constr, env: Env) -> SumValue:
     """``#a e f``."""
@@ -36,14 +35,6 @@ def construct(evaluator: Evaluator, exp: ast.Constr, env: Env) -> SumValue:
     payloads = tuple((name, args if name == exp.name else None if payload(field) else ())
                      for name, field in exp.type.fields)
     return SumValue(Dynamic(Const(names.index(exp.name), TAG), TAG), payloads)
-
-
-def value_of(fields: tuple[tuple[str, Type], ...], part: Callable[[Type], Value]) -> SumValue:
-    """A value of a sum type with all payloads, made by ``part``, which can make tags too."""
-    tag = part(TAG)
-    assert isinstance(tag, Dynamic)
-    return SumValue(tag, tuple((name, tuple([part(item) for item in payload(field)]))
-                               for name, field in fields))
 
 
 def whole(evaluator: Evaluator, value: Value, type_: Type, span: Span, rank: int = 0) -> Value:
@@ -62,29 +53,13 @@ def whole(evaluator: Evaluator, value: Value, type_: Type, span: Span, rank: int
             parts: list[tuple[str, tuple[Value, ...] | None]] = []
             for (name, found), (_, field) in zip(payloads, fields, strict=True):
                 if found is None:
-                    parts.append((name, tuple([_blank(evaluator, t, outer, span)
+                    parts.append((name, tuple([zeros(evaluator, t, outer, {}, span)
                                                for t in payload(field)])))
                 else:
                     parts.append((name, tuple([whole(evaluator, item, t, span, rank) for item, t
                                                in zip(found, payload(field), strict=True)])))
             return SumValue(tag, tuple(parts))
     return value
-
-
-def _blank(evaluator: Evaluator, type_: Type, outer: tuple[Atom, ...], span: Span) -> Value:
-    match type_:
-        case Prim():
-            return evaluator.arrays.blank(array_of(outer, type_), span)
-        case Array(size, elem):
-            return _blank(evaluator, elem, (*outer, i64(size.constant or 0)), span)
-        case Tuple(items):
-            return TupleValue(tuple([_blank(evaluator, item, outer, span) for item in items]))
-        case Record(fields):
-            return RecordValue(tuple([(name, _blank(evaluator, field, outer, span))
-                                      for name, field in fields]))
-        case Sum(fields):
-            return value_of(fields, lambda part: _blank(evaluator, part, outer, span))
-    raise CompilerBug(f"{span}: a value of type {type_} in a sum type")
 
 
 def parts_of(value: Value, name: str) -> tuple[Value, ...]:

@@ -14,8 +14,10 @@ from typing import TypeAlias
 from runelift.frontend import types as source_types
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
 from runelift.ir.source import Span
-from runelift.ir.syntax import Atom, Const, Type, shape_of
+from runelift.ir.syntax import FALSE, Atom, Const, Type, shape_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,16 @@ class Dynamic:
         return self.atom.value if isinstance(self.atom, Const) else None
 
 
+TAG = Prim.U8
+"""The type of the tags of sum types."""
+
+UNIT = Dynamic(FALSE, Prim.BOOL)
+"""The value ``()``: a constant, so that arrays of it keep their shape."""
+
+
 @dataclass(frozen=True, slots=True)
 class TupleValue:
-    """A tuple, or an array of tuples."""
+    """A tuple that is not empty, or an array of tuples."""
 
     items: tuple[Value, ...]
 
@@ -61,23 +70,29 @@ class SumValue:
 class Function:
     """A function of ``arity`` arguments, of which ``args`` are given.
 
-    ``instantiate`` makes it for given sizes, the names of its type that its arguments need not
-    decide.  A function without arguments is a value that depends on such sizes.
+    ``instantiate`` makes it for given sizes and types, the names of its type that its arguments
+    need not decide.  A function without arguments is a value that depends on such names.
     """
 
     arity: int
     run: Callable[[tuple[Value, ...], Span], Value] = field(compare=False)
     args: tuple[Value, ...] = ()
-    instantiate: Callable[[Sizes], Value] | None = field(default=None, compare=False)
+    instantiate: Callable[[Env], Value] | None = field(default=None, compare=False)
 
 
-Sizes: TypeAlias = "Mapping[VName, Dynamic]"
-"""What the names in types stand for."""
-Value: TypeAlias = Dynamic | TupleValue | RecordValue | SumValue | Function
+@dataclass(frozen=True, slots=True)
+class TypeArg:
+    """What a type parameter stands for: a type, and what the names in it stand for."""
+
+    type: source_types.Type
+    env: Env = field(compare=False)
+
+
+Value: TypeAlias = Dynamic | TupleValue | RecordValue | SumValue | Function | TypeArg
 
 
 Env: TypeAlias = "Mapping[str | VName, Value]"
-"""The values of names in the source, and of the type checker's names for sizes."""
+"""The values of names in the source, and of the type checker's names for sizes and types."""
 
 
 def leaves(value: Value) -> Iterator[Dynamic]:
@@ -111,7 +126,7 @@ def rebuild(value: Value, parts: Iterator[Dynamic]) -> Value:
             return SumValue(next(parts), tuple([
                 (name, None if items is None else tuple([rebuild(item, parts) for item in items]))
                 for name, items in payloads]))
-        case Function():
+        case Function() | TypeArg():
             return value
 
 
@@ -152,10 +167,8 @@ def complete(value: Value, other: Value, blank: Blank) -> Value:
 
 
 def outer_size(value: Value) -> Atom:
-    """The number of elements of an array value; CompilerLimitation if nothing keeps it."""
-    for leaf in leaves(value):
-        return shape_of(leaf.type)[0]
-    raise CompilerLimitation("The length of an array of values without components is not kept.")
+    """The number of elements of an array value."""
+    return shape_of(next(leaves(value)).type)[0]
 
 
 def project(value: Value, name: str) -> Value:
@@ -189,3 +202,34 @@ def sizes_by_type(type_: source_types.Type, value: Value,
         case source_types.Record(fields), RecordValue():
             for label, item in fields:
                 yield from sizes_by_type(item, project(value, label), depth)
+
+
+def shaped(type_: source_types.Type, scalar: Callable[[Prim, tuple[Atom, ...]], Dynamic],
+           size: Callable[[Size], Atom], outer: tuple[Atom, ...] = (),
+           variable: Callable[[VName, tuple[Atom, ...]], Value] | None = None) -> Value:
+    """A value of a type, or an array of shape ``outer`` of them, from its parts.
+
+    ``scalar`` makes an array of primitive elements of a shape, ``variable`` of those of the type
+    that a type parameter stands for; ``size`` makes the length of a dimension.
+    """
+    match type_:
+        case Prim():
+            return scalar(type_, outer)
+        case source_types.TypeVar(name) if variable is not None:
+            return variable(name, outer)
+        case source_types.Array(length, elem):
+            return shaped(elem, scalar, size, (*outer, size(length)), variable)
+        case source_types.Tuple(()):
+            return scalar(Prim.BOOL, outer) if outer else UNIT
+        case source_types.Tuple(items):
+            return TupleValue(tuple([shaped(t, scalar, size, outer, variable) for t in items]))
+        case source_types.Record(fields):
+            return RecordValue(tuple([(n, shaped(t, scalar, size, outer, variable))
+                                      for n, t in fields]))
+        case source_types.Sum(fields):
+            tag = scalar(TAG, outer)
+            return SumValue(tag, tuple([
+                (name, tuple([shaped(t, scalar, size, outer, variable)
+                              for t in source_types.payload(field)]))
+                for name, field in fields]))
+    raise CompilerLimitation(f"A value of type {source_types.show(type_)} has no known form.")

@@ -58,6 +58,91 @@ module sums : summing = { def total [n] (xs: [n]i32) = i32.sum xs }
 entry main (xs: []i32): i32 = sums.total xs
 """),
     Explanation(
+        "anonymous-nonconstructive", "a size of a type that its values do not have",
+        "[] in a type stands for the size that a value of the type has.  An array that a function "
+        "in the type takes or returns is no part of the value, so nothing would decide about its "
+        "size.  Make it a parameter of the type.",
+        wrong="""\
+type^ measure = []f32 -> f32
+
+def mean (f: measure) (xs: []f32): f32 = f xs
+
+entry main (xs: []f32): f32 = mean f32.sum xs
+""", cure="""\
+type^ measure [n] = [n]f32 -> f32
+
+def mean [n] (f: measure [n]) (xs: [n]f32): f32 = f xs
+
+entry main (xs: []f32): f32 = mean f32.sum xs
+"""),
+    Explanation(
+        "unused-existential", "a size in front of a type whose values do not have it",
+        "?[n].t says that a value of type t comes with a size n.  There must be an array of this "
+        "size in t, outside of functions, or nothing decides which n it is.",
+        wrong="""\
+def upto: i64 -> ?[n].bool -> [n]i64 = \\n _ -> iota n
+
+entry main (n: i64): []i64 = upto n true
+""", cure="""\
+def upto: i64 -> bool -> ?[n].[n]i64 = \\n _ -> iota n
+
+entry main (n: i64): []i64 = upto n true
+"""),
+    Explanation(
+        "inaccessible-size", "a size in a result that is a part of a parameter",
+        "The sizes in the type of a result are seen by those who call the function, and they know "
+        "a parameter only as a whole.  Give it a name, and write p.0 or p.x for its component.",
+        wrong="""\
+def counted (n: i64, first: i64): [n]i64 = map (+ first) (iota n)
+
+entry main (n: i64): []i64 = counted (n, 1)
+""", cure="""\
+def counted (p: (i64, i64)): [p.0]i64 = map (+ p.1) (iota p.0)
+
+entry main (n: i64): []i64 = counted (n, 1)
+"""),
+    Explanation(
+        "unknown-param-size", "a function is returned that takes an array of a hidden size",
+        "The function that is returned takes an array whose size only the body around it knows, "
+        "so nobody could call it.  Take the array as a parameter of the outer function, or make "
+        "the size one of its parameters.",
+        wrong="""\
+def adder (xs: []i32) =
+  let small = filter (< 10) xs
+  let n = length small
+  in \\(ys: [n]i32) -> map2 (+) (small :> [n]i32) ys
+
+entry main (xs: []i32): i32 = let _ = adder xs in 1
+""", cure="""\
+def adder [n] (xs: []i32) =
+  let small = filter (< 10) xs
+  in \\(ys: [n]i32) -> map2 (+) (small :> [n]i32) ys
+
+entry main (xs: []i32): []i32 = adder xs [1, 2]
+"""),
+    Explanation(
+        "causality-check", "a size that is needed before it is computed",
+        "Values are computed from left to right.  The type of this expression has a size that "
+        "another expression computes later, or a part of the expression itself.  Compute that one "
+        "first and give it a name with let.",
+        wrong="""\
+entry main (xs: []i32) (xss: [][]i32) = map (filter (> 0) xs ++) xss
+""", cure="""\
+entry main (xs: []i32) (xss: [][]i32) =
+  let positive = filter (> 0) xs
+  in map (positive ++) xss
+"""),
+    Explanation(
+        "size-polymorphic-entry", "nothing decides about a size of what an entry point returns",
+        "A function may be called for any size of its result, and the use of the result decides.  "
+        "An entry point is called from outside, where no types decide.  Say the size in the type "
+        "of the result.",
+        wrong="""\
+entry main (n: i64): (i64, [][]i32) = (n, [])
+""", cure="""\
+entry main (n: i64): (i64, [][n]i32) = (n, [])
+"""),
+    Explanation(
         "use-after-consume", "an array that is looked at after it was overwritten",
         "An update a with [i] = x and a call that takes *[n]t may overwrite the array where it "
         "stands.  Afterwards neither the array nor anything that may share its memory can be used. "

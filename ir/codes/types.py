@@ -147,4 +147,20 @@ def count '^a [n] (xs: [n]a): i64 = length xs
 """, cure="""\
 def count 'a [n] (xs: [n]a): i64 = length xs
 """),
+    Explanation(
+        "lifted-abbreviation", "a type that hides sizes in the definition of one that does not",
+        "type t = ... promises that all values of t have the same form, so that there are arrays "
+        "of t; the definition uses a type declared with type~, whose values may have sizes of "
+        "their own.  Declare it with type~ too.",
+        wrong="""\
+type~ word = ?[n].[n]u8
+type line = (i32, word)
+
+entry main (x: i32): i32 = x
+""", cure="""\
+type~ word = ?[n].[n]u8
+type~ line = (i32, word)
+
+entry main (x: i32): i32 = x
+"""),
 )

@@ -34,7 +34,7 @@ from runelift.ir.imp.interpret import run as imp_run
 from runelift.ir.interpret import interpret_fun
 from runelift.ir.meaning import apply
 from runelift.ir.names import Names, VName
-from runelift.ir.prim import Prim
+from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
     ArrayType,
@@ -115,8 +115,7 @@ class Builder:
         return inner.lam([(p, Prim.I64) for p in params], [Prim.I64], result)
 
     def op(self, name: str, prim: Prim, *args: Atom) -> VName:
-        result = Prim.BOOL if name in ("eq", "lt", "le", "isnan", "isinf") else prim
-        return self.let(result, Op(name, prim, args))
+        return self.let(OPS[name].result(prim), Op(name, prim, args))
 
     def inner(self) -> Builder:
         """Statements of a nested body."""

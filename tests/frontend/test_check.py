@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runelift.frontend import ast
-from runelift.frontend.check import check_module
-from runelift.frontend.parser import parse
+from runelift.frontend.load import checked
 from runelift.frontend.types import Type, show
 from runelift.ir.errors import ProgramError
 from runelift.ir.source import Source
@@ -14,8 +13,7 @@ from runelift.ir.source import Source
 
 def type_of(text: str) -> str:
     """The type of the last declaration."""
-    module = parse(Source("t", text))
-    check_module(module)
+    module = checked(Source("t", text))
     last = module.decs[-1]
     assert isinstance(last, ast.ValDec)
     type_: Type | None = last.type
@@ -80,12 +78,12 @@ def test_inferred_type(text: str, expected: str) -> None:
 ])
 def test_rejected(text: str, code: str, line: int, column: int) -> None:
     with pytest.raises(ProgramError) as caught:
-        check_module(parse(Source("t", text)))
+        checked(Source("t", text))
     first = caught.value.diagnostics[0]
     assert (first.code, first.span.line, first.span.column) == (code, line, column), first.render()
 
 
 def test_several_errors_in_one_run() -> None:
     with pytest.raises(ProgramError) as caught:
-        check_module(parse(Source("t", "def f = x\ndef g = y\ndef h = f")))
+        checked(Source("t", "def f = x\ndef g = y\ndef h = f"))
     assert [d.span.line for d in caught.value.diagnostics] == [1, 2]

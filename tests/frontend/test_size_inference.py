@@ -41,6 +41,24 @@ from runelift.ir.source import Source
     ("def main (n: i64) (m: i64) (xs: [m * n]i64) = flatten (transpose (unflatten xs))",
      (2, 3, np.arange(6)), [0, 2, 4, 1, 3, 5]),
     ("def main (n: i64) = flatten (transpose (unflatten (iota (n * 2))))", (2,), [0, 2, 1, 3]),
+    ("def f (n: i32) (m: i32) : [i64.i32 n * i64.i32 m]i64 -> [][]i64 = unflatten\n"
+     "def main n m xs = flatten (transpose (f n m xs))",
+     (np.int32(2), np.int32(3), np.arange(6)), [0, 3, 1, 4, 2, 5]),
+    ("def f [n] (xs: [n]i64) : [i64.sum xs]i64 = iota (i64.sum xs)\n"
+     "def main [n] (xs: [n]i64) = map (+ 1) (f xs)", (np.array([1, 2]),), [1, 2, 3]),
+    ("def f (r: {n: i64}) : [r.n]i64 = let g (x: i64) : [r.n]i64 = replicate r.n x in g 4\n"
+     "def main (n: i64) = f {n}", (2,), [4, 4]),
+    ("def main (n: i64) = flatten_3d (map transpose (unflatten_3d (flatten (map (\\i ->\n"
+     "  map (+ i) (iota 2)) (iota (1 * 3))))))", (0,), [0, 1, 2, 1, 2, 3]),
+    ("type~ some 'a = ?[k].[k]a\ndef f 'a 'b (p: (some a, some b)) = (length p.0, length p.1)\n"
+     "def main (n: i64) = let (a, b) = f (iota n, replicate 7 true) in [a, b]", (2,), [2, 7]),
+    ("type mark [n] [m] = [n][m]()\ndef mark n m : mark [n] [m] = replicate n (replicate m ())\n"
+     "def sizes [n] [m] (_: mark [n] [m]) = [n, m]\ndef main n m = sizes (mark n m)",
+     (2, 3), [2, 3]),
+    ("def none 'a (n: i64) = (n, [] : [0]a)\n"
+     "def main (n: i64) = let (_, a): (i64, [][n]i64) = none n in [length (transpose a)]",
+     (3,), [3]),
+    ("def none = []\ndef main (n: i64) = flatten (none ++ [iota n]) ++ none", (2,), [0, 1]),
     ("def main (n: i64) = let a: [3][n]i64 = unflatten (iota (3 * n)) in a[1]", (2,), [2, 3]),
 ])
 def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
@@ -53,7 +71,10 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
     ("def f (n: i64): []i64 = iota (n + 1)\ndef main (n: i64): [n]i64 = f n", "size-mismatch"),
     ("def main (b: bool) = let (xs, ys) = if b then ([1], [2, 3]) else ([1, 2], [3]) in zip xs ys",
      "size-mismatch"),
-    ("def f [n] (x: i64): [n]i64 = replicate n x\ndef main (x: i64) = f x", "ambiguous-size"),
+    ("def f [n] (x: i64): [n]i64 = replicate n x\ndef main (x: i64) = length (f x)",
+     "ambiguous-size"),
+    ("def f [n] (x: i64): [n]i64 = replicate n x\ndef main (x: i64) = f x",
+     "size-polymorphic-entry"),
 ])
 def test_refused(text: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:
@@ -62,10 +83,10 @@ def test_refused(text: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "def main (n: i64) (a: [n * 2]i64) (b: [2 * n]i64) = unflatten (map2 (+) a b)",
+    "def main (n: i64) (a: [n * 2]i64) (b: [2 * n]i64) = length (unflatten (map2 (+) a b))",
     "def f (n: i64) (m: i64): [m * n]i64 = iota (m * n)\n"
-    "def main (n: i64) (m: i64) = let k = n * m in (k, unflatten (f n m))",
-    "def main [n] (xs: [n]i64) = unflatten xs",
+    "def main (n: i64) (m: i64) = let k = n * m in (k, length (unflatten (f n m)))",
+    "def main [n] (xs: [n]i64) = length (unflatten xs)",
 ])
 def test_factors_are_not_guessed(text: str) -> None:
     with pytest.raises(CompilerLimitation, match="needs to be told the sizes"):

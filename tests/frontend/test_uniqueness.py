@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runelift.frontend.check import check_module
-from runelift.frontend.parser import parse
+from runelift.frontend.load import checked
 from runelift.ir.errors import ProgramError
 from runelift.ir.source import Source
 
@@ -34,7 +33,7 @@ from runelift.ir.source import Source
     "def f (xs: *[]i32) = h xs[0] (copy xs) + (g xs)[0]",
 ])
 def test_accepted(text: str) -> None:
-    check_module(parse(Source("t", text)))
+    checked(Source("t", text))
 
 
 @pytest.mark.parametrize(("text", "code", "column"), [
@@ -80,7 +79,7 @@ def test_accepted(text: str) -> None:
 ])
 def test_rejected(text: str, code: str, column: int) -> None:
     with pytest.raises(ProgramError) as caught:
-        check_module(parse(Source("t", text)))
+        checked(Source("t", text))
     first = caught.value.diagnostics[0]
     assert (first.code, first.span.column) == (code, column), first.render()
     if code == "use-after-consume":

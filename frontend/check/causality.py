@@ -1,0 +1,81 @@
+"""Causality: a size must be known before an expression needs it for its type.
+
+``map (filter p xs ++) xss`` makes a function of type ``[m]t -> [n + m]t`` whose ``n`` only its
+own operand computes.  Parts are evaluated from left to right, arguments before the function that
+is applied to them.  Source: Futhark's error index, "causality check".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runelift.frontend import ast
+from runelift.frontend.check.unify import sizes_in
+from runelift.frontend.types import Array, Arrow
+from runelift.ir.errors import Diagnostic, Label
+from runelift.ir.names import VName
+from runelift.ir.source import Span
+
+_COMPUTED = (ast.Apply, ast.BinExp, ast.Range, ast.IndexExp, ast.IfExp, ast.MatchExp, ast.LoopExp)
+"""Expressions whose value has sizes that were not known before."""
+
+
+def check_causality(dec: ast.ValDec) -> list[Diagnostic]:
+    """What is wrong with the order in which sizes of a checked declaration are computed."""
+    order = _Order()
+    order.exp((*dec.params, dec.body))
+    return order.errors
+
+
+class _Order:
+    """Follows the evaluation; ``needed`` are the sizes that were needed before they were known."""
+
+    def __init__(self) -> None:
+        self.errors: list[Diagnostic] = []
+        self._known: set[VName] = set()
+        self._needed: dict[VName, tuple[Span, str]] = {}
+
+    def exp(self, exp: object) -> None:
+        """Evaluate an expression or a part of one."""
+        match exp:
+            case ast.ArrayExp(span, ()) if isinstance(exp.type, Array):
+                self._need(sizes_in(exp.type), span, "an empty array")
+            case ast.OpSection(span) if exp.left is not None or exp.right is not None:
+                if isinstance(exp.type, Arrow):
+                    self._need(sizes_in(exp.type), span, "an operator section")
+                self._parts(exp)
+            case ast.Node():
+                self._parts(exp)
+                if isinstance(exp, _COMPUTED) and exp.type is not None and not isinstance(
+                        exp.type, Arrow):
+                    self._compute(sizes_in(exp.type), exp.span)
+                elif isinstance(exp, ast.Pattern) and exp.type is not None:
+                    self._known |= sizes_in(exp.type)
+            case tuple():
+                for item in exp:
+                    self.exp(item)
+
+    def _parts(self, exp: ast.Node) -> None:
+        names = ast.parts(type(exp))
+        if isinstance(exp, ast.Apply):
+            names = names[::-1]
+        elif isinstance(exp, ast.LetPat):
+            names = ("value", "pattern", "body")
+        for name in names:
+            self.exp(getattr(exp, name))
+
+    def _need(self, sizes: Iterable[VName], span: Span, what: str) -> None:
+        for size in sizes:
+            if size not in self._known:
+                self._needed.setdefault(size, (span, what))
+
+    def _compute(self, sizes: Iterable[VName], span: Span) -> None:
+        for size in sorted(sizes):
+            self._known.add(size)
+            if size in self._needed:
+                place, what = self._needed.pop(size)
+                self.errors.append(Diagnostic(
+                    "causality-check", place,
+                    f'Causality check: size "{size.base}" is needed for the type of {what} before '
+                    "it is computed.", (Label(span, "it is computed here"),),
+                    ("Bind the expression that computes it with 'let' beforehand.",)))

@@ -1,0 +1,315 @@
+"""Declarations: the schemes of functions and constants, and what entry points may be."""
+
+from __future__ import annotations
+
+from runelift.frontend import ast
+from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
+from runelift.frontend.check.base import Binding, SizeMaker
+from runelift.frontend.check.causality import check_causality
+from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
+from runelift.frontend.check.forms import (
+    base_name,
+    first_order,
+    has_function,
+)
+from runelift.frontend.check.infer import Inference
+from runelift.frontend.check.restrictions import (
+    constructive_sizes,
+    less_unique,
+    sizes_of_inner_names,
+    unknown_parameters,
+)
+from runelift.frontend.check.types import (
+    Abbreviation,
+    Scheme,
+)
+from runelift.frontend.check.unify import (
+    FunctionalType,
+    metas,
+    sizes_in,
+)
+from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
+from runelift.frontend.types import (
+    UNIT,
+    Array,
+    Arrow,
+    MetaVar,
+    Sum,
+    Type,
+    TypeVar,
+    show,
+)
+from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Span
+
+
+def check_module(module: ast.Flat) -> None:
+    """Check ``module`` and fill in the types of its nodes; ProgramError with what is wrong."""
+    checker = Checker(frozenset(dec.name for dec in module.entry_points))
+    checker.later = {dec.name: dec.name_span for dec in module.decs if isinstance(dec, ast.ValDec)}
+    for dec in module.decs:
+        checker.later.pop(dec.name, None)
+        try:
+            checker.declaration(dec)
+        except ProgramError as error:
+            checker.errors += error.diagnostics
+            checker.broken.add(dec.name)  # avoids errors that follow from this one
+    if checker.errors:
+        raise ProgramError(*dict.fromkeys(checker.errors))
+
+
+class Checker(Inference):
+    """Checks declarations; ``entries`` are the entry points."""
+
+    def __init__(self, entries: frozenset[str]) -> None:
+        super().__init__()
+        self._entries = entries
+
+    # Declarations
+
+    def declaration(self, dec: ast.CoreDec) -> None:
+        """Check one declaration and add it to the scope."""
+        match dec:
+            case ast.TypeDec():
+                self._abbreviation(dec)
+            case ast.ValDec():
+                self._value(dec)
+
+    def _abbreviation(self, dec: ast.TypeDec) -> None:
+        anonymous: list[VName] = []
+
+        with self.inner_scope():
+            types, sizes = self._type_params(dec.type_params)
+            body = self._read(dec.definition, self._collected(anonymous))
+        self.abbreviations[dec.name] = Abbreviation(tuple(sizes), tuple(types), body, dec.kind,
+                                                    tuple(anonymous))
+        if dec.kind != "^":
+            try:
+                self.solved.no_function(body)
+            except FunctionalType:
+                raise self._error(
+                    "function-not-allowed", dec.span, "Non-lifted type abbreviations may not "
+                    "contain functions.", f"Declare it as type^ {dec.name}.") from None
+        if set(anonymous) - constructive_sizes(body):
+            raise self._error(
+                "anonymous-nonconstructive", dec.span, "The type abbreviation has an anonymous "
+                "size that is not used constructively, as the size of an array.",
+                "An array that only a function in the type takes or returns does not have it.")
+        for unused in sorted(set(sizes) - sizes_in(body)):
+            raise self._error("unused-size", dec.span,
+                              f'Size parameter "[{unused.base}]" is not used in the type.')
+
+    def _collected(self, made: list[VName]) -> SizeMaker:
+        """Makes sizes to be found, and notes them."""
+        def make() -> Size:
+            size = self.solved.size_meta()
+            made.extend(size.variables())
+            return size
+        return make
+
+    def _value(self, dec: ast.ValDec) -> None:
+        self._typed, self._operators, self._binders = [], [], []
+        self.solved.products.clear()
+        self._written.clear()
+        self.declared = dec.name
+        scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
+                                dec.specified)
+        dec.type = scheme.type
+        self._finish(dec.span)
+        if dec.specified:
+            self._check_specified(dec)
+        for param in dec.params:
+            self.errors += uncovered([param], param.span)
+        self.errors += check_causality(dec)
+        dec.type = self.solved.resolve(scheme.type)
+        errors, function = check_uniqueness(dec, self._constants)
+        self.errors += errors
+        dec.type = with_unique_result(dec.type, function.arity, function.unique)
+        if not isinstance(dec.type, Arrow) and holds_arrays(dec.type):
+            self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
+        if dec.name in self._entries:
+            self._check_entry(dec, dec.type, set(scheme.sizes) | self.solved.flexible)
+        self.scope.values[dec.name] = Binding(
+            Scheme(dec.type, scheme.types, scheme.sizes, scheme.unknown, scheme.lifted),
+            self._constant_size(dec), dec.name_span, top=True)
+        self.broken.discard(dec.name)
+
+    def _check_specified(self, dec: ast.ValDec) -> None:
+        """A constant has no size of its own, and a result is as unique as is specified."""
+        assert dec.type is not None
+        assert dec.ret is not None
+        anonymous: list[VName] = []
+        with self.inner_scope():
+            self._type_params(dec.type_params)
+            declared = self._read(dec.ret, self._collected(anonymous))
+        if anonymous and not isinstance(declared, Arrow) and not dec.params:
+            raise self._error("anonymous-size", dec.span, f'Type substitution in "{dec.specified}" '
+                              "results in a size that nothing names.")
+        if dec.body.type is not None and not dec.params:
+            result = less_unique(self.solved.resolve(dec.type), dec.body.type)
+            if result is not None:
+                raise self._error("unique-result", dec.span, f'The result of "{dec.specified}" has '
+                                  f"type {show(result)}, but the module type specifies "
+                                  f"*{show(result)}.")
+
+    def _constant_size(self, dec: ast.ValDec) -> Size | None:
+        if dec.params or dec.type is not Prim.I64:
+            return None
+        return self._size_of(dec.body) or Size.var(self.names.fresh(dec.name))
+
+    def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
+                  params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
+                  name: str, specified: str = "") -> Scheme:
+        """The scheme of ``name params : ret = body``."""
+        with self.inner_scope():
+            types, sizes = self._type_params(type_params)
+            self.distinct(params)
+            domains: list[Arrow] = []
+            for param in params:
+                size_name = self.names.fresh(base_name(param))
+                domain = self.pattern(param, anonymous=self.solved.parameter_size,
+                                       size_name=size_name)
+                domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
+            result = self.infer(body)
+            if ret is not None:
+                self.errors += sizes_of_inner_names(params, ret)
+                declared = self._read(ret)  # the body says which sizes ``[]`` stand for
+                self.expect_result(declared, result, body, ret.span, specified)
+                result = declared
+        type_: Type = result
+        for arrow in reversed(domains):
+            type_ = Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
+        type_ = self._generalise(self.solved.resolve(type_), types)
+        inputs = set().union(*(sizes_in(self.solved.resolve(a.domain)) for a in domains), sizes)
+        inputs |= {a.param for a in domains if a.param}
+        if has_function(type_):
+            inputs |= self._undecided()
+        free = sizes_in(type_) - self._sizes_outside()
+        written = {name for name, _ in self._written.values()}
+        self.errors += unknown_parameters(name, type_, len(params), free - inputs - written, body)
+        return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
+                      tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)))
+
+    def _undecided(self) -> set[VName]:
+        """The sizes that inference has yet to find, apart from those of names in scope."""
+        local = [b.scheme.type for b in self.scope.values.values() if b.local]
+        used = set[VName]().union(*(sizes_in(self.solved.resolve(type_)) for type_ in local))
+        return self.solved.flexible - used
+
+    def _generalise(self, type_: Type, types: list[VName]) -> Type:
+        """Unconstrained type variables become type parameters."""
+        parts = {m for meta in metas(type_) if meta.id in self.solved.required
+                 for _, member in self.solved.required[meta.id].members
+                 for m in metas(self.solved.resolve(member))}
+        scope_metas = {m for b in self.scope.values.values() if b.local
+                       for m in metas(self.solved.resolve(b.scheme.type))}
+        for meta in sorted(metas(type_) - scope_metas - parts, key=lambda m: m.id):
+            if meta.id not in self.solved.allowed and meta.id not in self.solved.required:
+                name = self.names.fresh("t")
+                types.append(name)
+                if meta.id not in self.solved.values:
+                    self.solved.lifted.add(name)
+                self.solved.types[meta.id] = TypeVar(name)
+        return self.solved.resolve(type_)
+
+    def _check_entry(self, dec: ast.ValDec, type_: Type, undecided: set[VName]) -> None:
+        """An entry point is of first order and decides about ``undecided`` sizes."""
+        while isinstance(type_, Arrow):
+            undecided = undecided - sizes_in(type_.domain) - {type_.param}
+            if not first_order(type_.domain):
+                raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' has a "
+                                  "parameter that is a function or polymorphic.",
+                                  "Entry point functions may not be higher-order: who calls them "
+                                  "passes data.  Define it with 'def', and an entry point for "
+                                  "each use.")
+            type_ = type_.codomain
+        if not first_order(type_):
+            raise self._error("bad-entry", dec.name_span,
+                              f"Entry point '{dec.name}' must not return a function.")
+        if sizes_in(type_) & undecided:
+            raise self._error(
+                "size-polymorphic-entry", dec.name_span, "Entry point functions must not be "
+                "size-polymorphic in their return type.",
+                f"Nothing decides about a size of {self._show(type_)}.")
+
+    def _finish(self, span: Span) -> None:
+        """Give undetermined number types their defaults, and write all types into the tree."""
+        self.solved.factorise()
+        for node in self._typed:
+            assert node.type is not None
+            node.type = self._settled(node.type, node.span)
+            if isinstance(node, ast.Name):
+                node.sizes = {v: self.solved.size(size) for v, size in node.sizes.items()}
+                node.types = {v: self._settled(t, node.span) for v, t in node.types.items()}
+            if isinstance(node, ast.Literal):
+                self._check_literal(node)
+            elif isinstance(node, ast.ArrayExp):
+                self._check_elements(node)
+        for binder in self._binders:
+            binder.known = self.solved.size(binder.known) if binder.known is not None else None
+        self._check_matches()
+        for op in self._operators:
+            assert op.op_type is not None
+            op.op_type = self._settled(op.op_type, op.span)
+
+    def _check_elements(self, array: ast.ArrayExp) -> None:
+        """Elements are not of a type that may have sizes of its own."""
+        assert isinstance(array.type, Array)
+        match array.type.elem:
+            case TypeVar(name) if name in self.solved.size_lifted | self.solved.lifted:
+                self.errors.append(Diagnostic(
+                    "lifted-element", array.span, f'Type parameter "{name.base}" is lifted and '
+                    "cannot be that of an array element."))
+
+    def _settled(self, type_: Type, span: Span) -> Type:
+        """A type with all that is known and defaults for the rest."""
+        known = self.solved.resolve(type_)
+        if isinstance(known, Prim) or not (open_ := metas(known)):
+            return known
+        for meta in open_:
+            head = self.solved.head(meta)
+            if isinstance(head, MetaVar):
+                self.solved.types[head.id] = self._default(head, span)
+        return self.solved.resolve(known)
+
+    def _check_matches(self) -> None:
+        """Every match covers every value, and other patterns fit any value of their type."""
+        for node in self._typed:
+            if isinstance(node, ast.MatchExp):
+                self.errors += uncovered([case.pattern for case in node.cases], node.span,
+                                         ANOTHER_CASE)
+            elif isinstance(node, ast.LetPat):
+                self.errors += uncovered([node.pattern], node.pattern.span)
+            elif isinstance(node, ast.LambdaExp):
+                for pattern in node.params:
+                    self.errors += uncovered([pattern], pattern.span)
+
+    def _check_literal(self, literal: ast.Literal) -> None:
+        """A number that its type does not have is an error."""
+        prim, value = literal.type, literal.value
+        if not isinstance(prim, Prim) or isinstance(value, bool):
+            return
+        sign = -1 if id(literal) in self._negated else 1
+        if prim.is_int:
+            fits = prim.least <= sign * value <= prim.greatest
+        else:
+            fits = abs(value) <= prim.greatest_finite
+        if not fits:
+            self.errors.append(Diagnostic(
+                "literal-out-of-range", literal.span,
+                f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}."))
+
+    def _default(self, meta: MetaVar, span: Span) -> Type:
+        if (required := self.solved.required.get(meta.id)) is not None:
+            mark, what = ("#", "constructor") if required.kind is Sum else (".", "field")
+            raise self._error("ambiguous-type", span, "The type of the value with "
+                              f"{what} '{mark}{required.members[0][0]}' is not known here.",
+                              "Add a type annotation.")
+        allowed = self.solved.allowed.get(meta.id)
+        if allowed is None:
+            return UNIT
+        order: tuple[Prim, ...] = (Prim.I32, Prim.F64, Prim.BOOL, *Prim)
+        return next(p for p in order if p in allowed)

@@ -1,0 +1,95 @@
+"""What declarations must not be, beyond types that fit together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from runelift.frontend import ast
+from runelift.frontend.check.unify import params_in
+from runelift.frontend.library import walk
+from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, Unique, show
+from runelift.ir.errors import Diagnostic
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size
+
+
+def constructive_sizes(type_: Type) -> set[VName]:
+    """The sizes in a type that a value of it has: those outside of functions."""
+    match type_:
+        case Array(size, elem):
+            return set(size.variables()) | constructive_sizes(elem)
+        case Tuple(items):
+            return {v for item in items for v in constructive_sizes(item)}
+        case Record(fields) | Sum(fields):
+            return {v for _, f in fields for v in constructive_sizes(f)}
+    return set()
+
+
+def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
+                         ret: ast.TypeExp | None) -> Iterator[Diagnostic]:
+    """A declared result has no sizes that are components of a parameter: calls cannot name them."""
+    inner = {name for param in params for name in _names(param) - {_whole_name(param)}}
+    for node in walk(ret):
+        if isinstance(node, ast.Name) and not node.name.quals and node.name.name in inner:
+            yield Diagnostic(
+                "inaccessible-size", node.span, "The return type annotation refers to the name "
+                f'"{node.name}" which is bound to an inner component of a function parameter.',
+                hints=("Bind the whole parameter to a name: write p.0 or p.x for the component.",))
+
+
+def _whole_name(pattern: ast.Pattern) -> str | None:
+    match pattern:
+        case ast.PatName(_, name):
+            return name
+        case ast.PatAscript(_, inner):
+            return _whole_name(inner)
+    return None
+
+
+def _names(pattern: ast.Pattern) -> set[str]:
+    return {node.name for node in walk(pattern) if isinstance(node, ast.PatName)}
+
+
+def unknown_parameters(dec_name: str, type_: Type, arity: int, unknown: set[VName],
+                       dec: ast.Node) -> Iterator[Diagnostic]:
+    """A function that a function returns takes no arrays of sizes that nobody knows."""
+    result = type_
+    unknown = unknown - params_in(type_)
+    for _ in range(arity):
+        assert isinstance(result, Arrow)
+        result = result.codomain
+    while isinstance(result, Arrow):
+        for size in sorted(_plain_sizes(result.domain) & unknown):
+            yield Diagnostic(
+                "unknown-param-size", dec.span, f'Unknown size "{size.base}" in parameter of '
+                f'"{dec_name}", which is inferred as {show(type_)}.')
+        result = result.codomain
+
+
+def _plain_sizes(type_: Type) -> set[VName]:
+    """The names that are sizes of an array on their own."""
+    match type_:
+        case Array(Size(((((VName() as name),), 1),)), elem):
+            return {name} | _plain_sizes(elem)
+        case Array(_, elem):
+            return _plain_sizes(elem)
+        case Tuple(items):
+            return {v for item in items for v in _plain_sizes(item)}
+    return set()
+
+
+def less_unique(declared: Type, found: Type) -> Type | None:
+    """A result in a declared type that shares nothing with arguments while the one found may."""
+    while isinstance(declared, Arrow) and isinstance(found, Arrow):
+        if not _covers(found.fresh, declared.fresh):
+            return declared.codomain
+        declared, found = declared.codomain, found.codomain
+    return None
+
+
+def _covers(have: Unique, wanted: Unique) -> bool:
+    if wanted is False or have is True:
+        return True
+    if isinstance(wanted, tuple) and isinstance(have, tuple):
+        return all(map(_covers, have, wanted))
+    return False

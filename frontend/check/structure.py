@@ -1,0 +1,52 @@
+"""When two expressions are certain to have the same value: their structure.
+
+An expression that occurs twice, with names that stand for the same things, has one value: the
+language has no effects, and an array cannot be named any more once it is consumed.  Inference
+makes sizes of such expressions the same unknown size (Futhark's language reference, "Size
+types": sizes are compared as expressions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+from runelift.frontend import ast
+
+Identify = Callable[[ast.QualName], Hashable]
+"""What identifies the thing that a name stands for here."""
+
+_PLAIN = (ast.StringLit, ast.TupleExp, ast.RecordExp, ast.ArrayExp, ast.Range, ast.Project,
+          ast.SliceExp, ast.IndexExp, ast.Apply, ast.Negate, ast.Not, ast.ProjectSection,
+          ast.IndexSection)
+"""Expressions that have no names but in their parts, and bind none."""
+
+
+def structure(exp: object, identify: Identify) -> Hashable | None:
+    """A value that is equal for expressions that have the same one; None if that is not known."""
+    match exp:
+        case ast.Literal(_, value, prim):
+            return type(value).__name__, value, prim
+        case ast.Name(_, name):
+            return "name", identify(name)
+        case ast.BinExp(_, op, left, right):
+            return _all("op", identify(op), structure(left, identify), structure(right, identify))
+        case ast.OpSection(_, op, left, right):
+            operands = [structure(e, identify) if e is not None else "none" for e in (left, right)]
+            return _all("section", identify(op), *operands)
+        case ast.Ascript(_, value) | ast.AttrExp(_, _, value):
+            return structure(value, identify)
+        case tuple():
+            return _all("tuple", *(structure(item, identify) for item in exp))
+        case ast.Node() if isinstance(exp, _PLAIN):
+            kind = type(exp)
+            return _all(kind.__name__, *(structure(getattr(exp, name), identify)
+                                         for name in ast.parts(kind)))
+        case str() | int():
+            return "text", exp
+        case None:
+            return ("nothing",)
+    return None
+
+
+def _all(*parts: Hashable | None) -> Hashable | None:
+    return None if None in parts else parts

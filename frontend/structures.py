@@ -1,0 +1,173 @@
+"""Names in the module language: what modules are, and what names stand for in them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from runelift.frontend import ast
+from runelift.frontend.prelude import member
+from runelift.ir.errors import Code, Diagnostic, ProgramError
+from runelift.ir.prim import Prim
+from runelift.ir.source import Span
+
+PRIMS = frozenset(prim.value for prim in Prim)
+OPEN_SIGNATURES = frozenset({"numeric", "integral", "real", "float", "from_prim", "size"})
+"""Module types of the prelude, which all numeric modules have; they restrict nothing."""
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A numeric module such as ``f32``."""
+
+    prim: str
+
+
+@dataclass(slots=True)
+class Structure:
+    """What a module is outside, or a scope inside: source names to what they stand for.
+
+    ``local`` are variables of the expressions around, which hide everything else.
+    """
+
+    values: dict[str, ast.QualName] = field(default_factory=dict)
+    types: dict[str, ast.QualName] = field(default_factory=dict)
+    modules: dict[str, Mod] = field(default_factory=dict)
+    signatures: dict[str, Signature] = field(default_factory=dict)
+    opened: tuple[str, ...] = ()
+    local: frozenset[str] = frozenset()
+
+    def copy(self) -> Structure:
+        """A structure that can grow without changing this one."""
+        return Structure(dict(self.values), dict(self.types), dict(self.modules),
+                         dict(self.signatures), self.opened, self.local)
+
+    def add(self, other: Structure) -> None:
+        """Take in all names of another structure."""
+        self.values |= other.values
+        self.types |= other.types
+        self.modules |= other.modules
+        self.signatures |= other.signatures
+        self.opened += other.opened
+
+    def hiding(self, values: Iterable[str], types: Iterable[str] = ()) -> Structure:
+        """The scope inside of binders of variables and type parameters."""
+        hidden, gone = frozenset(values), set(types)
+        return Structure(self.values, {k: v for k, v in self.types.items() if k not in gone},
+                         self.modules, self.signatures, self.opened, self.local | hidden)
+
+
+@dataclass(frozen=True, slots=True)
+class Functor:
+    """A parametric module and the scope that it was written in."""
+
+    param: str
+    sig: ast.SigExp
+    body: ast.ModExp
+    scope: Structure
+
+
+Mod: TypeAlias = Structure | Functor | Builtin
+
+
+@dataclass(frozen=True, slots=True)
+class Specified:
+    """A value or type that a module type lists, and the scope that this was written in."""
+
+    spec: ast.ValSpec | ast.TypeSpec
+    scope: Structure
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The names that a module type lists; ``open``: it does not restrict any."""
+
+    values: dict[str, Specified] = field(default_factory=dict)
+    types: dict[str, Specified] = field(default_factory=dict)
+    modules: dict[str, Signature] = field(default_factory=dict)
+    open: bool = False
+
+    def plus(self, other: Signature) -> Signature:
+        """What either lists."""
+        return Signature({**self.values, **other.values}, {**self.types, **other.types},
+                         {**self.modules, **other.modules}, self.open or other.open)
+
+
+def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
+    """An error of the user, to be raised."""
+    return ProgramError(Diagnostic(code, span, message, hints=hints))
+
+
+# Names
+
+
+def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
+    """The module that a path of names leads to from ``scope``."""
+    mod: Mod = scope
+    for k, part in enumerate(path):
+        inner = mod.modules.get(part) if isinstance(mod, Structure) else None
+        if inner is None and k == 0 and part in PRIMS:
+            inner = Builtin(part)
+        if inner is None:
+            near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
+                mod, Structure) else []
+            raise wrong("unknown-module", span, f"Unknown module '{'.'.join(path[:k + 1])}'.",
+                         *(f"Did you mean '{n}'?" for n in near))
+        mod = inner
+    return mod
+
+
+def find_signature(name: ast.QualName, scope: Structure, span: Span) -> Signature:
+    """The module type of a name."""
+    around = find_module(name.quals, scope, span) if name.quals else scope
+    if isinstance(around, Structure) and name.name in around.signatures:
+        return around.signatures[name.name]
+    if not name.quals and name.name in OPEN_SIGNATURES:
+        return Signature(open=True)
+    known = around.signatures if isinstance(around, Structure) else ()
+    near = difflib.get_close_matches(name.name, known, 1)
+    raise wrong("unknown-module-type", span, f"Unknown module type '{name}'.",
+                *(f"Did you mean '{n}'?" for n in near))
+
+
+def find_value(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
+    """The global name of a variable; itself if it is not defined in a module."""
+    if name.quals:
+        return member_value(find_module(name.quals, scope, span), name, span)
+    if name.name in scope.local:
+        return name
+    if name.name in scope.values:
+        return scope.values[name.name]
+    for prim in reversed(scope.opened):
+        if member(prim, name.name) is not None:
+            return ast.QualName((prim,), name.name)
+    return name
+
+
+def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
+    """The global name of a member of a module."""
+    if isinstance(mod, Builtin):
+        return ast.QualName((mod.prim,), name.name)
+    if isinstance(mod, Structure) and name.name in mod.values:
+        return mod.values[name.name]
+    if isinstance(mod, Functor):
+        raise wrong("not-a-structure", span, f"The module of '{name}' has a parameter, and no "
+                    "members before it is applied.", "Apply it: module M = F N")
+    known = list(mod.values) if isinstance(mod, Structure) else []
+    raise wrong("unknown-name", span, f"Unknown variable '{name}'.", *(
+        f"Did you mean '{near}'?" for near in difflib.get_close_matches(name.name, known, 1)))
+
+
+def find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
+    """The global name of a type; itself if it is not defined in a module."""
+    if not name.quals:
+        if name.name == "t" and "t" not in scope.types and scope.opened:
+            return ast.QualName((), scope.opened[-1])
+        return scope.types.get(name.name, name)
+    mod = find_module(name.quals, scope, span)
+    if isinstance(mod, Builtin) and name.name == "t":
+        return ast.QualName((), mod.prim)
+    if isinstance(mod, Structure) and name.name in mod.types:
+        return mod.types[name.name]
+    raise wrong("unknown-type", span, f"Unknown type '{name}'.")

@@ -1,0 +1,80 @@
+"""Declarations that are refused though their types fit together, and what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runelift.frontend.load import checked
+from runelift.ir.errors import ProgramError
+from runelift.ir.source import Source
+
+
+@pytest.mark.parametrize(("text", "code", "line"), [
+    # sizes that are needed before they are known
+    ("def f (xs: []i32) = let a = [] : [][]i32\n  let b = [filter (> 0) xs]\n  in a[0] == b[0]",
+     "causality-check", 1),
+    ("entry f xs xss = map (filter (> 0) xs ++) xss", "causality-check", 1),
+    # sizes that a caller cannot name or choose
+    ("def f (n: i64, _: bool) : [0][n]i32 = []", "inaccessible-size", 1),
+    ("def f ({n}: {n: i64}) : [n]i64 = iota n", "inaccessible-size", 1),
+    ("def f (b: bool) = let (n, _) = if b then (1, true) else (2, true) in\n  \\(_: [n]i32) -> b",
+     "unknown-param-size", 1),
+    ("entry f (n: i64) : (i64, [][]i32) = (n, [])", "size-polymorphic-entry", 1),
+    # sizes that values do not have
+    ("def f : i64 -> ?[n].bool -> *[n]i64 =\n  \\n _ -> iota n", "unused-existential", 1),
+    ("type^ t = []i32 -> i32", "anonymous-nonconstructive", 1),
+    ("module type some = {type~ t val x : t}\n"
+     "module m : some = {type~ t = []i32 def x = [1]}", "anonymous-size", 1),
+    ("module type some = {val xs : []i32}", "anonymous-size", 1),
+    # kinds
+    ("def twice 'a '~b (f: a -> b) (x: a) =\n  [f x, f x]", "lifted-element", 2),
+    ("module type key = {type~ k}\nmodule map (K: key) = {\n  type~ keys = K.k\n"
+     "  type one 'a = {key: a}\n  type both = one keys\n}", "lifted-abbreviation", 5),
+    ("module m = \\(p: {type^ f}) -> {\n  def none : []p.f = []\n}", "lifted-element", 2),
+    ("module m = \\(p: {type^ f}) -> ({type^ t = p.f} : {type t})", "function-not-allowed", 1),
+    # module types
+    ("module m (p: {val x : i32}) : {val y : i32} = {def z = p.x}", "missing-member", 1),
+    ("module type t = {type t 'a\n  val x : t a}", "unknown-type", 2),
+    ("module type t = {module m : {type u = u}}", "unknown-type", 1),
+    ("module m : {val f [n] : [n]i32 -> *[n]i32} = {def f [n] (xs: [n]i32) = xs}",
+     "unique-result", 1),
+    # entry points
+    ("def main (x: i32) (f: i32 -> i32, n: i32) = f x + n", "bad-entry", 1),
+])
+def test_refused(text: str, code: str, line: int) -> None:
+    with pytest.raises(ProgramError) as caught:
+        checked(Source("t", text))
+    found = caught.value.diagnostics[0]
+    assert (found.code, found.span.line) == (code, line)
+
+
+@pytest.mark.parametrize("text", [
+    "def f (xs: []i32) = let b = filter (> 0) xs let a = [] : [][]i32 in a ++ [b]",
+    "def f (xs: []i32) (xss: [][]i32) = let b = filter (> 0) xs in map (b ++) xss",
+    "def f (p: (i64, bool)) : [p.0]i64 = iota p.0",
+    "type^ t = (k: i64) -> [k]i32 -> i64\ndef f : t = \\n (xs: [n]i32) -> length xs",
+    "def f [n] (xs: [n]i32) = \\(ys: [n]i32) -> map2 (+) xs ys",
+    "entry f (n: i64) : (i64, [][n]i32) = (n, [])",
+    "def f : i64 -> ?[n].(bool, *[n]i64) = \\n -> (true, iota n)",
+    "module type some = {type~ t val f : i64 -> t}\n"
+    "module m : some = {type~ t = []i64 def f = iota}",
+    "module m (p: {type t val x : t}) : {val y : p.t} = {def y = p.x}",
+    "module m : {val f [n] : [n]i32 -> *[n]i32} = {def f [n] (xs: [n]i32) = copy xs}",
+    "module type t = {type u module m : {val x : u}}",
+])
+def test_allowed(text: str) -> None:
+    checked(Source("t", text))
+
+
+def test_an_import_is_not_handed_on(tmp_path: Path) -> None:
+    """What a file imports belongs to it alone, unless it says ``open import``."""
+    folder = tmp_path
+    (folder / "inner.fut").write_text("def one = 1i32")
+    (folder / "closed.fut").write_text('import "inner"\ndef two = one + one')
+    (folder / "handing.fut").write_text('open import "inner"')
+    checked(Source(str(folder / "a.fut"), 'import "closed"\ndef three = two + 1'))
+    checked(Source(str(folder / "b.fut"), 'import "handing"\ndef two = one + 1'))
+    with pytest.raises(ProgramError, match="'one'"):
+        checked(Source(str(folder / "c.fut"), 'import "closed"\ndef two = one + 1'))
