@@ -38,6 +38,9 @@ from runelift.runtime.shares import block, share_out, tile
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
 
+REMEMBERED = 10_000
+"""After so many decisions about sizes they are all forgotten."""
+
 _enqueue_kernel = cl.enqueue_nd_range_kernel
 BUILD_OPTIONS = ["-cl-std=CL1.2"]
 
@@ -137,6 +140,24 @@ def open_device(info: DeviceInfo) -> Device:
     return _opened[identity]
 
 
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What follows from thresholds, forced versions and sizes, remembered from run to run.
+
+    ``orders`` holds the versions to try by encounter, ``shares`` how groups share out rows.
+    """
+
+    thresholds: dict[str, int]
+    force: dict[str, int]
+    orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
+    shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many sizes were met that remembering more would waste memory."""
+        return len(self.orders) + len(self.shares) > REMEMBERED
+
+
 class Executable:
     """A plan with its kernels, on one device."""
 
@@ -156,6 +177,7 @@ class Executable:
         self._built: set[str] = set()
         self._persistent: dict[tuple[Any, ...], Any] = {}
         self.build_seconds = 0.0
+        self._decisions = Decisions({}, {})
         namespace = dict(SCALARS)
         exec(compile(self.generated.source, f"<plan of {plan.entry}>", "exec"), namespace)
         self._main: Callable[[Run, dict[str, Any]], tuple[Any, ...]] = namespace[FUNCTION]
@@ -165,6 +187,17 @@ class Executable:
         """Run the plan on bound arguments, which are taken out of ``args``."""
         run = Run(self, thresholds, force, record)
         return run.call(self._main, args)
+
+    def decisions(self, thresholds: Mapping[str, int], force: Force) -> Decisions:
+        """What was decided with the same thresholds and forced versions, if that was last."""
+        last = self._decisions
+        if last.thresholds != thresholds or last.force != force or last.crowded:
+            self._decisions = Decisions(dict(thresholds), dict(force))
+        return self._decisions
+
+    def forget(self) -> None:
+        """A version turned out not to run: decisions may come out differently."""
+        self._decisions = Decisions({}, {})
 
     def opencl(self) -> str:
         """The source of all kernels."""
@@ -265,8 +298,8 @@ class Run:
         self.launch, self.launch_built = self.issue, self.issue_built
         self._thresholds = thresholds
         self._force = force
-        self._shares: dict[tuple[tuple[int, ...], tuple[int, ...], str], tuple[int, ...]] = {}
-        self._orders: dict[tuple[Any, ...], list[int]] = {}
+        decisions = executable.decisions(thresholds, force)
+        self._shares, self._orders = decisions.shares, decisions.orders
         self._fallible = False
         self._obstacle: Exception | None = None
 
@@ -547,13 +580,14 @@ class Run:
         """A version could not run; the next one is tried."""
         if self.recorder is not None:
             self.recorder.abandon()
-        self._orders.clear()
+        self._orders = {}  # what is decided from here on may hold for this run only
         self._obstacle = reason.with_traceback(None)
         if isinstance(reason, Infeasible):
             name = f"{self.executable.generated.sites[number].site}/{version}"
             self.infeasible[name] = str(reason)
             if reason.lasting:
                 self.executable.infeasible[name] = str(reason)
+                self.executable.forget()
 
 
 def _failure(place: str, message: str) -> ProgramFailure:
