@@ -23,7 +23,7 @@ from runelift.codegen.kernels import (
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
 from runelift.codegen.residence import needed_on_host
-from runelift.codegen.views import View, iota, lit, replicate, row_major
+from runelift.codegen.views import View, interleaved, iota, lit, replicate, row_major
 from runelift.ir import failures, imp
 from runelift.ir.consumption import consumed_in, root_of
 from runelift.ir.errors import CompilerLimitation
@@ -75,6 +75,9 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 
+FEW = 4
+"""Arrays of up to so many elements are written in one memory transaction anyway."""
+
 
 def interface(fun: Fun) -> plan.Interface:
     """What a caller of an entry point gives."""
@@ -82,9 +85,13 @@ def interface(fun: Fun) -> plan.Interface:
                           tuple(_spec(p) for p in fun.params[fun.sizes:]))
 
 
-def plan_fun(fun: Fun, names: Names) -> plan.Plan:
-    """The plan of an entry point; CompilerLimitation if no version of it can be compiled."""
-    host = HostBuilder(names, needed_on_host(fun))
+def plan_fun(fun: Fun, names: Names, *, interleave: bool = False) -> plan.Plan:
+    """The plan of an entry point; CompilerLimitation if no version of it can be compiled.
+
+    ``interleave``: arrays that neighbouring work-items make lie interleaved in memory, so that
+    the device writes elements of the same index together.
+    """
+    host = HostBuilder(names, needed_on_host(fun), interleave)
     for param in fun.params:
         host.bind_input(param)
     results = host.body(fun.body, frozenset())
@@ -128,6 +135,7 @@ class HostBuilder:
 
     names: Names
     needed: frozenset[VName]
+    interleave: bool = False
     steps: list[plan.Step] = field(default_factory=list)
     views: dict[VName, View] = field(default_factory=dict)
     types: dict[VName, Type] = field(default_factory=dict)
@@ -389,11 +397,21 @@ class HostBuilder:
                 self._destinations(stm, [d for o in ops for d in o.dests])
             case _:
                 for param in pat:
-                    self.allocate(param)
+                    self._make_room(param, exp)
         self.segop(stm)
         for name, param in zip(scalars, pat, strict=True):
             if isinstance(param.type, Prim):
                 self._scalar_result(name, param.type, param.name)
+
+    def _make_room(self, param: Param, exp: SegOp) -> None:
+        """A buffer for a result; arrays that work-items make one each may be interleaved."""
+        view = self.allocate(param)
+        match exp:
+            case SegMap(Level.GRID, space) if self.interleave:
+                inner = product([self.size(s) for s in shape_of(param.type)[len(space):]])
+                if inner.constant is None or inner.constant > FEW:
+                    self.bind_view(param, interleaved(param.name, view.prim, view.shape,
+                                                      len(space)))
 
     def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:
         """The operand's own buffer where nobody else looks at it, else a copy.

@@ -18,6 +18,7 @@ from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.reductions import segred
 from runelift.codegen.scans import segscan
 from runelift.codegen.tiling import lower_product, product_of
+from runelift.codegen.transposes import lower_transposition, transposition_of
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
@@ -62,8 +63,11 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names) -> Lowered:
 
 
 def _segmap(lowering: Lowering, exp: SegMap) -> None:
-    """A work-item per point, or blocks of points for products."""
-    if (product := product_of(exp)) is not None:
+    """A work-item per point, or blocks of points for products and transposed copies."""
+    if (copied := transposition_of(lowering, exp)) is not None:
+        lower_transposition(lowering, copied,
+                            branch(lowering, lambda: _segmap_plain(lowering, exp)))
+    elif (product := product_of(exp)) is not None:
         lower_product(lowering, product, branch(lowering, lambda: _segmap_plain(lowering, exp)))
     else:
         _segmap_plain(lowering, exp)

@@ -8,7 +8,7 @@ from dataclasses import InitVar, dataclass, field
 from runelift.codegen import plan
 from runelift.codegen.builder import PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
-from runelift.codegen.views import View, ceil_quot, lit, op, row_major, unflat_index, volume
+from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
@@ -26,7 +26,6 @@ from runelift.ir.syntax import (
     Stm,
     Type,
     elem_of,
-    shape_of,
 )
 
 GROUP = Size.var(plan.GROUP_SIZE)
@@ -77,9 +76,8 @@ class Lowering:
         return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
 
     def result(self, param: Param, k: KernelBuilder) -> View:
-        """The buffer of a result."""
-        shape = tuple(k.scalar(s) for s in shape_of(param.type))
-        return row_major(param.name, elem_of(param.type), shape)
+        """Where a result goes."""
+        return self.env.view(param.name)
 
     def temporary(self, base: str, prim: Prim, count: Size) -> VName:
         """A buffer that lives as long as this operation."""

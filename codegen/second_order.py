@@ -19,6 +19,7 @@ from runelift.ir.syntax import (
     Const,
     Hist,
     Lambda,
+    Loop,
     Operator,
     Param,
     Redomap,
@@ -71,8 +72,13 @@ class SecondOrder(CodeBuilder):
         return self.body_into(lam.body, rows)
 
     def body_into(self, body: Body, rows: Sequence[View | None]) -> list[Value | None]:
-        """Run a body; array results that it allocates are built in ``rows``, and are None."""
-        bound = {p.name for stm in body.stms for p in stm.pat}
+        """Run a body; array results that it allocates are built in ``rows``, and are None.
+
+        What a loop carries is kept in registers where kernels are built for its size, and only
+        its last value is written.
+        """
+        bound = {p.name for stm in body.stms for p in stm.pat
+                 if not (self.fixing and isinstance(stm.exp, Loop))}
         given: dict[VName, View] = {}
         for atom, row in zip(body.result, rows, strict=True):
             if row is not None and isinstance(atom, VName) and atom in bound and atom not in given:

@@ -87,15 +87,20 @@ def unflat_index(position: Exp, shape: Indices) -> list[Exp]:
 class View:
     """An array: its shape, and where (``at``) or what (``read``) its elements are.
 
-    ``mem`` is None for a virtual array.  ``dense``: the elements fill the memory in row-major
-    order from its start.
+    ``mem`` is None for a virtual array.  ``order`` lists the dimensions as they vary in memory,
+    the last one fastest, where the elements fill the memory from its start; else it is None.
     """
 
     prim: Prim
     shape: tuple[Exp, ...]
     mem: VName | None
     at: Callable[[Indices], Exp] = field(compare=False)
-    dense: bool = False
+    order: tuple[int, ...] | None = None
+
+    @property
+    def dense(self) -> bool:
+        """Whether the elements fill the memory in row-major order."""
+        return self.order == tuple(range(len(self.shape)))
 
     def read(self, indices: Indices) -> Exp:
         """The element at ``indices``."""
@@ -112,12 +117,13 @@ class View:
         inverse = [perm.index(k) for k in range(len(perm))]
         return View(self.prim, tuple(self.shape[k] for k in perm), self.mem,
                     lambda ix: self.at([ix[k] for k in inverse]),
-                    self.dense and list(perm) == sorted(perm))
+                    None if self.order is None else tuple(inverse[k] for k in self.order))
 
     def reshape(self, shape: tuple[Exp, ...]) -> View:
         """The same elements in row-major order with another shape."""
         if self.dense:
-            return View(self.prim, shape, self.mem, lambda ix: flat_index(ix, shape), True)
+            return View(self.prim, shape, self.mem, lambda ix: flat_index(ix, shape),
+                        tuple(range(len(shape))))
         common = 0
         while (common < min(len(shape), len(self.shape))
                and shape[common] == self.shape[common]):
@@ -141,7 +147,7 @@ class View:
             return self.at([op("add", d[0], op("mul", next(given), d[2]))
                             if isinstance(d, tuple) else d for d in dims])
 
-        return View(self.prim, shape, self.mem, at, self.dense and whole)
+        return View(self.prim, shape, self.mem, at, self.order if whole else None)
 
     def row(self, *indices: Exp) -> View:
         """The part of the array behind the outermost indices."""
@@ -151,7 +157,14 @@ class View:
 
 def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
     """All of a memory as an array of ``shape``."""
-    return View(prim, shape, mem, lambda ix: flat_index(ix, shape), True)
+    return View(prim, shape, mem, lambda ix: flat_index(ix, shape), tuple(range(len(shape))))
+
+
+def interleaved(mem: VName, prim: Prim, shape: tuple[Exp, ...], outer: int) -> View:
+    """All of a memory as an array of ``shape`` whose ``outer`` first dimensions vary fastest."""
+    inner = len(shape) - outer
+    memory = row_major(mem, prim, (*shape[outer:], *shape[:outer]))
+    return memory.rearrange([*range(inner, len(shape)), *range(inner)])
 
 
 def iota(prim: Prim, count: Exp, start: Exp, step: Exp) -> View:

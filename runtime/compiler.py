@@ -26,17 +26,20 @@ class Compiled:
     derivations: tuple[Derivation, ...]
     names: Names
     interfaces: dict[str, Interface]
-    _plans: dict[str, Plan] = field(default_factory=dict, compare=False)
+    _plans: dict[tuple[str, bool], Plan] = field(default_factory=dict, compare=False)
 
-    def plan(self, entry: str) -> Plan:
+    def plan(self, entry: str, *, interleave: bool = False) -> Plan:
         """The host plan of an entry point, made when first asked for.
 
-        CompilerLimitation if no version of it can be compiled; the interpreter may still run it.
+        ``interleave``: whether neighbouring work-items of the device should access neighbouring
+        elements (:attr:`~runelift.runtime.device.DeviceInfo.interleaves`).  CompilerLimitation if
+        no version of it can be compiled; the interpreter may still run it.
         """
-        if entry not in self._plans:
+        key = entry, interleave
+        if key not in self._plans:
             (fun,) = (fun for fun in self.versioned.funs if fun.name == entry)
-            self._plans[entry] = plan_fun(fun, self.names)
-        return self._plans[entry]
+            self._plans[key] = plan_fun(fun, self.names, interleave=interleave)
+        return self._plans[key]
 
 
 def compile_source(source: Source, *, policy: str = "all",

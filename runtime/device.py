@@ -26,9 +26,10 @@ class DeviceInfo:
     """A device, its limits, and what keeps it from being used (``problem``), if anything.
 
     ``coherent``: work-groups see each other's writes within a launch, after a fence.  OpenCL 1.2
-    does not promise it; NVIDIA's memory model does.  A compute unit surely runs ``resident_items``
-    work-items at the same time of a kernel that is built with ``persistent_options``, if its local
-    memory fits.
+    does not promise it; NVIDIA's memory model does.  ``interleaves``: one instruction does the
+    accesses of neighbouring work-items, which should therefore go to neighbouring elements.  A
+    compute unit surely runs ``resident_items`` work-items at the same time of a kernel that is
+    built with ``persistent_options``, if its local memory fits.
     """
 
     name: str
@@ -44,6 +45,7 @@ class DeviceInfo:
     choice: Choice
     driver: str
     coherent: bool
+    interleaves: bool
     resident_items: int
     persistent_options: tuple[str, ...]
     shares: ShareLimits
@@ -155,6 +157,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
         choice=_choice(gpu, units, shares), shares=shares,
         driver=handle.driver_version.strip(), coherent="NVIDIA" in platform.name,
+        interleaves=kind != "CPU",
         resident_items=1024 if "NVIDIA" in platform.name else handle.max_work_group_size,
         persistent_options=("-cl-nv-maxrregcount=64",) if "NVIDIA" in platform.name else (),
         problem=problem, hint=hint, handle=handle)

@@ -144,7 +144,8 @@ class Program:
                             f"{', '.join(self.entries)}.") from None
 
     def _plan(self, entry: str) -> Plan:
-        return self.compiled.plan(self.interface(entry).entry)
+        interleave = self.device_info is not None and self.device_info.interleaves
+        return self.compiled.plan(self.interface(entry).entry, interleave=interleave)
 
     def _executable(self, entry: str) -> Any:
         from runelift.runtime.executor import Executable
