@@ -84,6 +84,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device")
+    parser.add_argument("--fp-contract", action="store_true", help="as the peer does")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--runs", type=int, default=10)
@@ -101,7 +102,7 @@ def main() -> None:
             break
         if name not in programs:
             programs[name] = runelift.compile(EXAMPLES / f"{name}.fut", device=options.device,
-                                              tuning={})
+                                              tuning={}, fp_contract=options.fp_contract)
             if len(programs) == 1:
                 print(f"device: {programs[name].device_info.label}")
                 print(f"{'program':24}{'default':>10}{'tuned':>10}{'best':>10}{'peer':>10}{'peer/best':>10}"

@@ -20,6 +20,7 @@ from runelift.codegen.views import (
     row_major,
 )
 from runelift.ir import imp
+from runelift.ir.consumption import idle_copies
 from runelift.ir.errors import CompilerBug, CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
@@ -92,6 +93,7 @@ class CodeBuilder:
     owned: list[set[VName]] = field(default_factory=lambda: [set()])
     later: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
     dest: dict[VName, View] = field(default_factory=dict)
+    idle: set[VName] = field(default_factory=set)
     loc: Loc | None = None
 
     # Code
@@ -295,6 +297,7 @@ class CodeBuilder:
         for stm in reversed(body.stms):
             later.insert(0, needed)
             needed |= frozenset(free_vars(stm))
+        self.idle |= idle_copies(body)
         for stm, after in zip(body.stms, later, strict=True):
             self.later.append(after)
             self.statement(stm)

@@ -25,7 +25,7 @@ from runelift.codegen.persistent import may_persist
 from runelift.codegen.residence import needed_on_host
 from runelift.codegen.views import View, interleaved, iota, lit, replicate, row_major
 from runelift.ir import failures, imp
-from runelift.ir.consumption import consumed_in, root_of
+from runelift.ir.consumption import consumed_in, idle_copies, root_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.names import Names, VName
@@ -76,7 +76,7 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 
 FEW = 4
-"""Arrays of up to so many elements are written in one memory transaction anyway."""
+"""Arrays of up to so many elements, or of so many work-items, gain nothing by interleaving."""
 
 
 def interface(fun: Fun) -> plan.Interface:
@@ -145,6 +145,7 @@ class HostBuilder:
     local_bytes: list[Size] = field(default_factory=list)
     deferred: dict[VName, imp.Exp] = field(default_factory=dict)
     indices: set[VName] = field(default_factory=set)
+    idle: set[VName] = field(default_factory=set)
 
     # The environment that kernels see
 
@@ -299,6 +300,7 @@ class HostBuilder:
         for stm in reversed(body.stms):
             later.insert(0, needed)
             needed |= frozenset(free_vars(stm))
+        self.idle |= idle_copies(body)
         for stm, after in zip(body.stms, later, strict=True):
             self.later.append(after)
             self.statement(stm)
@@ -340,6 +342,8 @@ class HostBuilder:
                 self._check_reshape(stm, shape, array)
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
+            case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
+                self.bind_view(stm.pat[0], self.views[array])
             case Copy(array):
                 self.adopt(stm.pat[0], self.own_buffer(array))
             case Concat(dim, arrays, _):
@@ -408,8 +412,9 @@ class HostBuilder:
         view = self.allocate(param)
         match exp:
             case SegMap(Level.GRID, space) if self.interleave:
+                neighbours = product([self.size(dim.width) for dim in space])
                 inner = product([self.size(s) for s in shape_of(param.type)[len(space):]])
-                if inner.constant is None or inner.constant > FEW:
+                if all(n.constant is None or n.constant > FEW for n in (neighbours, inner)):
                     self.bind_view(param, interleaved(param.name, view.prim, view.shape,
                                                       len(space)))
 

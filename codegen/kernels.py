@@ -21,16 +21,20 @@ from runelift.codegen.tiling import lower_product, product_of
 from runelift.codegen.transposes import lower_transposition, transposition_of
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names, VName
-from runelift.ir.sizes import Size
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Level,
+    Loop,
     SegHist,
     SegMap,
     SegRed,
     SegScan,
     SegScatter,
     Stm,
+    elem_of,
     i64,
+    shape_of,
 )
 
 SMALL_BYTES = 256
@@ -67,8 +71,8 @@ def _segmap(lowering: Lowering, exp: SegMap) -> None:
     if (copied := transposition_of(lowering, exp)) is not None:
         lower_transposition(lowering, copied,
                             branch(lowering, lambda: _segmap_plain(lowering, exp)))
-    elif (product := product_of(exp)) is not None:
-        lower_product(lowering, product, branch(lowering, lambda: _segmap_plain(lowering, exp)))
+    elif (found := product_of(exp)) is not None:
+        lower_product(lowering, found, branch(lowering, lambda: _segmap_plain(lowering, exp)))
     else:
         _segmap_plain(lowering, exp)
 
@@ -77,15 +81,25 @@ def _segmap_plain(lowering: Lowering, exp: SegMap) -> None:
     """A work-item per point; small arrays of its own are in registers, see :func:`_fix_sizes`."""
     scratch: list[Scratch] = []
     steps = branch(lowering, lambda: scratch.extend(_segmap_items(lowering, exp).scratch))
-    sizes = {v for s in scratch for v in s.count.variables()}
-    if not scratch or not sizes.isdisjoint(plan.DEVICE_SIZES):
+    arrays = [(s.count, s.prim) for s in scratch] + _carried(lowering, exp)
+    sizes = {v for count, _ in arrays for v in count.variables()}
+    if not arrays or not sizes.isdisjoint(plan.DEVICE_SIZES):
         lowering.steps += steps
         return
     small = branch(lowering, lambda: _fix_sizes(lowering, exp, sizes))
     need = Size.of(0)
-    for array in scratch:
-        need = need + array.count * array.prim.bytes
+    for count, prim in arrays:
+        need = need + count * prim.bytes
     choose_by_length(lowering, need, small, steps, i64(SMALL_BYTES))
+
+
+def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
+    """How many elements there are in the results that loops carry."""
+    looped = {p.name for stm in exp.body.stms if isinstance(stm.exp, Loop) for p in stm.pat}
+    return [(product([lowering.size(s) for s in shape_of(param.type)[len(exp.space):]]),
+             elem_of(param.type))
+            for param, atom in zip(lowering.stm.pat, exp.body.result, strict=True)
+            if atom in looped and len(shape_of(param.type)) > len(exp.space)]
 
 
 def _segmap_items(lowering: Lowering, exp: SegMap) -> KernelBuilder:

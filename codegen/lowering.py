@@ -101,6 +101,8 @@ class KernelBuilder(SecondOrder):
             case Reshape(shape, array):
                 self.bind(stm.pat[0], self.array(array).reshape(
                     tuple(self.scalar(s) for s in shape)))
+            case Copy(array) if stm.pat[0].name in self.idle:
+                self.bind(stm.pat[0], self.array(array))
             case Copy(array):
                 self.bind_copy(stm.pat[0], self.array(array))
             case Assert(cond, message, args):

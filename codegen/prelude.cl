@@ -1,10 +1,12 @@
 // What C leaves undefined, made total.  The meaning of each function is the row of the same
-// name in runelift/ir/prim.py.  One function per integer type.
+// name in runelift/ir/meaning.py.  One function per integer type.
 
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
 #pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable
+#ifndef CONTRACT
 #pragma OPENCL FP_CONTRACT OFF
+#endif
 
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)

@@ -89,6 +89,7 @@ class View:
 
     ``mem`` is None for a virtual array.  ``order`` lists the dimensions as they vary in memory,
     the last one fastest, where the elements fill the memory from its start; else it is None.
+    ``unit``: neighbours along the last dimension are neighbours in memory.
     """
 
     prim: Prim
@@ -96,6 +97,7 @@ class View:
     mem: VName | None
     at: Callable[[Indices], Exp] = field(compare=False)
     order: tuple[int, ...] | None = None
+    unit: bool = False
 
     @property
     def dense(self) -> bool:
@@ -117,13 +119,14 @@ class View:
         inverse = [perm.index(k) for k in range(len(perm))]
         return View(self.prim, tuple(self.shape[k] for k in perm), self.mem,
                     lambda ix: self.at([ix[k] for k in inverse]),
-                    None if self.order is None else tuple(inverse[k] for k in self.order))
+                    None if self.order is None else tuple(inverse[k] for k in self.order),
+                    self.unit and inverse[-1:] == [len(perm) - 1])
 
     def reshape(self, shape: tuple[Exp, ...]) -> View:
         """The same elements in row-major order with another shape."""
         if self.dense:
             return View(self.prim, shape, self.mem, lambda ix: flat_index(ix, shape),
-                        tuple(range(len(shape))))
+                        tuple(range(len(shape))), True)
         common = 0
         while (common < min(len(shape), len(self.shape))
                and shape[common] == self.shape[common]):
@@ -147,7 +150,9 @@ class View:
             return self.at([op("add", d[0], op("mul", next(given), d[2]))
                             if isinstance(d, tuple) else d for d in dims])
 
-        return View(self.prim, shape, self.mem, at, self.order if whole else None)
+        last = dims[-1] if dims else lit(0)
+        return View(self.prim, shape, self.mem, at, self.order if whole else None,
+                    self.unit and isinstance(last, tuple) and last[2] == lit(1))
 
     def row(self, *indices: Exp) -> View:
         """The part of the array behind the outermost indices."""
@@ -157,7 +162,8 @@ class View:
 
 def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
     """All of a memory as an array of ``shape``."""
-    return View(prim, shape, mem, lambda ix: flat_index(ix, shape), tuple(range(len(shape))))
+    return View(prim, shape, mem, lambda ix: flat_index(ix, shape), tuple(range(len(shape))),
+                True)
 
 
 def interleaved(mem: VName, prim: Prim, shape: tuple[Exp, ...], outer: int) -> View:

@@ -15,6 +15,7 @@ from runelift.ir.syntax import (
     Atom,
     AtomExp,
     Body,
+    Copy,
     Exp,
     Hist,
     If,
@@ -32,7 +33,7 @@ from runelift.ir.syntax import (
     Update,
     Versions,
 )
-from runelift.ir.traverse import bodies_of, lambdas_of
+from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 
 
 def consumed_names(program: Program) -> frozenset[VName]:
@@ -72,6 +73,31 @@ def root_of(name: VName, defs: Mapping[VName, Stm]) -> VName:
     while (stm := defs.get(name)) is not None and (array := view_of(stm.exp)) is not None:
         name = array
     return name
+
+
+def idle_copies(body: Body) -> set[VName]:
+    """The copies in ``body`` that are as good as views.
+
+    Nothing consumes what they copy until they are used for the last time, and they get no further
+    name.  Whoever wants to change one makes a copy anyway, as the meaning is by value.
+    """
+    defs = {p.name: stm for stm in body.stms for p in stm.pat}
+    found: set[VName] = set()
+    for place, stm in enumerate(body.stms):
+        if not isinstance(stm.exp, Copy):
+            continue
+        (param,) = stm.pat
+        uses = [k for k, later in enumerate(body.stms[place + 1:], place + 1)
+                if param.name in free_vars(later)]
+        if param.name in body.result or any(
+                view_of(body.stms[k].exp) == param.name for k in uses):
+            continue
+        root = root_of(stm.exp.array, defs)
+        if not any(root_of(name, defs) == root
+                   for between in body.stms[place + 1:max(uses, default=place) + 1]
+                   for name in consumed_by(between)):
+            found.add(param.name)
+    return found
 
 
 def _body(body: Body, consumed: set[VName]) -> None:

@@ -159,11 +159,15 @@ class Decisions:
 
 
 class Executable:
-    """A plan with its kernels, on one device."""
+    """A plan with its kernels, on one device.
 
-    def __init__(self, plan: Plan, device: Device) -> None:
+    ``contract``: the device may round ``a * b + c`` once instead of twice.
+    """
+
+    def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
         self.plan = plan
         self.device = device
+        self.options = [*BUILD_OPTIONS, *(["-DCONTRACT"] if contract else [])]
         self.generated: Generated = python_source(plan)
         self.sites = [_site(launch, version) for launch, version in zip(
             self.generated.launches, self.generated.launch_versions, strict=True)]
@@ -232,8 +236,8 @@ class Executable:
         try:
             source = persistent_source(phases, self._bases, buffers, scalars,
                                        len(self.failures) - 1)
-            options = [*BUILD_OPTIONS, *self.device.info.persistent_options]
-            kernel = cl.Kernel(self._program(source, options), NAME)
+            program = self._program(source, *self.device.info.persistent_options)
+            kernel = cl.Kernel(program, NAME)
         except (CompilerLimitation, Infeasible):
             return None
         kernel.set_scalar_arg_dtypes([
@@ -250,7 +254,8 @@ class Executable:
             site.prepare(cl.Kernel(program, site.launch.kernel.name))
         self.build_seconds += time.perf_counter() - started
 
-    def _program(self, source: str, options: Sequence[str] = BUILD_OPTIONS) -> Any:
+    def _program(self, source: str, *further: str) -> Any:
+        options = [*self.options, *further]
         info, context = self.device.info, self.device.context
         name = binaries.key(source, " ".join(options), info.label)
         with warnings.catch_warnings():
@@ -261,7 +266,7 @@ class Executable:
                 except cl.Error:
                     pass  # made by another driver: build it again from the source
             try:
-                program = cl.Program(context, source).build(options=list(options))
+                program = cl.Program(context, source).build(options=options)
             except cl.Error as error:
                 raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
                                  f"{error}", lasting=True) from None

@@ -62,11 +62,13 @@ class Program:
     """
 
     def __init__(self, compiled: Compiled, device: DeviceInfo | None,
-                 thresholds: Mapping[str, int] | None = None, policy: str = "all") -> None:
+                 thresholds: Mapping[str, int] | None = None, policy: str = "all", *,
+                 fp_contract: bool = False) -> None:
         self.compiled = compiled
         self.device_info = device
         self.thresholds: dict[str, int] = dict(thresholds or {})
         self.policy = policy
+        self.fp_contract = fp_contract
         self.recording = False
         self.records: list[Record] = []
         self._device: Any = None
@@ -151,7 +153,8 @@ class Program:
         from runelift.runtime.executor import Executable
 
         if entry not in self._executables:
-            self._executables[entry] = Executable(self._plan(entry), self.device)
+            self._executables[entry] = Executable(self._plan(entry), self.device,
+                                                   contract=self.fp_contract)
         return self._executables[entry]
 
     @property
@@ -258,18 +261,21 @@ class Program:
 
 def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
-            policy: str = "all") -> Program:
+            policy: str = "all", fp_contract: bool = False) -> Program:
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
-    exists.  Raises UserError or CompilerLimitation.
+    exists.  With ``fp_contract`` the device may round ``a * b + c`` once instead of twice, which
+    is faster, and no longer what the interpreter computes to the last bit.  Raises UserError or
+    CompilerLimitation.
     """
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
     compiled = compile_source(source, policy=policy)
     known = {name for guard in forest_of(compiled.versioned).guards()
              for name in guard.parameters}
-    return Program(compiled, select(device), _thresholds(path, tuning, known), policy)
+    return Program(compiled, select(device), _thresholds(path, tuning, known), policy,
+                   fp_contract=fp_contract)
 
 
 def _as_path(source_or_path: str | Path) -> Path | None:

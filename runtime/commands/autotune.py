@@ -19,6 +19,7 @@ from pathlib import Path
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.bench import inputs
 from runelift.runtime.commands.options import (
+    add_contract,
     add_device,
     add_entry,
     add_json,
@@ -61,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="the tuning file to write (default: PROGRAM.tuning)")
     add_device(parser)
     add_policy(parser)
+    add_contract(parser)
     add_json(parser)
 
 

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.commands.options import (
+    add_contract,
     add_device,
     add_entry,
     add_only,
@@ -55,6 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_tuning(parser)
     add_policy(parser)
+    add_contract(parser)
 
 
 def inputs(args: argparse.Namespace, program: Program, excluded: frozenset[str]) -> list[Input]:

@@ -36,6 +36,13 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
                              "keeps, or one (default: %(default)s)")
 
 
+def add_contract(parser: argparse.ArgumentParser) -> None:
+    """Whether floating-point operations may be contracted."""
+    parser.add_argument("--fp-contract", action="store_true",
+                        help="let the device round a * b + c once instead of twice: faster, but no "
+                             "longer equal to the interpreter to the last bit")
+
+
 def add_rewriting(parser: argparse.ArgumentParser) -> None:
     """What the optimiser may do, and whether it tells."""
     group = parser.add_argument_group("rewrite rules ('runelift rules' lists them)")
@@ -124,6 +131,7 @@ def open_program(args: argparse.Namespace, *, tuned: bool = True) -> Program:
 
     path = existing(args.program)
     return compile_program(path, device=args.device, policy=args.policy,
+                           fp_contract=args.fp_contract,
                            tuning=(getattr(args, "tuning", None) if tuned else {}))
 
 

@@ -19,6 +19,7 @@ from typing import Any
 from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.commands.options import (
+    add_contract,
     add_device,
     add_entry,
     add_policy,
@@ -51,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_tuning(parser)
     add_policy(parser)
+    add_contract(parser)
 
 
 def execute(args: argparse.Namespace) -> int:

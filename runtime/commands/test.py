@@ -22,6 +22,7 @@ from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.runtime.commands.options import (
+    add_contract,
     add_device,
     add_entry,
     add_json,
@@ -52,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_tuning(parser)
     add_policy(parser)
+    add_contract(parser)
     add_json(parser)
 
 
@@ -181,7 +183,8 @@ class _Subject:
             self._core = load(source, Names())
         else:
             self._program = compile_program(path, device=args.device, tuning=args.tuning,
-                                            policy=args.policy)
+                                            policy=args.policy,
+                                            fp_contract=args.fp_contract)
             self._core = self._program.compiled.core
 
     def test(self, case: Case, entry: str) -> None:

@@ -278,8 +278,9 @@ def test_size_that_only_the_kernel_knows() -> None:
     b = r.body
     part = ArrayType(I64, (r.i,))
     array = b.let(part, Copy(b.let(part, Index(r.row, (slice_all(r.i),)))))
+    changed = b.let(part, Update(array, (i64(0),), i64(1)))
     same = b.function(lambda k, x: x)
-    total = b.let(I64, Redomap(r.i, (b.operator("add", I64, 0),), same, (array,)))
+    total = b.let(I64, Redomap(r.i, (b.operator("add", I64, 0),), same, (changed,)))
     exp = SegMap(Level.GRID, r.space(), b.body(total), (I64,))
     out = Param(b.fresh("out"), ArrayType(I64, (r.n,)))
     types = {p.name: p.type for p in r.args} | {out.name: out.type}
