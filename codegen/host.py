@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from runelift.codegen import plan
-from runelift.codegen.kernels import (
-    lower_segop,
-)
+from runelift.codegen.coalesce import PROMISED, coalesce
+from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
 from runelift.codegen.residence import needed_on_host
@@ -91,6 +90,8 @@ def plan_fun(fun: Fun, names: Names, *, interleave: bool = False) -> plan.Plan:
     ``interleave``: arrays that neighbouring work-items make lie interleaved in memory, so that
     the device writes elements of the same index together.
     """
+    if interleave:
+        fun = coalesce(fun, names)
     host = HostBuilder(names, needed_on_host(fun), interleave)
     for param in fun.params:
         host.bind_input(param)
@@ -146,6 +147,8 @@ class HostBuilder:
     deferred: dict[VName, imp.Exp] = field(default_factory=dict)
     indices: set[VName] = field(default_factory=set)
     idle: set[VName] = field(default_factory=set)
+    promised: dict[VName, VName] = field(default_factory=dict)
+    filled: list[set[VName]] = field(default_factory=lambda: [set()])
 
     # The environment that kernels see
 
@@ -198,12 +201,14 @@ class HostBuilder:
         around = frozenset(self.owned[-1]) if inherit else frozenset()
         self.inherited.append(around)
         self.owned.append(set(around))
+        self.filled.append(set(self.filled[-1]))
         inner = self.steps
         try:
             yield inner
         finally:
             self.steps = outer
             self.owned.pop()
+            self.filled.pop()
             self.inherited.pop()
 
     # Names
@@ -342,6 +347,8 @@ class HostBuilder:
                 self._check_reshape(stm, shape, array)
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
+            case Copy(array) if PROMISED in stm.attrs:
+                self._promise(stm.pat[0], array)
             case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
                 self.bind_view(stm.pat[0], self.views[array])
             case Copy(array):
@@ -385,8 +392,23 @@ class HostBuilder:
     def segop(self, stm: Stm) -> None:
         """The steps of a segmented operation whose result buffers exist."""
         lowered = lower_segop(stm, self, self.names)
+        for name in sorted(_buffers(lowered.steps) & self.promised.keys() - self.filled[-1],
+                           key=lambda n: n.tag):
+            self._fill(name)
         self.local_bytes.append(lowered.local_bytes)
         self.emit(*lowered.steps)
+
+    def _promise(self, param: Param, array: VName) -> None:
+        """A copy of ``array`` that is made when a kernel needs it."""
+        self.emit(plan.Promise(param.name))
+        self.promised[param.name] = array
+        self.bind_view(param, row_major(param.name, elem_of(param.type), self.shape(param.type)))
+
+    def _fill(self, name: VName) -> None:
+        with self.block() as steps:
+            self.emit(plan.Bind(name, self.copy(self.promised[name])))
+        self.filled[-1].add(name)
+        self.emit(plan.Fill(name, tuple(steps)))
 
     def _segop(self, stm: Stm, exp: SegOp) -> None:
         # A scalar result arrives in a buffer of one element, under a name of its own.
@@ -734,6 +756,12 @@ class HostBuilder:
                  if size is not None for v in size.variables()}
         self.emit(plan.Choose(exp.site, tuple(versions), tuple(sorted(sizes, key=lambda n: n.tag))))
         self._own_results(stm.pat)
+
+
+def _buffers(steps: Iterable[plan.Step]) -> set[VName]:
+    """What the kernels that steps launch are given."""
+    return {arg for step in plan.all_steps(steps) if isinstance(step, plan.Launch)
+            for arg in step.args if isinstance(arg, VName)}
 
 
 def _only_read(exp: Loop) -> set[VName]:

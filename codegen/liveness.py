@@ -31,7 +31,7 @@ def _made(steps: tuple[plan.Step, ...], known: set[VName]) -> set[VName]:
     """The names that stand for buffers in ``steps``, added to ``known``."""
     for step in steps:
         match step:
-            case plan.Alloc(name):
+            case plan.Alloc(name) | plan.Promise(name):
                 known.add(name)
             case plan.Bind(target, source) if source in known:
                 known.add(target)
@@ -70,6 +70,10 @@ class _Releaser:
                 sides = [(*self.release(before - self.live_before(side, live)),
                           *self.block(side, live)) for side in (then_, else_)]
                 return plan.Branch(cond, sides[0], sides[1]), ()
+            case plan.Fill(name, steps):
+                # It may be skipped, so nothing that it uses may be released inside.
+                filled = plan.Fill(name, self.block(steps, live | before | {name}))
+                return filled, self.release((before | {name}) - live)
             case plan.CountedLoop(_, _, body):
                 again = self.live_before(body, frozenset())
                 loop = replace(step, body=self.block(body, live | again))
@@ -90,6 +94,8 @@ class _Releaser:
         """The buffers that are used by ``steps``, or after them, before they are set again."""
         for step in reversed(steps):
             match step:
+                case plan.Fill(name, steps):
+                    live = live | {name} | self.live_before(steps, live | {name})
                 case plan.CountedLoop(_, _, body) | plan.WhileLoop(_, body):
                     live = live | self.live_before(body, frozenset())
                 case plan.Branch() | plan.Choose():
@@ -102,7 +108,7 @@ class _Releaser:
 
 def _defined(step: plan.Step) -> NameSet:
     match step:
-        case plan.Alloc(name) | plan.Bind(name):
+        case plan.Alloc(name) | plan.Bind(name) | plan.Promise(name):
             return {name}
     return frozenset()
 
@@ -119,9 +125,10 @@ def _used(step: plan.Step) -> NameSet:
         case plan.Launch(_, args):
             return {arg for arg in args if isinstance(arg, VName)}
         case (plan.Alloc() | plan.Release() | plan.Compute() | plan.ConvertScalar()
-              | plan.ComputeSize() | plan.Check() | plan.ShareOut()
+              | plan.ComputeSize() | plan.Check() | plan.ShareOut() | plan.Promise()
               | plan.Tile() | plan.Block()):
             return frozenset()
-        case plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose():
+        case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
+              | plan.Fill()):
             raise AssertionError("inner steps are looked at on their own")
     assert_never(step)

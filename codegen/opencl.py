@@ -7,7 +7,7 @@ that is -1 until the first failure sets it to ``base + code``, and the failure's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 
 from runelift.ir import imp
@@ -27,6 +27,9 @@ FAILURE_ARGS = 8
 
 UNROLLED = 64
 """Loops of at most as many iterations are unrolled where the kernel asks for it."""
+
+PLAIN = 24
+"""Loops of at most as many steps in a row are partly unrolled on devices that gain by it."""
 
 _IDS = {
     Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
@@ -145,7 +148,8 @@ class _Printer:
                 return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
             case imp.For(index, start, bound, step, body, unroll):
                 i = name(index)
-                lines = [f"{pad}#pragma unroll"] if unroll and self.is_short(bound) else []
+                lines = [f"{pad}#pragma unroll"] if unroll and self.is_short(bound) else (
+                    [f"{pad}PARTLY_UNROLLED"] if self.is_plain(bound, body) else [])
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
@@ -180,6 +184,13 @@ class _Printer:
     def is_short(self, bound: Exp) -> bool:
         """Whether a loop with a constant bound is worth unrolling."""
         return not isinstance(bound, imp.Var) or self.constants.get(bound.name, 0) <= UNROLLED
+
+    def is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
+        """Whether a loop runs as long as the data say, and its body has a few steps in a row."""
+        known = isinstance(bound, imp.Lit) or (isinstance(bound, imp.Var)
+                                               and bound.name in self.constants)
+        return not known and len(body) <= PLAIN and all(
+            isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
 
     def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
         """A compare-and-swap loop on the bits of the element; the first swap only reads it."""

@@ -121,6 +121,21 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
+class Promise:
+    """There is nothing in buffer ``name`` yet; whoever needs it fills it before."""
+
+    name: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Steps that make the promised buffer ``name``, unless that was done before."""
+
+    name: VName
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """Fail with ``message`` (``{}`` for the args) unless ``cond``."""
 
@@ -284,7 +299,8 @@ class Choose:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Check | Launch | ShareOut | Tile | Block | Branch | CountedLoop | WhileLoop | Choose
+    | Promise | Fill | Check | Launch | ShareOut | Tile | Block | Branch | CountedLoop
+    | WhileLoop | Choose
 )
 
 
@@ -318,12 +334,14 @@ class Plan(Interface):
 
 
 def bodies(step: Step) -> tuple[tuple[Step, ...], ...]:
-    """The steps inside of a step: its branches, loop body or versions that can run."""
+    """The steps inside of a step: its branches, loop body, or versions that can run."""
     match step:
         case Branch(_, then_, else_):
             return then_, else_
         case CountedLoop() | WhileLoop():
             return (step.body,)
+        case Fill(_, steps):
+            return (steps,)
         case Choose(_, versions):
             return tuple(v.steps for v in versions if v.infeasible is None)
     return ()

@@ -224,6 +224,11 @@ class _Writer:
                 if else_:
                     self.line("else:")
                     self.nested(else_, version)
+            case plan.Promise(name):
+                self.line(f"{_var(name)} = None")
+            case plan.Fill(name, steps):
+                self.line(f"if {_var(name)} is None:")
+                self.nested(steps, version)
             case plan.CountedLoop(index, bound, body, carried):
                 rounds = f"range({_atom(bound)})"
                 if carried is not None:

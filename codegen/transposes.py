@@ -79,19 +79,19 @@ def _launch(lowering: Lowering, found: Transposition, sides: list[Size]) -> None
     shape = widths(k, space)
     tile = k.names.fresh("tile")
     k.locals.append(imp.LocalArray(tile, prim, Size.of(TILE * (TILE + 1))))
-    down, along = (k.declare("tiles", Prim.I64, ceil_quot(shape[d], lit(TILE)))
-                   for d in (found.fast, -1))
-    rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
-    top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), lit(TILE)))
-    left = k.declare("left", Prim.I64, op("mul", op("rem", GROUP_ID, along), lit(TILE)))
     batch = [d for d in range(len(space) - 1) if d != found.fast]
-    outer = dict(zip(batch, unflat_index(
-        k.declare("batch", Prim.I64, op("quot", rest, down)), [shape[d] for d in batch]),
-        strict=True))
+    tiles = [k.declare("tiles", Prim.I64, ceil_quot(shape[d], lit(TILE)))
+             for d in (found.fast, -1)]
+    *outer_indices, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
+        GROUP_ID, [*(shape[d] for d in batch), *tiles]))
+    outer: dict[int, Exp] = dict(zip(batch, outer_indices, strict=True))
+    top = k.declare("top", Prim.I64, op("mul", down, lit(TILE)))
+    left = k.declare("left", Prim.I64, op("mul", along, lit(TILE)))
 
     def at(row: Exp, column: Exp) -> list[Exp]:
         """The point of a tile's row, which is along ``fast``, and column."""
-        moved = {found.fast: op("add", top, row), len(space) - 1: op("add", left, column)}
+        moved: dict[int, Exp] = {found.fast: op("add", top, row),
+                                 len(space) - 1: op("add", left, column)}
         return [(outer | moved)[d] for d in range(len(space))]
 
     def each(load: bool) -> None:

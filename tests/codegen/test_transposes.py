@@ -10,6 +10,7 @@ import pytest
 import runelift
 from runelift.codegen import plan
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.forest import plans
 
 SOURCE = r"""
 entry sums [n][m] (xss: [n][m]i32): [n][m]i32 =
@@ -20,6 +21,12 @@ entry swaps [n][m] (xss: [n][m]i32): [2][m][n]i32 =
 entry batch [n][m] (xss: [n][m]i32): [n][2][m]i32 =
   let both = map (\xs -> loop acc = replicate m [0, 1] for i < m do acc with [i, 0] = xs[i]) xss
   in map transpose both
+entry drift [n][m] (xss: [n][m]i32): [n]i32 =
+  loop acc = replicate n 1 for _t < 5 do
+    map2 (\xs a -> loop s = a for i < m do s * 3 + xs[i]) xss acc
+entry spread [n][m] (xss: [n][m]i32): [n]i32 =
+  loop acc = replicate n 1 for _t < 3 do
+    map2 (\xs a -> a + i32.sum (map (\x -> x * a % 7) xs)) xss acc
 """
 
 SHAPES = [(1, 1), (5, 40), (40, 5), (33, 65), (70, 31), (0, 4), (4, 0)]
@@ -31,19 +38,30 @@ def launched(program: Program, entry: str) -> str:
 
 
 @pytest.mark.parametrize("device", ["oclgrind", "Portable"])
-@pytest.mark.parametrize("entry", ["sums", "swap", "swaps", "batch"])
+@pytest.mark.parametrize("entry", ["sums", "swap", "swaps", "batch", "drift", "spread"])
 def test_layouts_do_not_change_results(device: str, entry: str) -> None:
+    """In no version, and in a second run neither."""
     program = runelift.compile(SOURCE, device=device)
     reference = runelift.compile(SOURCE, device="interpreter")
+    forest = next((f for f in program.tree.entries if f.entry == entry), None)
     for shape in SHAPES:
         xss = np.random.default_rng(sum(shape)).integers(-9, 9, shape).astype(np.int32)
         expected = getattr(reference, entry)(xss)
-        found = getattr(program, entry)(xss)
-        assert found.shape == expected.shape
-        assert (found == expected).all()
+        for force in plans(forest) if forest else ({},):
+            (found,), _ = program.run(entry, [xss], force=force)
+            assert found.shape == expected.shape
+            assert (found == expected).all()
 
 
 def test_arrays_of_neighbours_are_interleaved_and_copied_back_by_tiles() -> None:
     program = runelift.compile(SOURCE, device="interpreter")
     assert "transpose_" in launched(program, "sums")
     assert "transpose_" in launched(program, "swap")
+
+
+def test_what_a_loop_reads_across_rows_is_transposed_once() -> None:
+    program = runelift.compile(SOURCE, device="oclgrind")
+    xss = np.arange(2400, dtype=np.int32).reshape(60, 40)
+    record = program.record("drift", [xss], force={"drift.versions_0": 0})
+    assert "is None" in program.source("host", "drift")
+    assert record.launches == 1 + 1 + 5  # replicate, the copy, and the iterations
