@@ -27,7 +27,7 @@ class Node:
 NodeType = TypeVar("NodeType", bound=Node)
 
 
-_NOTES = frozenset({"span", "type", "as_size", "op_type"})
+_NOTES = frozenset({"span", "type", "as_size", "op_type", "operator"})
 """Fields that hold no syntax."""
 
 _FIELDS: dict[type[Node], tuple[tuple[str, ...], tuple[str, ...]]] = {}
@@ -357,7 +357,8 @@ class Apply(Exp):
 class BinExp(Exp):
     """``e ⊕ f``.  ``op`` may be qualified or a backticked name; ``&&`` and ``||`` are lazy.
 
-    ``|>`` and ``<|`` and the compositions ``>->`` and ``<-<`` are operators too.
+    ``|>`` and ``<|`` and the compositions ``>->`` and ``<-<`` are operators too.  ``operator`` is
+    the name as the type checker has found it, unless it is arithmetic.
     """
 
     op: QualName
@@ -365,6 +366,7 @@ class BinExp(Exp):
     right: Exp
     op_span: Span
     op_type: Type | None = field(default=None, kw_only=True)
+    operator: Name | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -392,12 +394,16 @@ class LambdaExp(Exp):
 
 @dataclass(slots=True, eq=False)
 class OpSection(Exp):
-    """``(⊕)``, ``(e ⊕)`` or ``(⊕ e)``: at most one of ``left`` and ``right`` is there."""
+    """``(⊕)``, ``(e ⊕)`` or ``(⊕ e)``: at most one of ``left`` and ``right`` is there.
+
+    ``operator`` is as in :class:`BinExp`.
+    """
 
     op: QualName
     left: Exp | None = None
     right: Exp | None = None
     op_type: Type | None = field(default=None, kw_only=True)
+    operator: Name | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
@@ -772,7 +778,6 @@ class Flat(Node):
 
     @property
     def entry_points(self) -> tuple[ValDec, ...]:
-        """The declarations marked as entry points; if there are none, the one called ``main``."""
-        values = [dec for dec in self.decs if isinstance(dec, ValDec)]
-        return tuple([dec for dec in values if dec.entry]
-                     or [dec for dec in values if dec.name == "main"])
+        """The declarations marked as entry points, and the one called ``main``."""
+        return tuple(dec for dec in self.decs
+                     if isinstance(dec, ValDec) and (dec.entry or dec.name == "main"))

@@ -16,10 +16,13 @@ def _failure(code: Code, text: str) -> str:
 INDEX = _failure("index-out-of-bounds", "Index [{}] out of bounds for array of shape [{}].")
 SLICE = _failure("index-out-of-bounds",
                  "Index [{}:+{}*{}] out of bounds for array of shape [{}].")
+STRIDE = _failure("index-out-of-bounds", "A slice with stride {} is out of bounds.")
 DIVISION = _failure("division-by-zero", "Division by zero.")
+EXPONENT = _failure("division-by-zero", "Negative exponent: {}.")
 SIZE = _failure("negative-size", "The size {} is negative.")
 RESHAPE = _failure("unequal-sizes", "Cannot reshape an array of {} elements to {}.")
 SIZES = _failure("unequal-sizes", "Sizes {} and {} should be equal.")
+ARGUMENT = _failure("unequal-sizes", "An argument has an invalid size: {}, where its type says {}.")
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
 
 
@@ -27,3 +30,8 @@ def assertion(condition: str) -> str:
     """The failure of an assertion whose condition reads so in the source."""
     literal = condition.replace("{", "{{").replace("}", "}}")
     return _failure("assertion-failed", f"Assertion is false: ({literal})")
+
+
+def invalid_range(kind: str, ends: int) -> str:
+    """The failure of a range that does not lead to its end, of two or three ``ends``."""
+    return _failure("negative-size", f"Range {'{}..' * (ends - 2)}{{}}{kind}{{}} is invalid.")

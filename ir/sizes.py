@@ -16,7 +16,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.ir.names import VName
@@ -60,9 +60,14 @@ Monomial: TypeAlias = tuple[Factor, ...]
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A sum of ``coefficient * monomial``, sorted and without zero coefficients."""
+    """A sum of ``coefficient * monomial``, sorted and without zero coefficients.
+
+    ``written`` is the operator and the operands that the source has, if it has them: ``n*m`` and
+    ``m*n`` are the same size, but arrays of these sizes are unflattened differently.
+    """
 
     terms: tuple[tuple[Monomial, int], ...]
+    written: tuple[str, Size, Size] | None = field(default=None, compare=False)
 
     @staticmethod
     def of(value: int) -> Size:
@@ -116,6 +121,9 @@ class Size:
                 return self
             case ((((VName() as name),), 1),):
                 return f(name)
+        if self.written is not None:
+            op, left, right = self.written
+            return written(op, left.substitute(f), right.substitute(f))
         total = Size(())
         for monomial, coefficient in self.terms:
             product = Size.of(coefficient)
@@ -165,6 +173,12 @@ def greatest(*sizes: Size) -> Size:
 def applied(op: str, *args: Size) -> Size:
     """An operator or function of the source applied to sizes."""
     return Size((((Applied(op, args),), 1),))
+
+
+def written(op: str, left: Size, right: Size) -> Size:
+    """``left op right`` for ``+``, ``-`` or ``*``, which remembers how it is written."""
+    size = left + right if op == "+" else left - right if op == "-" else left * right
+    return Size(size.terms, (op, left, right))
 
 
 def product(sizes: list[Size]) -> Size:

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from runelift.codegen.host import interface, plan_fun
 from runelift.codegen.plan import Interface, Plan
-from runelift.frontend.load import load
+from runelift.frontend.elaborate import elaborate
+from runelift.frontend.load import checked
+from runelift.frontend.signature import Signature, signatures
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program as Core
@@ -26,6 +28,7 @@ class Compiled:
     derivations: tuple[Derivation, ...]
     names: Names
     interfaces: dict[str, Interface]
+    signatures: dict[str, Signature]
     _plans: dict[tuple[str, bool], Plan] = field(default_factory=dict, compare=False)
 
     def plan(self, entry: str, *, interleave: bool = False) -> Plan:
@@ -50,9 +53,11 @@ def compile_source(source: Source, *, policy: str = "all",
     """
     rewriting = rewriting or Rewriting(Names())
     names = rewriting.names
-    core = load(source, names)
+    module = checked(source)
+    core = elaborate(module, names)
     optimised = optimise(core, names, rewriting)
     versioned, derivations = derive(optimised, names, policy=policy)
     versioned = clean(versioned, names, rewriting)
     interfaces = {fun.name: interface(fun) for fun in versioned.funs}
-    return Compiled(source, core, optimised, versioned, derivations, names, interfaces)
+    return Compiled(source, core, optimised, versioned, derivations, names, interfaces,
+                    signatures(module))

@@ -18,6 +18,7 @@ from runelift.ir.source import Source
 from runelift.ir.syntax import Atom, Const
 from runelift.runtime.compiler import Compiled, compile_source
 from runelift.runtime.device import DeviceInfo, select
+from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.records import Record
 from runelift.runtime.tuner.forest import forest_of
 
@@ -57,8 +58,10 @@ class Program:
     """A compiled program.
 
     Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out (or
-    :class:`DeviceArray` with ``device_arrays=True``).  With ``recording = True`` each call
-    appends a :class:`~runelift.runtime.records.Record` to ``records``.
+    :class:`DeviceArray` with ``device_arrays=True``).  A record, a value of a sum type or an array
+    of tuples comes out as an :class:`~runelift.runtime.opaques.Opaque` and can be passed in again.
+    With ``recording = True`` each call appends a :class:`~runelift.runtime.records.Record` to
+    ``records``.
     """
 
     def __init__(self, compiled: Compiled, device: DeviceInfo | None,
@@ -85,7 +88,9 @@ class Program:
                                  f"{', '.join(self.compiled.interfaces)}")
 
         def entry(*args: Any, device_arrays: bool = False) -> Any:
-            results, _ = self.run(name, args, device_arrays=device_arrays)
+            signature = self.compiled.signatures[name]
+            parts, _ = self.run(name, unpacked(args, signature), device_arrays=device_arrays)
+            results = packed(parts, signature)
             return results[0] if len(results) == 1 else tuple(results)
 
         entry.__name__ = name

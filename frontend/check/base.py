@@ -24,7 +24,6 @@ from runelift.frontend.check.unify import (
     Substitution,
     TypeMismatch,
     params_in,
-    products_in,
     replace_names,
 )
 from runelift.frontend.check.wording import Wording, advice, size_advice
@@ -271,20 +270,8 @@ class Base(ABC):
                  else self.solved.size_meta(v.base) for v in scheme.sizes}
         if name is not None:
             name.sizes, name.types = sizes, types
-            if name.name.name.startswith("unflatten"):
-                self.solved.ordered |= {v for size in sizes.values() for v in size.variables()}
         sizes = sizes | {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
         return replace_names(scheme.type, types, sizes)
-
-    def _note_products(self, fun: ast.Exp, type_: Type) -> None:
-        """Note the products in what a function of the program is or returns."""
-        if not isinstance(fun, ast.Name) or fun.name.quals:
-            return
-        binding = self.scope.values.get(fun.name.name)
-        if binding is not None and binding.top and any(products_in(binding.scheme.type)):
-            self.solved.note_products(self.solved.resolve(type_))
-        elif binding is None and fun.name.name.startswith("flatten"):
-            self.solved.products.append(tuple(fun.sizes.values()))
 
     @abstractmethod
     def infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:

@@ -16,6 +16,7 @@ from runelift.frontend.check.infer import Inference
 from runelift.frontend.check.restrictions import (
     constructive_sizes,
     less_unique,
+    plain_sizes,
     sizes_of_inner_names,
     unknown_parameters,
 )
@@ -112,7 +113,6 @@ class Checker(Inference):
 
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
-        self.solved.products.clear()
         self._written.clear()
         self.declared = dec.name
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
@@ -217,7 +217,11 @@ class Checker(Inference):
 
     def _check_entry(self, dec: ast.ValDec, type_: Type, undecided: set[VName]) -> None:
         """An entry point is of first order and decides about ``undecided`` sizes."""
+        constructive: set[VName] = set()
+        named: set[VName] = set()
         while isinstance(type_, Arrow):
+            constructive |= plain_sizes(type_.domain)
+            named |= sizes_in(type_.domain)
             undecided = undecided - sizes_in(type_.domain) - {type_.param}
             if not first_order(type_.domain):
                 raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' has a "
@@ -226,6 +230,11 @@ class Checker(Inference):
                                   "passes data.  Define it with 'def', and an entry point for "
                                   "each use.")
             type_ = type_.codomain
+        for param in dec.type_params:
+            if isinstance(param, ast.SizeParam) and param.size in named - constructive:
+                raise self._error("bad-entry", param.span, f"Entry point size parameter "
+                                  f"[{param.name}] is not used constructively: no parameter is an "
+                                  "array of this size.")
         if not first_order(type_):
             raise self._error("bad-entry", dec.name_span,
                               f"Entry point '{dec.name}' must not return a function.")
@@ -237,7 +246,7 @@ class Checker(Inference):
 
     def _finish(self, span: Span) -> None:
         """Give undetermined number types their defaults, and write all types into the tree."""
-        self.solved.factorise()
+        self.solved.divide()
         for node in self._typed:
             assert node.type is not None
             node.type = self._settled(node.type, node.span)

@@ -69,7 +69,6 @@ class Inference(Indexing):
                 return Array(Size.of(len(text)), Prim.U8)
             case ast.Name(span, name):
                 type_ = self._instantiate(self._lookup(name, span), exp)
-                self._note_products(exp, type_)
                 return type_
             case ast.TupleExp(_, items):
                 return Tuple(tuple(self.infer(item) for item in items))
@@ -139,7 +138,7 @@ class Inference(Indexing):
                 found = self.infer(value)
                 self.distinct((pattern,))
                 with self.inner_scope():
-                    self._size_binders(sizes)
+                    self._size_binders(sizes, pattern)
                     self.pattern(pattern, found, size=self._size_of(value))
                     return self.infer(body)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
@@ -181,8 +180,6 @@ class Inference(Indexing):
 
     def _apply(self, exp: ast.Apply, expected: Type | None) -> Type:
         type_ = self._apply_to(self.infer(exp.fun), exp.args, exp, expected)
-        self._note_products(exp.fun, type_)
-        self._written_factors(exp)
         return type_
 
     def _apply_to(self, type_: Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
@@ -212,7 +209,7 @@ class Inference(Indexing):
         """Check one argument; the type of the result."""
         domain = self.solved.resolve(arrow.domain) if is_function(arg) else arrow.domain
         self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument", call)
-        self.solved.factorise()
+        self.solved.divide()
         if arrow.param is None:
             return arrow.codomain
         codomain = self.solved.resolve(arrow.codomain)
@@ -253,22 +250,23 @@ class Inference(Indexing):
 
     # Operators
 
-    def _operator(self, name: ast.QualName, span: Span) -> Type:
+    def _operator(self, exp: ast.BinExp | ast.OpSection, span: Span) -> Type:
         """The type of an operator, as a curried function."""
-        if not name.quals and name.name in self.scope.values:
-            return self._instantiate(self._lookup(name, span))
-        if not name.quals and name.name in OPERATORS:
+        name = exp.op
+        arithmetic = not name.quals and name.name not in self.scope.values
+        if arithmetic and name.name in OPERATORS:
             _, domain, compares = OPERATORS[name.name]
             operand = self.solved.meta(domain)
             return arrows([operand, operand], Prim.BOOL if compares else operand)
-        if not name.quals and name.name in EQUALITY:
+        if arithmetic and name.name in EQUALITY:
             operand = self.solved.meta()
             self.no_function(operand, span, "compared")
             return arrows([operand, operand], Prim.BOOL)
-        return self._instantiate(self._lookup(name, span))
+        exp.operator = ast.Name(span, name)
+        return self.infer(exp.operator)
 
     def _binary(self, exp: ast.BinExp) -> Type:
-        exp.op_type = self._operator(exp.op, exp.op_span)
+        exp.op_type = self._operator(exp, exp.op_span)
         self._operators.append(exp)
         if str(exp.op) == "|>":
             left = self.infer(exp.left)
@@ -294,7 +292,7 @@ class Inference(Indexing):
         return head.codomain
 
     def _section(self, exp: ast.OpSection) -> Type:
-        exp.op_type = self._operator(exp.op, exp.span)
+        exp.op_type = self._operator(exp, exp.span)
         self._operators.append(exp)
         if exp.left is not None:
             return self._apply_to(exp.op_type, (exp.left,), exp)
@@ -350,7 +348,7 @@ class Inference(Indexing):
         bound = self.infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
         array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
         with self.inner_scope():
-            self._size_binders(exp.sizes)
+            self._size_binders(exp.sizes, exp.pattern)
             result = self.pattern(exp.pattern, init, anonymous=self.solved.size_meta)
             match exp.form:
                 case ast.ForForm(_, pattern):

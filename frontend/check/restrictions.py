@@ -59,22 +59,22 @@ def unknown_parameters(dec_name: str, type_: Type, arity: int, unknown: set[VNam
         assert isinstance(result, Arrow)
         result = result.codomain
     while isinstance(result, Arrow):
-        for size in sorted(_plain_sizes(result.domain) & unknown):
+        for size in sorted(plain_sizes(result.domain) & unknown):
             yield Diagnostic(
                 "unknown-param-size", dec.span, f'Unknown size "{size.base}" in parameter of '
                 f'"{dec_name}", which is inferred as {show(type_)}.')
         result = result.codomain
 
 
-def _plain_sizes(type_: Type) -> set[VName]:
+def plain_sizes(type_: Type) -> set[VName]:
     """The names that are sizes of an array on their own."""
     match type_:
         case Array(Size(((((VName() as name),), 1),)), elem):
-            return {name} | _plain_sizes(elem)
+            return {name} | plain_sizes(elem)
         case Array(_, elem):
-            return _plain_sizes(elem)
+            return plain_sizes(elem)
         case Tuple(items):
-            return {v for item in items for v in _plain_sizes(item)}
+            return {v for item in items for v in plain_sizes(item)}
     return set()
 
 

@@ -1,4 +1,4 @@
-"""Sizes as they are written: expressions in types, size parameters and products."""
+"""Sizes as they are written: expressions in types, and size parameters."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from runelift.frontend.check.types import (
     Scheme,
     TypeReader,
 )
+from runelift.frontend.library import walk
 from runelift.frontend.types import (
     Array,
     MetaVar,
@@ -18,7 +19,7 @@ from runelift.frontend.types import (
 )
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size, applied
+from runelift.ir.sizes import Size, applied, written
 from runelift.ir.source import Span
 
 
@@ -48,9 +49,13 @@ class SizeExps(Base):
                     self.solved.size_lifted.add(name)
         return types, sizes
 
-    def _size_binders(self, sizes: tuple[ast.SizeParam, ...]) -> None:
-        """Bind the sizes of a ``let`` or loop, which the pattern's type decides."""
+    def _size_binders(self, sizes: tuple[ast.SizeParam, ...], pattern: ast.Pattern) -> None:
+        """Bind the sizes of a ``let`` or loop, which the type of its pattern decides."""
+        used = {node.name.name for node in walk(pattern) if isinstance(node, ast.Name)}
         for size in sizes:
+            if size.name not in used:
+                raise self._error("unused-size", size.span, f"Size [{size.name}] unused in the "
+                                  "pattern.", f"Say which size it is: (xs: [{size.name}]t).")
             size.known = self.solved.size_meta(size.name)
             self._bind_size(size.name, size.known, size.span)
             self._binders.append(size)
@@ -124,15 +129,7 @@ class SizeExps(Base):
                 a, b = self._size_of(left), self._size_of(right)
                 if a is None or b is None or not self._may_be_i64(exp):
                     return None
-                match str(op):
-                    case "+":
-                        return a + b
-                    case "-":
-                        return a - b
-                    case "*":
-                        self.solved.products.append((*self._factors(left), b))
-                        return a * b
-                return applied(str(op), a, b)
+                return (written if str(op) in ("+", "-", "*") else applied)(str(op), a, b)
         return None
 
     def _may_be_i64(self, exp: ast.Exp) -> bool:
@@ -147,23 +144,3 @@ class SizeExps(Base):
             return False
         return self.solved.head(exp.type) is Prim.I64 and all(
             arg.type is not None and self.solved.head(arg.type) is Prim.I64 for arg in exp.args)
-
-    def _factors(self, exp: ast.Exp) -> tuple[Size, ...]:
-        """The factors of a size, as they are written."""
-        if isinstance(exp, ast.BinExp) and str(exp.op) == "*":
-            last = self._size_of(exp.right)
-            return (*self._factors(exp.left), *(() if last is None else (last,)))
-        size = self._size_of(exp)
-        return () if size is None else (size,)
-
-    def _written_factors(self, exp: ast.Apply) -> None:
-        """``unflatten (e :> [n*m]t)`` says which sizes are meant."""
-        match exp:
-            case ast.Apply(_, ast.Name(_, name) as fun, (ast.Coerce(_, _, type_exp)
-                                                         | ast.Ascript(_, _, type_exp), )):
-                if not isinstance(type_exp, ast.TypeArray) or type_exp.size is None:
-                    return
-                factors = self._factors(type_exp.size)
-                if name.name.startswith("unflatten") and len(factors) == len(fun.sizes):
-                    for size, factor in zip(fun.sizes.values(), factors, strict=True):
-                        self.solved.unify_sizes(size, factor)

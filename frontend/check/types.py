@@ -18,7 +18,7 @@ from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, Type
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Size, written
 from runelift.ir.source import Span
 
 PRIMS = {prim.value: prim for prim in Prim}
@@ -189,8 +189,7 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
             case ast.Literal(_, value):
                 return Size.of(int(value))
             case ast.BinExp(_, op, left, right):
-                a, b = size(left), size(right)
-                return {"+": a + b, "-": a - b, "*": a * b}[str(op)]
+                return written(str(op), size(left), size(right))
         raise AssertionError(f"size in the signature of {name}")
 
     def anonymous() -> Size:

@@ -6,14 +6,13 @@ are polynomials: an equation between them is solved when it is linear in a flexi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, TypeVar
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Applied, Factor, Size, product
+from runelift.ir.sizes import Applied, Factor, Size
 
 
 class TypeMismatch(Exception):
@@ -66,11 +65,9 @@ class Substitution:
     """The type parameters that may be functions."""
     size_lifted: set[VName] = field(default_factory=set)
     """The type parameters that may have sizes of their own."""
-    products: list[tuple[Size, ...]] = field(default_factory=list)
-    """The factors of the sizes that are written as products."""
-    ordered: set[VName] = field(default_factory=set)
-    """Flexible sizes whose product is one of ``products``, in the order of their numbers."""
     _undecided: list[tuple[Size, Size]] = field(default_factory=list)
+    _reordered: set[Size] = field(default_factory=set)
+    """Sizes that are written in two ways: their operands decide nothing."""
     _next: int = 0
 
     def meta(self, allowed: tuple[Prim, ...] | None = None) -> MetaVar:
@@ -223,17 +220,23 @@ class Substitution:
         left, right = self.size(left), self.size(right)
         difference = left - right
         if not difference.terms:
+            if _order(left) != _order(right):
+                self._reordered.add(left)
             return
-        known_last = sorted(difference.terms, key=lambda t: not self.parameters.isdisjoint(t[0]))
-        for monomial, coefficient in known_last:
+        if self._as_written(left, right):
+            return
+        for monomial, coefficient in sorted(difference.terms, key=lambda term: (
+                not self.parameters.isdisjoint(term[0]),
+                Size(((term[0], 1),)) not in (left, right))):  # names before sums
             rest = [c for m, c in difference.terms if m != monomial]
             if len(monomial) == 1 and all(c % coefficient == 0 for c in rest):
                 (name,) = monomial
                 if isinstance(name, VName) and name in self.flexible:
                     value = Size(tuple((m, -c // coefficient) for m, c in difference.terms
                                        if m != monomial))
-                    if name not in value.variables():
-                        self.sizes[name] = value
+                    both = left.variables() & right.variables()  # n = n + n is no way to say 0
+                    if name not in value.variables() | both:
+                        self.sizes[name] = next((s for s in (left, right) if s == value), value)
                         return
         match difference.terms:
             case (((Applied(op, xs),), (1 | -1) as sign), ((Applied(other, ys),), minus)) if (
@@ -247,23 +250,32 @@ class Substitution:
             return  # n*m = k fixes neither n nor m; the running program checks it
         raise SizeMismatch(left, right)
 
-    def note_products(self, type_: Type) -> None:
-        """Note the products in the type of a function, whose order is not known any more."""
-        for factors in products_in(type_):
-            self.products += [factors, factors[::-1]]
+    def _as_written(self, left: Size, right: Size) -> bool:
+        """Make the operands of two sizes equal that are written with the same operator.
 
-    def factorise(self) -> None:
-        """Decide about products from the one way in which their value is written as a product.
-
-        As sizes ``n*m`` and ``m*n`` are equal; ``unflatten`` of them are not, so nothing is
-        decided where both are written.
+        That decides about sizes which an equation of polynomials would leave open.
         """
+        if left.written is None or right.written is None or left in self._reordered or (
+                right in self._reordered):
+            return False
+        (op, *these), (other, *those) = left.written, right.written
+        if op != other:
+            return False
+        before = dict(self.sizes)
+        try:
+            for x, y in zip(these, those, strict=True):
+                self.unify_sizes(x, y)
+        except SizeMismatch:
+            self.sizes = before
+            return False
+        return True
+
+    def divide(self) -> None:
+        """Solve ``a*n = k`` where all but one factor have been found since it was said."""
         undecided, self._undecided = self._undecided, []
         for left, right in undecided:
             left, right = self.size(left), self.size(right)
-            if left != right and not any(
-                    solve(*sides) for solve in (self._divide, self._match_factors)
-                    for sides in ((left, right), (right, left))):
+            if left != right and not self._divide(left, right) and not self._divide(right, left):
                 self._undecided.append((left, right))
 
     def _divide(self, left: Size, right: Size) -> bool:
@@ -279,24 +291,6 @@ class Substitution:
                         self.sizes[free[0]] = quotient
                         return True
         return False
-
-    def _match_factors(self, left: Size, right: Size) -> bool:
-        match left.terms:
-            case ((monomial, 1),) if all(f in self.ordered for f in monomial):
-                names = sorted((f for f in monomial if isinstance(f, VName)), key=lambda v: v.tag)
-                found = {tuple(map(self.size, each)) for each in self._written_products()
-                         if len(each) == len(names)
-                         and self.size(product(list(each))) == right}
-                if len(found) == 1:
-                    self.sizes.update(zip(names, found.pop(), strict=True))
-                    return True
-        return False
-
-    def _written_products(self) -> list[tuple[Size, ...]]:
-        """The products, and those whose first factor is written as a product itself."""
-        return [*self.products, *((*inner, *rest) for first, *rest in self.products
-                                  for inner in self.products
-                                  if self.size(product(list(inner))) == self.size(first))]
 
     def no_function(self, type_: Type) -> None:
         """Forbid functions in a type; FunctionalType if there is one."""
@@ -344,6 +338,14 @@ class Substitution:
                                   for (name, x), (_, y) in zip(xs, ys, strict=True)))
         self.unify(left, right)
         return left
+
+
+def _order(size: Size) -> object:
+    """The operands of a size as it is written, to tell ``n*m`` from ``m*n``."""
+    if size.written is None:
+        return size
+    op, left, right = size.written
+    return op, _order(left), _order(right)
 
 
 def _is_constant(size: Size) -> bool:
@@ -405,25 +407,6 @@ def sizes_in(type_: Type) -> set[VName]:
         case Arrow(domain, codomain):
             return sizes_in(domain) | sizes_in(codomain)
     return set()
-
-
-def products_in(type_: Type) -> Iterator[tuple[Size, ...]]:
-    """The factors of the sizes in a type that are products."""
-    match type_:
-        case Array(size, elem):
-            match size.terms:
-                case ((monomial, _),) if len(monomial) > 1:
-                    yield tuple(Size((((factor,), 1),)) for factor in monomial)
-            yield from products_in(elem)
-        case Tuple(items):
-            for item in items:
-                yield from products_in(item)
-        case Record(fields) | Sum(fields):
-            for _, item in fields:
-                yield from products_in(item)
-        case Arrow(domain, codomain):
-            yield from products_in(domain)
-            yield from products_in(codomain)
 
 
 def params_in(type_: Type) -> set[VName]:

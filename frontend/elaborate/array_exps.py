@@ -16,13 +16,17 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.types import Array, Type
+from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 from runelift.ir.syntax import (
+    FALSE,
+    TRUE,
     ArrayLit,
+    Assert,
     Atom,
     Const,
     Dim,
@@ -92,35 +96,59 @@ def array_of_values(e: Evaluator, items: list[Value], span: Span) -> Value:
 
 
 def range_exp(e: Evaluator, exp: ast.Range, env: Env) -> Value:
-    """``first..last``, with or without a second element."""
+    """``first..last``, with or without a second element; the range must lead to its end."""
     op, span = e.builder.op, exp.span
     first, last = e.scalar(exp.first, env), e.scalar(exp.last, env)
+    second = e.scalar(exp.second, env) if exp.second is not None else None
     prim = elem_of(first.type)
 
-    def wide(atom: Atom) -> Atom:
-        return e.builder.convert(prim, Prim.I64, atom, span)
+    def distance(to: Dynamic) -> Atom:
+        wide = [e.builder.convert(prim, Prim.I64, each.atom, span) for each in (to, first)]
+        return op("sub", Prim.I64, (wide[0], wide[1]), span)
 
-    span_ = op("sub", Prim.I64, (wide(last.atom), wide(first.atom)), span)
-    if exp.second is None:
+    way = distance(last)
+    if second is None:
         down = exp.kind == "..>"
-        step: Atom = Const(-1 if down else 1, prim)
-        count = op("sub", Prim.I64, (i64(0), span_), span) if down else span_
-        if exp.kind == "...":
-            count = op("add", Prim.I64, (count, i64(1)), span)
+        stride: Atom = i64(-1 if down else 1)
+        step: Atom = constant(-1 if down else 1, prim)
     else:
-        second = e.scalar(exp.second, env)
-        step = op("sub", prim, (second.atom, first.atom), span)
-        stride = wide(step)
-        if exp.kind == "...":
-            steps = op("quot", Prim.I64, (span_, stride), span)
-            count = op("add", Prim.I64, (steps, i64(1)), span)
-        else:
-            sign = op("sgn", Prim.I64, (stride,), span)
-            reach = op("add", Prim.I64, (span_, op("sub", Prim.I64, (stride, sign), span)),
-                       span)
-            count = op("quot", Prim.I64, (reach, stride), span)
+        stride, step = distance(second), op("sub", prim, (second.atom, first.atom), span)
+    if second is not None or exp.kind == "...":
+        _check_range(e, exp, stride, [first, *([second] if second is not None else []), last])
+    if exp.kind == "...":
+        steps = op("quot", Prim.I64, (way, stride), span)
+        count = op("add", Prim.I64, (steps, i64(1)), span)
+    elif second is None:
+        count = op("sub", Prim.I64, (i64(0), way), span) if down else way
+    else:
+        sign = op("sgn", Prim.I64, (stride,), span)
+        reach = op("add", Prim.I64, (way, op("sub", Prim.I64, (stride, sign), span)), span)
+        count = op("quot", Prim.I64, (reach, stride), span)
         count = op("max", Prim.I64, (count, i64(0)), span)
     return e.arrays.iota(count, first.atom, step, prim, span)
+
+
+def _check_range(e: Evaluator, exp: ast.Range, stride: Atom, ends: list[Dynamic]) -> None:
+    """Fail at run time unless ``stride`` leads from the first of ``ends`` to the last."""
+    op, span, prim = e.builder.op, exp.span, elem_of(ends[0].type)
+    ways: list[Atom] = []
+    for kind, signs, bounds in (("..>", (i64(0), stride), (ends[0], ends[-1])),
+                                ("..<", (stride, i64(0)), (ends[-1], ends[0]))):
+        if exp.kind == kind:
+            continue
+        towards = op("lt", Prim.I64, signs, span)
+        reached = op("le", prim, (bounds[0].atom, bounds[1].atom), span)
+        if towards == TRUE:
+            ways.append(reached)
+        elif towards != FALSE:
+            ways.append(op("and", Prim.BOOL, (towards, reached), span))
+    valid: Atom = ways[0] if ways else FALSE
+    for way in ways[1:]:
+        valid = op("or", Prim.BOOL, (valid, way), span)
+    if valid != TRUE:
+        values = tuple(e.builder.convert(prim, Prim.I64, end.atom, span) for end in ends)
+        e.builder.emit_stm((), Assert(
+            valid, failures.invalid_range(exp.kind, len(ends)), values), span)
 
 
 def selection(e: Evaluator, dims: tuple[ast.IndexDim, ...], array: Value, env: Env) -> list[Dim]:
@@ -146,6 +174,9 @@ def _slice(e: Evaluator, dim: ast.SliceExp, size: Atom, env: Env) -> SliceDim:
     reach = op("sub", Prim.I64, (stop, start), span)
     if step == i64(1):
         return SliceDim(start, reach, step)
+    if step == i64(0) or not isinstance(step, Const):
+        moves = op("not", Prim.BOOL, (op("eq", Prim.I64, (step, i64(0)), span),), span)
+        e.builder.emit_stm((), Assert(moves, failures.STRIDE, (step,)), span)
     sign = op("sgn", Prim.I64, (step,), span)
     rounded = op("add", Prim.I64, (reach, op("sub", Prim.I64, (step, sign), span)), span)
     count = op("max", Prim.I64, (op("quot", Prim.I64, (rounded, step), span), i64(0)), span)

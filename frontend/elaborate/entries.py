@@ -5,6 +5,7 @@ from __future__ import annotations
 from runelift.frontend import ast
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.exps import Evaluator
+from runelift.frontend.elaborate.sizes import size_atom
 from runelift.frontend.elaborate.sums import whole
 from runelift.frontend.elaborate.values import (
     Dynamic,
@@ -16,10 +17,13 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.types import Arrow, Record, Sum, Tuple, Type, payload
+from runelift.ir import failures
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
+from runelift.ir.source import Span
 from runelift.ir.syntax import (
+    Assert,
     Atom,
     Fun,
     Param,
@@ -42,15 +46,19 @@ def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     sizes: dict[VName | Size, Param] = {}
     params: list[Param] = []
     args: list[Value] = []
+    scalars: dict[str | VName, Value] = {}
     type_ = entry.type
     bases = map(_base, entry.params)
     while isinstance(type_, Arrow):  # more of them than parameters if the body is a function
         value = _argument(evaluator, type_.domain, sizes, params, next(bases, "arg"))
         args.append(value)
-        if isinstance(value, Dynamic) and type_.param is not None and value.type is Prim.I64:
-            assert isinstance(value.atom, VName)
-            sizes[type_.param] = Param(value.atom, Prim.I64)
+        if isinstance(value, Dynamic) and type_.param is not None:
+            scalars[type_.param] = value
+            if value.type is Prim.I64:
+                assert isinstance(value.atom, VName)
+                sizes[type_.param] = Param(value.atom, Prim.I64)
         type_ = type_.codomain
+    _check_computed(evaluator, sizes, scalars, entry.span)
     hidden = [p for p in sizes.values() if p not in params]
     function = evaluator.declaration(entry, env)
     result = evaluator.apply(function, tuple(args), entry.span) if args else function
@@ -91,6 +99,19 @@ def _results(result: Value, known: set[VName],
         results.append(Param(names.fresh("result"), array_of(tuple(shape), elem_of(leaf.type))))
         atoms.append(leaf.atom)
     return tuple(results), tuple(atoms)
+
+
+def _check_computed(evaluator: Evaluator, sizes: dict[VName | Size, Param],
+                    scalars: dict[str | VName, Value], span: Span) -> None:
+    """Fail at run time unless the arguments have the sizes that are computed from others."""
+    known = scalars | {name: Dynamic(param.name, Prim.I64)
+                       for name, param in sizes.items() if isinstance(name, VName)}
+    for size, param in sizes.items():
+        wanted = size_atom(evaluator, size, known, span) if isinstance(size, Size) else None
+        if wanted is not None:
+            equal = evaluator.builder.op("eq", Prim.I64, (param.name, wanted), span)
+            evaluator.builder.emit_stm((), Assert(
+                equal, failures.ARGUMENT, (param.name, wanted)), span)
 
 
 def _without_units(value: Value, type_: Type) -> Value:

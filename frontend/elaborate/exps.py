@@ -21,6 +21,7 @@ from runelift.frontend.elaborate.loops import loop
 from runelift.frontend.elaborate.sizes import (
     bind_by_type,
     bind_sizes,
+    check_sizes,
     conform,
     name_sizes,
     size_atom,
@@ -41,7 +42,6 @@ from runelift.frontend.elaborate.values import (
     project,
     rebuild,
 )
-from runelift.frontend.prelude import EQUALITY, OPERATORS
 from runelift.frontend.types import type_variables
 from runelift.ir import failures
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
@@ -137,7 +137,7 @@ class Evaluator:
     def bind(self, pattern: ast.Pattern, value: Value, env: dict[str | VName, Value],
               sizes: set[str]) -> None:
         """Bind the names of ``pattern``; ``sizes`` are size names that are still free."""
-        bind_by_type(pattern, value, env)
+        bind_by_type(self, pattern, value, env)
         match pattern:
             case ast.PatName(_, name):
                 env[name] = value
@@ -249,7 +249,10 @@ class Evaluator:
                 return conform(self, type_exp, self.exp(value, within), within, span)
             case ast.Coerce(span, value, type_exp):
                 within = written_sizes(self, type_exp, env)
-                return conform(self, type_exp, self.exp(value, within), within, span, check=True)
+                coerced = self.exp(value, within)
+                if exp.type is not None:
+                    check_sizes(self, exp.type, coerced, within, span)
+                return conform(self, type_exp, coerced, within, span)
             case ast.AssertExp(span, cond, value):
                 condition = self.scalar(cond, env)
                 self.builder.emit_stm((), Assert(
@@ -318,18 +321,17 @@ class Evaluator:
 
     def _binary(self, exp: ast.BinExp, env: Env) -> Value:
         op = str(exp.op)
-        if op in env:
-            return self.apply(env[op], (self.exp(exp.left, env), self.exp(exp.right, env)),
-                              exp.span)
-        if op in ("&&", "||"):
+        if exp.operator is None and op in ("&&", "||"):
             return self._lazy(op, exp, env)
-        if op in OPERATORS or op in EQUALITY:
-            return arithmetic(self, op, self.exp(exp.left, env), self.exp(exp.right, env), exp.span)
-        fun = self._name(exp.op, env, exp.op_span)
         left = self.exp(exp.left, env)
         if op == "|>":
             env = with_sizes_of((exp.left,), (left,), env)
-        return self.apply(fun, (left, self.exp(exp.right, env)), exp.span)
+        right = self.exp(exp.right, env)
+        if exp.operator is None:
+            return arithmetic(self, op, left, right, exp.span)
+        if exp.operator.sizes:
+            env = with_sizes_of((exp.left, exp.right), (left, right), env)
+        return self.apply(self.exp(exp.operator, env), (left, right), exp.span)
 
     def _lazy(self, op: str, exp: ast.BinExp, env: Env) -> Value:
         """``&&`` and ``||``: the right operand runs only when it matters."""
@@ -353,13 +355,8 @@ class Evaluator:
         return Dynamic(self.builder.emit1(node, Prim.BOOL, "c", exp.span), Prim.BOOL)
 
     def _section(self, exp: ast.OpSection, env: Env) -> Value:
-        op = str(exp.op)
-        if op in env:
-            fun: Value = env[op]
-        elif op in OPERATORS or op in EQUALITY:
-            fun = Function(2, lambda args, span: arithmetic(self, op, args[0], args[1], span))
-        else:
-            fun = self._name(exp.op, env, exp.span)
+        fun: Value = self.exp(exp.operator, env) if exp.operator is not None else Function(
+            2, lambda args, span: arithmetic(self, str(exp.op), args[0], args[1], span))
         if exp.left is not None:
             return self.apply(fun, (self.exp(exp.left, env),), exp.span)
         if exp.right is not None:

@@ -18,9 +18,10 @@ from runelift.frontend.elaborate.values import (
     outer_size,
 )
 from runelift.frontend.prelude import OPERATORS
+from runelift.ir import failures
 from runelift.ir.prim import OPS, SAME_BITS, Prim
 from runelift.ir.source import Span
-from runelift.ir.syntax import Atom, Const, i64, shape_of
+from runelift.ir.syntax import TRUE, Assert, Atom, Const, i64, shape_of
 
 
 class Evaluator(Protocol):
@@ -55,8 +56,18 @@ def arithmetic(evaluator: Evaluator, op: str, left: Value, right: Value, span: S
     prim = _prim(a)
     if name in ("gt", "ge"):
         name, a, b = {"gt": "lt", "ge": "le"}[name], b, a
+    if name == "pow" and prim.is_signed:
+        _check_exponent(evaluator, b.atom, prim, span)
     result = evaluator.builder.op(name, prim, (a.atom, b.atom), span)
     return Dynamic(result, OPS[name].result(prim))
+
+
+def _check_exponent(evaluator: Evaluator, exponent: Atom, prim: Prim, span: Span) -> None:
+    """Fail at run time if an integer is raised to a negative power."""
+    natural = evaluator.builder.op("le", prim, (Const(0, prim), exponent), span)
+    if natural != TRUE:
+        wide = evaluator.builder.convert(prim, Prim.I64, exponent, span)
+        evaluator.builder.emit_stm((), Assert(natural, failures.EXPONENT, (wide,)), span)
 
 
 def _equality(evaluator: Evaluator, op: str, left: Value, right: Value, span: Span) -> Value:

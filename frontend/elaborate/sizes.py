@@ -7,6 +7,7 @@ environment as the names in the source are.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
@@ -16,14 +17,14 @@ from runelift.frontend.elaborate.values import (
     Env,
     TupleValue,
     Value,
+    dimensions,
     each_leaf,
     leaves,
     project,
-    sizes_by_type,
 )
 from runelift.frontend.library import walk
 from runelift.frontend.prelude import OPERATORS
-from runelift.frontend.types import Array, Record, Tuple
+from runelift.frontend.types import Array, Record, Tuple, Type
 from runelift.ir import failures
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -41,24 +42,26 @@ if TYPE_CHECKING:
     from runelift.frontend.elaborate.exps import Evaluator
 
 
-def conform(e: Evaluator, exp: ast.TypeExp | None, value: Value, env: Env, span: Span,
-            check: bool = False) -> Value:
-    """``value`` with the sizes that ``exp`` names; ``check``: they may differ at run time."""
+def conform(e: Evaluator, exp: ast.TypeExp | None, value: Value, env: Env, span: Span) -> Value:
+    """``value`` with the sizes that ``exp`` names."""
     match exp:
         case ast.TypeUnique(_, inner):
-            return conform(e, inner, value, env, span, check)
+            return conform(e, inner, value, env, span)
         case ast.TypeTuple(_, items) if isinstance(value, TupleValue):
-            return TupleValue(tuple(conform(e, item, part, env, span, check)
+            return TupleValue(tuple(conform(e, item, part, env, span)
                                     for item, part in zip(items, value.items, strict=True)))
         case ast.TypeArray():
             wanted = _declared_sizes(e, exp, env)
-            if check:
-                for atom, size in zip(wanted, shape_of(next(leaves(value)).type),
-                                      strict=False):
-                    if atom is not None:
-                        _check_size(e, atom, size, span)
             return each_leaf(lambda leaf: _with_sizes(e, leaf, wanted, span), value)
     return value
+
+
+def check_sizes(e: Evaluator, type_: Type, value: Value, env: Env, span: Span) -> None:
+    """Fail at run time unless ``value`` has the sizes of ``type_``, as far as they are known."""
+    for size, atom in dimensions(type_, value):
+        wanted = size_atom(e, size, env, span)
+        if wanted is not None:
+            _check_size(e, wanted, atom, span)
 
 
 def _check_size(e: Evaluator, wanted: Atom, size: Atom, span: Span) -> None:
@@ -128,11 +131,29 @@ def bind_sizes(exp: ast.TypeExp, value: Value, depth: int, env: dict[str | VName
                 bind_sizes(item, project(value, name), depth, env, sizes)
 
 
-def bind_by_type(pattern: ast.Pattern, value: Value, env: dict[str | VName, Value]) -> None:
+def bind_by_type(e: Evaluator, pattern: ast.Pattern, value: Value,
+                 env: dict[str | VName, Value]) -> None:
     """Note what the sizes in the type of a pattern are in the value that it is bound to."""
-    if pattern.type is not None and not isinstance(pattern.type, Prim):
-        for name, atom in sizes_by_type(pattern.type, value):
-            env.setdefault(name, Dynamic(atom, Prim.I64))
+    if pattern.type is None or isinstance(pattern.type, Prim):
+        return
+    found = list(dimensions(pattern.type, value))
+    _note_variables(found, env)
+    for size, atom in found:
+        unknown = [name for name in size.variables() if name not in env]
+        if len(unknown) == 1 and (rest := size - Size.var(unknown[0])) and (
+                unknown[0] not in rest.variables()):
+            known = size_atom(e, rest, env, pattern.span)
+            if known is not None:
+                left = e.builder.op("sub", Prim.I64, (atom, known), pattern.span)
+                env[unknown[0]] = Dynamic(left, Prim.I64)
+
+
+def _note_variables(found: Iterable[tuple[Size, Atom]], env: dict[str | VName, Value]) -> None:
+    """Note the dimensions that are names."""
+    for size, atom in found:
+        match size.terms:
+            case ((((VName() as name),), 1),):
+                env.setdefault(name, Dynamic(atom, Prim.I64))
 
 
 def name_sizes(params: tuple[ast.SizeParam | ast.TypeParam, ...], env: dict[str | VName, Value],
@@ -152,8 +173,7 @@ def with_sizes_of(exps: tuple[ast.Exp, ...], values: tuple[Value, ...], env: Env
     inner = dict(env)
     for exp, value in zip(exps, values, strict=True):
         if isinstance(exp.type, Array | Tuple | Record):
-            for size, atom in sizes_by_type(exp.type, value):
-                inner.setdefault(size, Dynamic(atom, Prim.I64))
+            _note_variables(dimensions(exp.type, value), inner)
     return inner
 
 

@@ -179,29 +179,28 @@ def project(value: Value, name: str) -> Value:
     return value.items[int(name)]
 
 
-def sizes_by_type(type_: source_types.Type, value: Value,
-                  depth: int = 0) -> Iterator[tuple[VName, Atom]]:
-    """The names that are dimensions of ``type_``, and how long these are in ``value``.
+def dimensions(type_: source_types.Type, value: Value,
+               depth: int = 0) -> Iterator[tuple[Size, Atom]]:
+    """The dimensions that ``type_`` has, and how long these are in ``value``.
 
     ``depth`` dimensions of the leaves of ``value`` are around ``type_``.
     """
     match type_, value:
         case source_types.Array(size, elem), _:
             leaf = next(leaves(value), None)
-            match size.terms:
-                case ((((VName() as name),), 1),) if leaf is not None:
-                    yield name, shape_of(leaf.type)[depth]
-            yield from sizes_by_type(elem, value, depth + 1)
+            if leaf is not None:
+                yield size, shape_of(leaf.type)[depth]
+            yield from dimensions(elem, value, depth + 1)
         case source_types.Tuple(items), TupleValue(parts):
             for item, part in zip(items, parts, strict=True):
-                yield from sizes_by_type(item, part, depth)
+                yield from dimensions(item, part, depth)
         case source_types.Sum(fields), SumValue(_, payloads):
             for (_, field_type), (_, found) in zip(fields, payloads, strict=True):
                 for item, part in zip(source_types.payload(field_type), found or (), strict=False):
-                    yield from sizes_by_type(item, part, depth)
+                    yield from dimensions(item, part, depth)
         case source_types.Record(fields), RecordValue():
             for label, item in fields:
-                yield from sizes_by_type(item, project(value, label), depth)
+                yield from dimensions(item, project(value, label), depth)
 
 
 def shaped(type_: source_types.Type, scalar: Callable[[Prim, tuple[Atom, ...]], Dynamic],

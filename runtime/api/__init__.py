@@ -12,16 +12,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runelift.runtime.opaques import Opaque
     from runelift.runtime.program import DeviceArray, Program, compile
 
-__all__ = ["DeviceArray", "Program", "compile"]
+__all__ = ["DeviceArray", "Opaque", "Program", "compile"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     """The public names, imported when first used so that ``import runelift`` is fast."""
     if name in __all__:
-        from runelift.runtime import program
+        from runelift.runtime import opaques, program
 
-        return getattr(program, name)
+        return getattr(opaques if name == "Opaque" else program, name)
     raise AttributeError(f"module 'runelift' has no attribute '{name}'")

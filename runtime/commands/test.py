@@ -165,7 +165,7 @@ def _must_reject(source: Source, block: Block) -> None:
 
 def _must_match(pattern: str, message: str) -> None:
     try:
-        found = re.search(pattern, message)
+        found = re.search(pattern, message, re.DOTALL)
     except re.error as error:
         raise UserError(f"'{pattern}' is not a regular expression: {error}.") from None
     if not found:

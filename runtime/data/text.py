@@ -211,9 +211,7 @@ class Reader:
         if not numbers:
             self.fail("The type of an empty array is unknown.", start,
                       hint="Write it as 'empty([0]i32)'.")
-        for number in numbers:
-            self._fit(number, prim)
-        flat = np.array([n.value for n in numbers], prim.dtype)
+        flat = np.array([self._fitting(number, prim) for number in numbers], prim.dtype)
         return flat.reshape(shape)
 
     def _elements(self) -> tuple[tuple[int, ...], list[_Number]]:
@@ -240,8 +238,11 @@ class Reader:
             count += 1
         return (count, *(rows or ())), numbers
 
-    def _fit(self, number: _Number, prim: Prim) -> None:
-        """Check that ``number`` can be an element of type ``prim``."""
+    def _fitting(self, number: _Number, prim: Prim) -> int | float | bool:
+        """The value of ``number`` as an element of type ``prim``, if it can be one.
+
+        With a suffix it may be a pattern of bits: ``255i8`` is -1.
+        """
         if number.prim is not None and number.prim is not prim:
             self.fail(f"An element of type {number.prim} in an array of {prim}.", number.at)
         if isinstance(number.value, bool) != (prim is Prim.BOOL):
@@ -249,12 +250,14 @@ class Reader:
         if prim.is_int:
             if isinstance(number.value, float):
                 self.fail(f"This number is not a whole number, as {prim} needs.", number.at)
+            if number.prim is not None and prim.greatest < number.value < 1 << prim.bits:
+                return number.value - (1 << prim.bits)
             if not prim.least <= number.value <= prim.greatest:
                 self.fail(f"The number does not fit in {prim}.", number.at)
+        return number.value
 
     def _convert(self, number: _Number, prim: Prim) -> Value:
-        self._fit(number, prim)
-        return np.array(number.value, prim.dtype)
+        return np.array(self._fitting(number, prim), prim.dtype)
 
 
 def _natural(values: Sequence[int | float | bool], wanted: Prim | None) -> Prim:

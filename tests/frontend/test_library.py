@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.ir.errors import ProgramFailure
 
 
 @pytest.mark.parametrize(("float_", "word"), [("f32", "u32"), ("f64", "u64")])
@@ -25,3 +26,37 @@ def test_bits_of_floats(float_: str, word: str) -> None:
 def test_rep_takes_its_size_from_the_use() -> None:
     program = runelift.compile("def main (xs: []i32) = map2 (+) xs (rep 3)", device="interpreter")
     assert program.main(np.arange(3, dtype="int32")).tolist() == [3, 4, 5]
+
+
+@pytest.mark.parametrize(("text", "ends", "expected"), [
+    ("a..b...c", (1, 3, 6), [1, 3, 5]), ("a..b...c", (1, 2, 1), [1]),
+    ("a..b...c", (1, 2, 0), None), ("a..b...c", (1, 1, 4), None),
+    ("a..b...c", (1, 0, -1), [1, 0, -1]), ("a..b...c", (1, 0, 2), None),
+    ("a..b..<c", (1, 3, 5), [1, 3]), ("a..b..<c", (1, 2, 1), []),
+    ("a..b..<c", (1, 2, 0), None), ("a..b..<c", (1, 0, -4), None),
+    ("a..b..>c", (5, 3, 1), [5, 3]), ("a..b..>c", (1, 0, 1), []),
+    ("a..b..>c", (1, 2, 4), None), ("a..b..>c", (1, 0, 2), None),
+    ("a...c", (1, 0, 0), None), ("a...c", (1, 0, 1), [1]), ("a..<c", (1, 0, 0), None),
+    ("a..>c", (0, 0, 1), None), ("a..>c", (1, 0, -1), [1, 0]),
+])
+def test_ranges_lead_to_their_end(text: str, ends: tuple[int, ...],
+                                  expected: list[int] | None) -> None:
+    program = runelift.compile(f"def main (a: i64) (b: i64) (c: i64) = {text}",
+                               device="interpreter")
+    if expected is None:
+        with pytest.raises(ProgramFailure, match=r"is invalid|is negative"):
+            program.main(*ends)
+    else:
+        assert program.main(*ends).tolist() == expected
+
+
+def test_ranges_of_unsigned_numbers_go_down_too() -> None:
+    program = runelift.compile("def main (a: u8) (b: u8) (c: u8) = a..b...c", device="interpreter")
+    assert program.main(*np.array([250, 150, 0], "uint8")).tolist() == [250, 150, 50]
+
+
+def test_arguments_have_the_sizes_that_types_compute() -> None:
+    program = runelift.compile("def main (n: i64) (_: [n + 1]i32) = n", device="interpreter")
+    assert program.main(1, np.zeros(2, "int32")) == 1
+    with pytest.raises(ProgramFailure, match="invalid size: 3, where its type says 2"):
+        program.main(1, np.zeros(3, "int32"))

@@ -41,6 +41,7 @@ from runelift.ir.source import Source
     ("module m : {val f [n] : [n]i32 -> *[n]i32} = {def f [n] (xs: [n]i32) = xs}",
      "unique-result", 1),
     # entry points
+    ("entry f [n] (xs: [n + 1]i32) = n", "bad-entry", 1),
     ("def main (x: i32) (f: i32 -> i32, n: i32) = f x + n", "bad-entry", 1),
 ])
 def test_refused(text: str, code: str, line: int) -> None:

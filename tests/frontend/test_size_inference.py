@@ -52,6 +52,20 @@ from runelift.ir.source import Source
      "  map (+ i) (iota 2)) (iota (1 * 3))))))", (0,), [0, 1, 2, 1, 2, 3]),
     ("type~ some 'a = ?[k].[k]a\ndef f 'a 'b (p: (some a, some b)) = (length p.0, length p.1)\n"
      "def main (n: i64) = let (a, b) = f (iota n, replicate 7 true) in [a, b]", (2,), [2, 7]),
+    ("def f (n: i64) (m: i64): [m * n]i64 = iota (m * n)\n"
+     "def main (n: i64) (m: i64) = flatten (transpose (unflatten (f n m)))",
+     (2, 3), [0, 2, 4, 1, 3, 5]),
+    ("def f [n] [m] 'a (_: [n + m]a) = [n, m]\n"
+     "def main [n] (xs: [n]i64) = let ys = filter (> 1) xs in f (ys ++ xs)",
+     (np.arange(5),), [3, 5]),
+    ("def f [n] [m] 'a (_: [n + m]a) = [n, m]\n"
+     "def main [n] (xs: [n]i64) = f (let ys = filter (> 1) xs in ys ++ xs)",
+     (np.arange(5),), [3, 5]),
+    ("type same [n] [m] = [0][n][m]()\ndef (<&>) [n] [m] [k] (_: same [n] [m]) "
+     "(_: same [m] [k]) : same [n] [k] = []\ndef turn [n] [m] : same [n + m] [m + n] = []\n"
+     "def cast [n] [m] 'a (_: same [n] [m]) (xs: [n]a) = xs :> [m]a\n"
+     "def main [n] [m] (xs: [n]i64) (ys: [m]i64) = copy (cast (turn <&> turn) (xs ++ ys))",
+     (np.arange(2), np.arange(1)), [0, 1, 0]),
     ("type mark [n] [m] = [n][m]()\ndef mark n m : mark [n] [m] = replicate n (replicate m ())\n"
      "def sizes [n] [m] (_: mark [n] [m]) = [n, m]\ndef main n m = sizes (mark n m)",
      (2, 3), [2, 3]),
@@ -84,8 +98,6 @@ def test_refused(text: str, code: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "def main (n: i64) (a: [n * 2]i64) (b: [2 * n]i64) = length (unflatten (map2 (+) a b))",
-    "def f (n: i64) (m: i64): [m * n]i64 = iota (m * n)\n"
-    "def main (n: i64) (m: i64) = let k = n * m in (k, length (unflatten (f n m)))",
     "def main [n] (xs: [n]i64) = length (unflatten xs)",
 ])
 def test_factors_are_not_guessed(text: str) -> None:
