@@ -29,3 +29,36 @@ def reduce_by_index_3d 'a [k] [n] [m] [l] (dest: *[k][m][l]a) (f: a -> a -> a) (
   let inside (i, j, h) = 0 <= i && i < k && 0 <= j && j < m && 0 <= h && h < l
   let flat = map (\(i, j, h) -> if inside (i, j, h) then (i * m + j) * l + h else -1) places
   in unflatten_3d (reduce_by_index (flatten_3d dest) f neutral flat values :> [k * m * l]a)
+
+-- Slices of a flat array that take as many steps as they have dimensions: element [i, j] of the
+-- first is element offset + i * s1 + j * s2.
+module intrinsics = {
+  def flat_index_2d 'a [n] (xs: [n]a) (offset: i64) (n1: i64) (s1: i64) (n2: i64) (s2: i64)
+                         : *[n1][n2]a =
+    tabulate_2d n1 n2 (\i j -> xs[offset + i * s1 + j * s2])
+
+  def flat_index_3d 'a [n] (xs: [n]a) (offset: i64) (n1: i64) (s1: i64) (n2: i64) (s2: i64)
+                         (n3: i64) (s3: i64): *[n1][n2][n3]a =
+    tabulate_3d n1 n2 n3 (\i j k -> xs[offset + i * s1 + j * s2 + k * s3])
+
+  def flat_index_4d 'a [n] (xs: [n]a) (offset: i64) (n1: i64) (s1: i64) (n2: i64) (s2: i64)
+                         (n3: i64) (s3: i64) (n4: i64) (s4: i64): *[n1][n2][n3][n4]a =
+    tabulate_3d n1 n2 n3 (\i j k ->
+      tabulate n4 (\l -> xs[offset + i * s1 + j * s2 + k * s3 + l * s4]))
+
+  def flat_update_2d 'a [n] [k] [l] (xs: *[n]a) (offset: i64) (s1: i64) (s2: i64)
+                                  (values: [k][l]a): *[n]a =
+    let places = tabulate_2d k l (\i j -> (indices xs)[offset + i * s1 + j * s2])
+    in scatter xs (flatten places) (flatten values)
+
+  def flat_update_3d 'a [n] [k] [l] [m] (xs: *[n]a) (offset: i64) (s1: i64) (s2: i64) (s3: i64)
+                                      (values: [k][l][m]a): *[n]a =
+    let places = tabulate_3d k l m (\i j h -> (indices xs)[offset + i * s1 + j * s2 + h * s3])
+    in scatter xs (flatten_3d places) (flatten_3d values)
+
+  def flat_update_4d 'a [n] [k] [l] [m] [o] (xs: *[n]a) (offset: i64) (s1: i64) (s2: i64)
+                                          (s3: i64) (s4: i64) (values: [k][l][m][o]a): *[n]a =
+    let places = tabulate_3d k l m (\i j h ->
+      tabulate o (\g -> (indices xs)[offset + i * s1 + j * s2 + h * s3 + g * s4]))
+    in scatter xs (flatten_4d places) (flatten_4d values)
+}

@@ -22,8 +22,17 @@ def with_library(program: ast.Flat) -> ast.Flat:
 @cache
 def _library() -> dict[str, ast.ValDec]:
     text = files("runelift.frontend").joinpath("library.fut").read_text()
-    decs = parse(Source("library.fut", text)).decs
-    return {dec.name: dec for dec in decs if isinstance(dec, ast.ValDec)}
+    found: dict[str, ast.ValDec] = {}
+    for dec in parse(Source("library.fut", text)).decs:
+        match dec:
+            case ast.ValDec(_, name):
+                found[name] = dec
+            case ast.ModDec(_, name, ast.ModBody(_, members)):
+                for member in members:
+                    if isinstance(member, ast.ValDec):
+                        member.name = f"{name}.{member.name}"
+                        found[member.name] = member
+    return found
 
 
 def _names(program: ast.Flat) -> set[str]:

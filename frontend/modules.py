@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar
 
 from runelift.frontend import ast
 from runelift.frontend.library import walk
-from runelift.frontend.prelude import member
+from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.frontend.renaming import rename, with_params
 from runelift.frontend.structures import (
     PRIMS,
@@ -138,6 +138,9 @@ class _Evaluator:
         """The module that an expression is; its declarations are named after ``prefix``."""
         match mod:
             case ast.ModName(span, name):
+                if name.name in LIBRARY_MODULES and name.name not in scope.modules:
+                    raise wrong("not-a-module", span, f"The '{name}' module may not be used in "
+                                "module expressions.")
                 return find_module((*name.quals, name.name), scope, span)
             case ast.ModBody(_, decs):
                 found = Structure()

@@ -13,6 +13,10 @@ from functools import cache
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, OPS, SAME_BITS, Prim
 
 _AD, _ACC = "automatic differentiation", "accumulators"
+LIBRARY_MODULES = {"intrinsics": tuple(f"flat_{what}_{rank}d" for what in ("index", "update")
+                                       for rank in (2, 3, 4))}
+"""The modules of ``library.fut`` and their members."""
+
 UNSUPPORTED = {"jvp": _AD, "vjp": _AD, "jvp2": _AD, "vjp2": _AD,
                "scatter_stream": _ACC, "reduce_by_index_stream": _ACC}
 """Functions of Futhark's prelude that stand for a feature which Runelift does not have."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend import ast
-from runelift.frontend.prelude import member
+from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.ir.errors import Code, Diagnostic, ProgramError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
@@ -109,6 +109,9 @@ def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
         inner = mod.modules.get(part) if isinstance(mod, Structure) else None
         if inner is None and k == 0 and part in PRIMS:
             inner = Builtin(part)
+        if inner is None and k == 0 and part in LIBRARY_MODULES:
+            inner = Structure({name: ast.QualName((), f"{part}.{name}")
+                               for name in LIBRARY_MODULES[part]})
         if inner is None:
             near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
                 mod, Structure) else []

@@ -367,15 +367,17 @@ class Evaluator:
     # Arrays
 
     def _unflatten(self, exp: ast.Name, rank: int, env: Env) -> Value:
-        """``unflatten`` to the sizes that the type checker has found."""
+        """``unflatten`` to the sizes that the type checker has found.
+
+        One of them may be unknown, if the length of the array and the others tell.
+        """
         factors = sorted(exp.sizes, key=lambda name: name.tag)
         sizes = [size_atom(self, exp.sizes[name], env, exp.span) for name in factors]
-        known = tuple(size for size in sizes if size is not None)
-        if len(known) != rank:
+        if sizes.count(None) > 1 or len(sizes) != rank:
             raise CompilerLimitation(
                 f"{exp.span}: '{exp.name}' needs to be told the sizes: write "
                 f"{exp.name} (e :> [{'*'.join('nmop'[:rank])}]t).")
-        return Function(1, lambda args, span: unflatten(self, known, args[0], span))
+        return Function(1, lambda args, span: unflatten(self, sizes, args[0], span))
 
     # Control
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -288,13 +288,25 @@ def _flatten(rank: int) -> Run:
     return run
 
 
-def unflatten(e: Evaluator, sizes: tuple[Atom, ...], array: Value, span: Span) -> Value:
-    """``array`` as one of outer shape ``sizes``, whose product must be its length."""
+def unflatten(e: Evaluator, sizes: Sequence[Atom | None], array: Value, span: Span) -> Value:
+    """``array`` as one of outer shape ``sizes``, whose product must be its length.
+
+    At most one size is None: as many as there are in the array.
+    """
+    def op(name: str, left: Atom, right: Atom) -> Atom:
+        return e.builder.op(name, Prim.I64, (left, right), span)
+
+    known = [size for size in sizes if size is not None]
     total: Atom = i64(1)
-    for size in sizes:
-        total = e.builder.op("mul", Prim.I64, (total, size), span)
+    for size in known:
+        total = op("mul", total, size)
+    found = known
+    if len(known) < len(sizes):
+        missing = op("quot", outer_size(array), op("max", total, i64(1)))
+        found = [missing if size is None else size for size in sizes]
+        total = op("mul", total, missing)
     e.arrays.require_equal(total, outer_size(array), span)
-    return e.arrays.reshape(1, sizes, array, span)
+    return e.arrays.reshape(1, tuple(found), array, span)
 
 
 def _zip(e: Evaluator, args: tuple[Value, ...], span: Span) -> Value:

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import ProgramFailure
+from runelift.frontend.load import checked
+from runelift.ir.errors import ProgramError, ProgramFailure
+from runelift.ir.source import Source
 
 
 @pytest.mark.parametrize(("float_", "word"), [("f32", "u32"), ("f64", "u64")])
@@ -60,3 +62,24 @@ def test_arguments_have_the_sizes_that_types_compute() -> None:
     assert program.main(1, np.zeros(2, "int32")) == 1
     with pytest.raises(ProgramFailure, match="invalid size: 3, where its type says 2"):
         program.main(1, np.zeros(3, "int32"))
+
+
+def test_flat_slices_step_through_an_array() -> None:
+    text = """
+entry columns (xs: []i32) = intrinsics.flat_index_2d xs 1 2 2 3 5
+entry beside (xs: *[]i32) (ys: [][]i32) = intrinsics.flat_update_2d xs 1 3 1 ys
+entry cube (xs: []i32) = intrinsics.flat_index_3d xs 0 2 4 2 2 2 1
+"""
+    program = runelift.compile(text, device="interpreter")
+    xs = np.arange(16, dtype="int32")
+    assert program.columns(xs).tolist() == [[1, 6, 11], [3, 8, 13]]
+    assert program.cube(xs).tolist() == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+    changed = program.beside(xs[:8], np.array([[-1, -2], [-3, -4]], "int32"))
+    assert changed.tolist() == [0, -1, -2, 3, -3, -4, 6, 7]
+    with pytest.raises(ProgramFailure, match="out of bounds"):
+        program.beside(xs[:4], np.array([[-1, -2], [-3, -4]], "int32"))
+
+
+def test_library_modules_are_no_values() -> None:
+    with pytest.raises(ProgramError, match="may not be used in module expressions"):
+        checked(Source("t", "module m = intrinsics"))
