@@ -30,6 +30,8 @@ from runelift.runtime.tuner.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
+VOLATILITY = ["0.03f32", "5f32", "0.2f32", "0.6f32", "0.5f32"]
+
 # Program, entry, dataset, inputs, the peer's best time in microseconds (None: not measured), and
 # whether the version with one work-item per outer point takes too long to be worth timing.
 Row = tuple[str, str, str, list[str], float | None, bool]
@@ -76,6 +78,14 @@ ROWS: list[Row] = [
     ("mri-q", "main", "2048/262144", [*["[2048]f32"] * 5, *["[262144]f32"] * 3], 1219, False),
     ("stencil", "main", "512x512x64",
      ["100i32", "0.1666667f32", "0.0277778f32", "[64][512][512]f32"], 13360, True),
+    ("tpacf", "main", "4096x100",
+     ["[4096]f64", "[4096]f64", "[100][4096]f64", "[100][4096]f64"], 27814, True),
+    ("LocVolCalib", "main", "small", ["16i64", "32i64", "256i64", "256i64", *VOLATILITY], 16326,
+     False),
+    ("LocVolCalib", "main", "medium", ["128i64", "256i64", "32i64", "64i64", *VOLATILITY], 9569,
+     False),
+    ("LocVolCalib", "main", "large", ["256i64", "256i64", "256i64", "64i64", *VOLATILITY], 124660,
+     True),
     ("kmeans", "main", "494019x34", ["5i64", "500i32", "[494019][34]f32"], 100918, True),
 ]
 

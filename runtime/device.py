@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import shutil
 import struct
@@ -29,7 +30,8 @@ class DeviceInfo:
     does not promise it; NVIDIA's memory model does.  ``interleaves``: one instruction does the
     accesses of neighbouring work-items, which should therefore go to neighbouring elements.  A
     compute unit surely runs ``resident_items`` work-items at the same time of a kernel that is
-    built with ``persistent_options``, if its local memory fits.
+    built with ``persistent_options``, if its local memory fits.  Its compiler takes minutes to
+    optimise kernels whose lines times barriers are more than ``optimised_size``.
     """
 
     name: str
@@ -48,6 +50,7 @@ class DeviceInfo:
     interleaves: bool
     resident_items: int
     persistent_options: tuple[str, ...]
+    optimised_size: float
     shares: ShareLimits
     problem: str | None = None
     hint: str | None = None
@@ -160,6 +163,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         interleaves=kind != "CPU",
         resident_items=1024 if "NVIDIA" in platform.name else handle.max_work_group_size,
         persistent_options=("-cl-nv-maxrregcount=64",) if "NVIDIA" in platform.name else (),
+        optimised_size=30_000 if "Portable Computing" in platform.name else math.inf,
         problem=problem, hint=hint, handle=handle)
 
 

@@ -257,6 +257,8 @@ class Executable:
     def _program(self, source: str, *further: str) -> Any:
         options = [*self.options, *further]
         info, context = self.device.info, self.device.context
+        if source.count("\n") * source.count("barrier(") > info.optimised_size:
+            options = [*options, "-cl-opt-disable"]
         name = binaries.key(source, " ".join(options), info.label)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

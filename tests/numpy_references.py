@@ -86,3 +86,59 @@ def stencil(iterations: int, centre: float, around: float, grid: Floats) -> Floa
         following[1:-1, 1:-1, 1:-1] = around * neighbours - centre * a[1:-1, 1:-1, 1:-1]
         a = following
     return a
+
+
+def tpacf(ascensions: Floats, declinations: Floats, random_ascensions: Floats,
+          random_declinations: Floats) -> tuple[Ints, Ints, Ints]:
+    """Histograms of the angles between pairs: within the data, across, within random sets."""
+    limits = np.cos(np.radians(10 ** (np.arange(21) / 5) / 60))
+
+    def points(ascension: Floats, declination: Floats) -> Floats:
+        a, d = np.radians(ascension), np.radians(declination)
+        return np.stack([np.cos(a) * np.cos(d), np.sin(a) * np.cos(d), np.sin(d)], axis=1)
+
+    def count(cosines: Floats) -> Ints:
+        return np.bincount((cosines[..., None] < limits).sum(-1).ravel(), minlength=22)
+
+    def within(ps: Floats) -> Ints:
+        return count((ps @ ps.T)[np.triu_indices(len(ps), 1)])
+
+    data = points(ascensions, declinations)
+    sets = [points(*s) for s in zip(random_ascensions, random_declinations, strict=True)]
+    none = np.zeros(22, np.int64)
+    return (within(data).astype(np.int32), sum((count(data @ s.T) for s in sets), none),
+            sum(map(within, sets), none))
+
+
+def locvolcalib(strikes: int, nx: int, ny: int, nt: int, spot: float, horizon: float,
+                alpha: float, nu: float, beta: float) -> Floats:
+    """Calls under local volatility; each tridiagonal system is solved as a full one."""
+    dx = 20 * alpha * spot * np.sqrt(horizon) / nx
+    dy = 10 * nu * np.sqrt(horizon) / ny
+    x0, y0 = int(spot / dx), ny // 2
+    xs = (np.arange(nx) - x0) * dx + spot
+    ys = (np.arange(ny) - y0) * dy + np.log(alpha)
+    dt = horizon / (nt - 1)
+
+    def second_derivative(step: float, size: int) -> Floats:
+        d = np.zeros((size, size))
+        for i in range(1, size - 1):
+            d[i, i - 1:i + 2] = np.array([1, -2, 1]) / step ** 2
+        return d
+
+    dxx, dyy = second_derivative(dx, nx), second_derivative(dy, ny)
+    along_y = 0.5 * nu ** 2 * dyy
+    prices = []
+    for k in range(strikes):
+        values = np.repeat(np.maximum(xs - 0.001 * k, 0)[:, None], ny, axis=1)
+        for step in reversed(range(nt - 1)):
+            variance = np.exp(2 * (beta * np.log(xs)[:, None] + ys - 0.5 * nu ** 2 * dt * step))
+            along_x = [0.5 * variance[:, j, None] * dxx for j in range(ny)]
+            vs = values @ along_y.T
+            us = values / dt + vs
+            for j in range(ny):
+                explicit = us[:, j] + 0.5 * along_x[j] @ values[:, j]
+                us[:, j] = np.linalg.solve(np.eye(nx) / dt - 0.5 * along_x[j], explicit)
+            values = np.linalg.solve(np.eye(ny) / dt - 0.5 * along_y, (us / dt - 0.5 * vs).T).T
+        prices.append(values[x0, y0])
+    return np.array(prices)
