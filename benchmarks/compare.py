@@ -86,6 +86,15 @@ ROWS: list[Row] = [
      False),
     ("LocVolCalib", "main", "large", ["256i64", "256i64", "256i64", "64i64", *VOLATILITY], 124660,
      True),
+    ("OptionPricing", "synthetic", "small", ["8388608i64", "1i64", "1i64"], 367, False),
+    ("OptionPricing", "synthetic", "medium", ["1048576i64", "5i64", "3i64"], 519, False),
+    ("OptionPricing", "synthetic", "large", ["131072i64", "367i64", "3i64"], 6032, False),
+    ("lavaMD", "main", "3 boxes", ["3i64", "0.5f32", *["[27][100]f32"] * 5], 81, False),
+    ("lavaMD", "main", "10 boxes", ["10i64", "0.5f32", *["[1000][100]f32"] * 5], 418, False),
+    ("bfast", "main", "16384x414",
+     ["3i64", "228i64", "12f32", "0.25f32", "1.736f32", "[16384][414]f32"], 4730, False),
+    ("heston", "main", "256x2000", ["1i32", "256i64", "20i64", "128i64", "1f64", "0.02f64",
+                                     *["[2000]f64"] * 3], None, True),
     ("kmeans", "main", "494019x34", ["5i64", "500i32", "[494019][34]f32"], 100918, True),
 ]
 

@@ -6,6 +6,7 @@ computed in 64-bit floats, so that agreement says something about the example's 
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -142,3 +143,134 @@ def locvolcalib(strikes: int, nx: int, ny: int, nt: int, spot: float, horizon: f
             values = np.linalg.solve(np.eye(ny) / dt - 0.5 * along_y, (us / dt - 0.5 * vs).T).T
         prices.append(values[x0, y0])
     return np.array(prices)
+
+
+def optionpricing(paths: int, directions: Ints, times: Floats, factor: Floats,
+                  volatilities: Floats, rate: float, strike: float) -> float:
+    """An Asian basket call over Sobol paths, the library's normal quantiles."""
+    dates, stocks, bits = directions.shape
+    known = [0]
+    order = sorted(range(1, dates + 1), key=lambda at: (-(at & -at), at))
+    time = [0.0, *map(float, times)]
+    quantile = NormalDist().inv_cdf
+    total = 0.0
+    for number in range(1, paths + 1):
+        gray = number ^ number >> 1
+        draws = np.zeros((dates, stocks))
+        for place in np.ndindex(dates, stocks):
+            word = 0
+            for b in range(bits):
+                word ^= int(directions[(*place, b)]) * (gray >> b & 1)
+            draws[place] = quantile(word / 2 ** bits)
+        walk, known = {0: np.zeros(stocks)}, [0]
+        for at, draw in zip(order, draws, strict=True):
+            left = max(k for k in known if k < at)
+            right = min((k for k in known if k > at), default=None)
+            before = time[at] - time[left]
+            if right is None:
+                mean, variance = walk[left], before
+            else:
+                share = before / (time[right] - time[left])
+                mean = (1 - share) * walk[left] + share * walk[right]
+                variance = before * (1 - share)
+            walk[at] = mean + np.sqrt(variance) * draw
+            known.append(at)
+        prices = [np.exp((rate - volatilities ** 2 / 2) * time[at]
+                         + volatilities * (factor @ walk[at])) for at in range(1, dates + 1)]
+        total += max(0.0, np.mean(prices) - strike)
+    return float(np.exp(-rate * times[-1]) * total / paths)
+
+
+def lavamd(side: int, alpha: float, v: Floats, x: Floats, y: Floats, z: Floats,
+           charges: Floats) -> tuple[Floats, ...]:
+    """Potential and force on every particle from its own box and those around it."""
+    places = list(np.ndindex(side, side, side))
+    particles = np.stack([v, x, y, z], axis=-1).astype(np.float64)
+    forces = np.zeros_like(particles)
+    for home, place in enumerate(places):
+        for near, other in enumerate(places):
+            if max(abs(np.subtract(place, other))) > 1:
+                continue
+            a, b = particles[home][:, None], particles[near][None]
+            distance = a[..., 0] + b[..., 0] - (a[..., 1:] * b[..., 1:]).sum(-1)
+            u = charges[near] * np.exp(-2 * alpha ** 2 * distance)
+            forces[home, :, 0] += u.sum(-1)
+            forces[home, :, 1:] += (2 * u[..., None] * (a - b)[..., 1:]).sum(1)
+    return tuple(np.moveaxis(forces, -1, 0))
+
+
+def bfast(harmonics: int, history: int, frequency: float, window: float, bound: float,
+          pixels: Floats) -> tuple[Ints, Floats]:
+    """The first moving sum of residuals beyond its limit, and the mean of those sums."""
+    time = np.arange(1, pixels.shape[1] + 1)
+    angles = 2 * np.pi * np.arange(1, harmonics + 1)[:, None] * time / frequency
+    columns = np.concatenate([[np.ones(len(time)), time], np.sin(angles), np.cos(angles)]).T
+    breaks, means = [], []
+    for pixel in pixels.astype(np.float64):
+        there = np.flatnonzero(~np.isnan(pixel))
+        size = int((there < history).sum())
+        beta, *_ = np.linalg.lstsq(columns[there[:size]], pixel[there[:size]], rcond=None)
+        residuals = pixel[there] - columns[there] @ beta
+        sigma = np.sqrt((residuals[:size] ** 2).sum() / (size - columns.shape[1]))
+        width = int(np.float32(size) * np.float32(window))
+        ends = np.arange(size, len(there))
+        moved = np.array([residuals[max(0, i + 1 - width):i + 1].sum() for i in ends])
+        moved /= sigma * np.sqrt(size)
+        ratio = (there[ends] + 1) / history
+        beyond = np.flatnonzero(abs(moved) > bound * np.sqrt(np.log(np.maximum(ratio, np.e))))
+        breaks.append(there[ends[beyond[0]]] - history if len(beyond) else -1)
+        means.append(moved.mean() if len(moved) else 0)
+    return np.array(breaks, np.int32), np.array(means)
+
+
+def heston_prices(spot: float, rate: float, parameters: Floats, strikes: Floats,
+                  maturities: Floats) -> Floats:
+    """Calls by Heston's own two integrals, on a fine and even grid."""
+    v0, kappa, theta, sigma, rho = parameters
+    u = (np.arange(20_000) + 0.5) * 0.01
+    prices = []
+    for strike, maturity in zip(strikes, maturities, strict=True):
+        def transform(z: Any, maturity: float = maturity) -> Any:
+            b = kappa - rho * sigma * 1j * z
+            d = np.sqrt(b ** 2 + sigma ** 2 * (1j * z + z ** 2))
+            g, decay = (b - d) / (b + d), np.exp(-d * maturity)
+            level = (b - d) * maturity - 2 * np.log((1 - g * decay) / (1 - g))
+            start = (b - d) * (1 - decay) / (1 - g * decay)
+            return np.exp(1j * z * (np.log(spot) + rate * maturity)
+                          + (kappa * theta * level + v0 * start) / sigma ** 2)
+        forward = spot * np.exp(rate * maturity)
+        wave = np.exp(-1j * u * np.log(strike)) / (1j * u)
+        first, second = (0.5 + (wave * f).real.sum() * 0.01 / np.pi
+                         for f in (transform(u - 1j) / forward, transform(u)))
+        prices.append(spot * first - strike * np.exp(-rate * maturity) * second)
+    return np.array(prices)
+
+
+def heston(seed: int, members: int, generations: int, nodes: int, spot: float, rate: float,
+           strikes: Floats, maturities: Floats, market: Floats) -> tuple[float, ...]:
+    """Differential evolution over Heston's parameters; the integral does not depend on nodes."""
+    def random(*place: int) -> float:
+        h = int(seed)
+        for x in place:
+            h = (h ^ x) * 0x9e3779b1 % 2 ** 32
+            h = (h ^ h >> 15) * 0x85ebca6b % 2 ** 32
+        return (h ^ h >> 13) / 2 ** 32
+
+    def parameters(x: Floats) -> Floats:
+        return np.array([0.01, 0.2, 0.01, 0.05, -0.95]) + np.array([0.3, 6, 0.3, 1, 1.5]) * x
+
+    def loss(x: Floats) -> float:
+        found = heston_prices(spot, rate, parameters(x), strikes, maturities)
+        return float(np.sqrt(((found - market) ** 2).mean()))
+
+    def trial(generation: int, i: int) -> Floats:
+        a, b, c = (population[int(random(generation, i, use) * members)] for use in range(3))
+        crossed = np.array([random(generation, i, 3 + k) < 0.9 for k in range(5)])
+        return np.where(crossed, np.clip(a + 0.6 * (b - c), 0, 1), population[i])
+
+    population = [np.array([random(0, i, k) for k in range(5)]) for i in range(members)]
+    for generation in range(1, generations + 1):
+        trials = [trial(generation, i) for i in range(members)]
+        population = [min(pair, key=loss) for pair in zip(population, trials, strict=True)]
+    best = min(population, key=loss)
+    return (*parameters(best), loss(best))
