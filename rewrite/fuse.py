@@ -26,8 +26,10 @@ from runelift.ir.syntax import (
     Iota,
     Lambda,
     Map,
+    Param,
     Program,
     Redomap,
+    Reshape,
     Scanomap,
     Scatter,
     Soac,
@@ -36,7 +38,7 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import Rewriting, Rule
-from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL
+from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
 
@@ -100,6 +102,7 @@ class _Fuser:
         if sum(isinstance(stm.exp, SOACS) for stm in stms) < 2:
             return Body(tuple(stms), body.result)
         graph = _Graph(self, stms, body.result)
+        graph.reduce_by_rows()
         graph.fuse_all(VERTICAL)
         graph.fuse_all(HORIZONTAL)
         return Body(tuple(node.stm for node in graph.nodes), body.result)
@@ -115,9 +118,44 @@ class _Graph:
     def __init__(self, fuser: _Fuser, stms: Iterable[Stm], result: tuple[Atom, ...]) -> None:
         self.fuser = fuser
         self.nodes = [_Node.of(stm) for stm in stms]
-        self.uses = Counter(names_in(result))
+        self.result = result
+        self.uses = self._count()
+
+    def _count(self) -> Counter[VName]:
+        """How many statements and results use each name."""
+        uses = Counter(names_in(self.result))
         for node in self.nodes:
-            self.uses.update(node.free)
+            uses.update(node.free)
+        return uses
+
+    def reduce_by_rows(self) -> None:
+        """Where a reduction flattens what a nest of maps makes, reduce row by row."""
+        for node in tuple(self.nodes):
+            matrices = self._matrices(node)
+            if matrices and self.fuser.rewriting.permits(reduce_by_rows):
+                stm = reduce_by_rows.apply(node.stm, matrices, self.fuser.rewriting.names)
+                self.fuser.rewriting.record(reduce_by_rows, (node.stm,), (stm,))
+                self.nodes = [_Node.of(stm) if n is node else n for n in self.nodes
+                              if n.bound.isdisjoint(matrices)]
+                self.uses = self._count()
+
+    def _matrices(self, node: _Node) -> dict[VName, Param]:
+        """The matrices behind the flat arrays that a reduction reads, if it can fuse with them."""
+        exp, defs = node.stm.exp, self.fuser.defs
+        if not isinstance(exp, Redomap) or len(node.stm.pat) > operands(exp):
+            return {}
+        here = {p.name: p for node in self.nodes for p in node.stm.pat}
+        found: dict[VName, Param] = {}
+        for flat in exp.arrays:
+            match defs.get(flat):
+                case Stm(_, Reshape((_,), array)) if flat in here and array in here:
+                    found[flat] = here[array]
+                case _:
+                    return {}
+            if self.uses[flat] != 1 or self.uses[array] != 1:
+                return {}
+        makers = {defs[p.name].pat[0].name for p in found.values()}
+        return found if len(makers) == 1 and _makes_rows(defs[makers.pop()]) else {}
 
     def fuse_all(self, rules: tuple[Rule, ...]) -> None:
         """Fuse from the first statement to the last, each as often as possible."""
@@ -216,6 +254,15 @@ class _Graph:
     def _is_iota(self, name: VName) -> bool:
         made = self.fuser.defs.get(name)
         return made is not None and isinstance(made.exp, Iota)
+
+
+def _makes_rows(maker: Stm) -> bool:
+    """Whether a statement is a map whose rows are made by array operations."""
+    if not isinstance(maker.exp, Map):
+        return False
+    body = maker.exp.lam.body
+    made = {p.name for stm in body.stms if isinstance(stm.exp, Map) for p in stm.pat}
+    return made.issuperset(body.result)
 
 
 def _feeds(first: _Node, second: _Node) -> bool:

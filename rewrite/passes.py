@@ -13,7 +13,7 @@ from runelift.rewrite.fuse import fuse
 from runelift.rewrite.hoist import hoist, hoist_invariant
 from runelift.rewrite.predicate import predicate, predicated_updates
 from runelift.rewrite.rule import Rewriting, Rule
-from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL
+from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 from runelift.rewrite.simplify import SIMPLIFICATION, simplify
 
 
@@ -35,7 +35,8 @@ SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dea
 CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
 HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
              (hoist_invariant,))
-FUSE = Pass("fuse", "make one array operation of two", fuse, (*VERTICAL, *HORIZONTAL))
+FUSE = Pass("fuse", "make one array operation of two", fuse,
+            (*VERTICAL, *HORIZONTAL, reduce_by_rows))
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates,))

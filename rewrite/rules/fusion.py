@@ -1,7 +1,8 @@
 """Fusion: laws about two array operations of the same width, next to each other.
 
 A fusion rule takes two statements and the results of the first that others need too; it
-returns one statement that binds the results of both.  When two statements may be brought
+returns one statement that binds the results of both.  :data:`reduce_by_rows` gives a reduction
+the width of what it reads.  When two statements may be brought
 together is :mod:`~runelift.rewrite.fuse`'s to decide.
 
 Source: Henriksen, Design and Implementation of the Futhark Programming Language, 2017, ch. 5.
@@ -10,23 +11,32 @@ Source: Henriksen, Design and Implementation of the Futhark Programming Language
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from runelift.ir.names import VName
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    Atom,
     Body,
     Hist,
     Lambda,
     Map,
+    Param,
+    PrimOp,
     Redomap,
+    Reshape,
     Scanomap,
     Scatter,
     Soac,
     Stm,
+    array_of,
+    elem_of,
+    row_of,
+    shape_of,
 )
-from runelift.ir.traverse import substitute_body
+from runelift.ir.traverse import rename_lambda, substitute_body
 from runelift.rewrite.rule import Rule, rule
 from runelift.rewrite.rules.soac import operands
 
@@ -130,6 +140,44 @@ def redomaps_together(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
     Provided: neither f nor g has parallelism inside, and the operators work on scalars.
     """
     return joined(first, second, needed)
+
+
+@rule(Redomap)
+def reduce_by_rows(stm: Stm, matrices: Mapping[VName, Param], names: Names) -> Stm:
+    """redomap ⊕ f (flatten xss) ⇒ redomap ⊕ (λxs → redomap ⊕ f xs) xss
+
+    Provided: a map makes the rows of xss by array operations, and nobody else needs them.
+    Because: then the reduction fuses with them, row by row, and xss need not be stored.
+    """
+    whole = stm.exp
+    assert isinstance(whole, Redomap)
+    types = [matrices[a].type for a in whole.arrays]
+    outer, *inner = shape_of(types[0])
+    rows = tuple(Param(names.fresh("row"), row_of(t)) for t in types)
+    before, flat, size = _flattened(rows, inner, names)
+    totals = tuple(Param(names.fresh(p.name), p.type) for p in stm.pat)
+    ops = tuple(replace(op, lam=rename_lambda(op.lam, names)) for op in whole.ops)
+    of_row = Stm(totals, Redomap(size, ops, whole.lam, flat), stm.attrs, stm.loc)
+    lam = Lambda(rows, Body((*before, of_row), tuple(p.name for p in totals)),
+                 tuple(p.type for p in totals))
+    return replace(stm, exp=Redomap(outer, whole.ops, lam,
+                                    tuple(matrices[a].name for a in whole.arrays)))
+
+
+def _flattened(rows: tuple[Param, ...], sizes: Iterable[Atom], names: Names,
+               ) -> tuple[list[Stm], tuple[VName, ...], Atom]:
+    """Statements that flatten rows of several dimensions, the flat rows, and their size."""
+    size, *others = sizes
+    if not others:
+        return [], tuple(p.name for p in rows), size
+    stms: list[Stm] = []
+    for other in others:
+        product = Param(names.fresh("t"), Prim.I64)
+        stms.append(Stm((product,), PrimOp("mul", Prim.I64, (size, other))))
+        size = product.name
+    flat = [Param(names.fresh("fs"), array_of((size,), elem_of(p.type))) for p in rows]
+    stms += [Stm((f,), Reshape((size,), p.name)) for f, p in zip(flat, rows, strict=True)]
+    return stms, tuple(p.name for p in flat), size
 
 
 VERTICAL: tuple[Rule, ...] = (

@@ -118,6 +118,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "maps_together": (VECTOR + "(map (* 2) xs, map (+ 1) xs)", [XS]),
     "map_beside_redomap": (VECTOR + "(map (* 2) xs, i32.sum xs)", [XS]),
     "redomap_beside_map": (VECTOR + "let s = i32.sum xs let ys = map (* 2) xs in (s, ys)", [XS]),
+    "reduce_by_rows": (TWO + "i32.sum (flatten (map (\\x -> map (* x) ys) xs))", [XS, YS]),
     "redomaps_together": (VECTOR + "(i32.sum xs, i32.maximum xs)", [XS]),
 }
 
