@@ -233,8 +233,19 @@ class _Printer:
                 return f"(long){_IDS[kind]}({dim})"
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"
+            case imp.Apply("div" | "mod" as op, prim, (arg, imp.Lit(Const(int() as divisor)))) if (
+                    prim.is_int and divisor > 0 and divisor.bit_count() == 1):
+                return self._by_power(op, prim, arg, divisor)
             case imp.Apply(op, prim, args):
                 return self._apply(op, prim, [self.exp(a) for a in args])
+
+    def _by_power(self, op: str, prim: Prim, arg: Exp, divisor: int) -> str:
+        """Division by a power of two, which rounds down as a shift and a mask do."""
+        if op == "div":
+            text = f"{self.exp(arg)} >> {divisor.bit_length() - 1}"
+        else:
+            text = f"{self.exp(arg)} & {literal(Const(divisor - 1, prim))}"
+        return f"({TYPES[prim]})({text})"
 
     def index(self, exp: Exp) -> str:
         """An index: it is inside of a memory, so its arithmetic cannot overflow."""

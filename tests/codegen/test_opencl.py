@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from runelift.ir.meaning import apply, convert
-from runelift.ir.prim import FLOATS, OPS, SCALARS, Prim
+from runelift.ir.prim import FLOATS, INTS, OPS, SCALARS, Prim
 from runelift.ir.syntax import (
     ArrayType,
     Const,
@@ -108,6 +108,22 @@ def test_overflow_wraps_where_compilers_may_assume_it_away(prim: Prim) -> None:
     data = np.array([prim.greatest, prim.least, 5, int(prim.greatest) // 2 + 1], prim.dtype)
     given = {Param(n, Prim.I64): 4, Param(xs, ArrayType(prim, (n,))): data}
     agree(exp, [ArrayType(t, (n,)) for t in ret], given, b.names, on="Portable")
+
+
+@pytest.mark.parametrize("prim", INTS, ids=str)
+def test_division_by_powers_of_two_rounds_down(prim: Prim) -> None:
+    """These are shifts and masks; the least number is no power of two, though one bit is set."""
+    b = Builder()
+    n, xs, i = b.fresh("n"), b.fresh("xs"), b.fresh("i")
+    body = b.inner()
+    x = body.let(prim, Index(xs, (i,)))
+    divisors = [1, 2, 8, 64, int(prim.least) or 3]
+    results = [body.op(op, prim, x, Const(d, prim)) for op in ("div", "mod") for d in divisors]
+    ret = (prim,) * len(results)
+    exp = SegMap(Level.GRID, (SegDim(i, n),), body.body(*results), ret)
+    data = np.array(edge_values(prim), prim.dtype)
+    given = {Param(n, Prim.I64): len(data), Param(xs, ArrayType(prim, (n,))): data}
+    agree(exp, [ArrayType(t, (n,)) for t in ret], given, b.names)
 
 
 @pytest.mark.parametrize("prim", FLOATS, ids=str)
