@@ -239,10 +239,17 @@ class CodeBuilder:
         self.owned[-1].add(view.mem)
         return view
 
+    def keep_private(self, param: Param) -> None:
+        """Let an array that is updated often be private if it can, and be copied in the end."""
+        assert isinstance(param.type, ArrayType)
+        if _is_small(param.type.elem, product([self.host_size(s) for s in param.type.shape])):
+            self.dest.pop(param.name, None)
+
     def _memory(self, name: VName, type_: ArrayType, count: Size) -> View:
         mem = self.names.fresh(name)
         shape = self.shape(type_)
-        if count.constant is not None and count.constant * type_.elem.bytes <= PRIVATE_BYTES:
+        if _is_small(type_.elem, count):
+            assert count.constant is not None
             self.emit(imp.DeclareArray(mem, type_.elem, max(count.constant, 1)))
             return row_major(mem, type_.elem, shape)
         if self.fixing:
@@ -350,3 +357,8 @@ class CodeBuilder:
         out = self.allocate(param.name, param.type)
         self.copy(out, self.array(name))
         return out
+
+
+def _is_small(prim: Prim, count: Size) -> bool:
+    """Whether an array is kept in private memory."""
+    return count.constant is not None and count.constant * prim.bytes <= PRIVATE_BYTES

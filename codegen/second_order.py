@@ -210,6 +210,8 @@ class SecondOrder(CodeBuilder):
         """A histogram."""
         dests = [d for o in exp.ops for d in o.dests]
         read = [*exp.arrays, *free_vars(exp.lam)]
+        for param in pat:
+            self.keep_private(param)
         outs = [self.writable(p, d, read) for p, d in zip(pat, dests, strict=True)]
 
         def step(index: Exp) -> None:

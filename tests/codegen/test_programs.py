@@ -26,6 +26,7 @@ from .harness import DEVICE, ModelMachine
 RANDOM = np.random.default_rng(7)
 MATRIX = RANDOM.integers(1, 9, (5, 6))
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "all_pairs": (MATRIX.astype(np.float32), MATRIX[0].astype(np.float32)),
     "branch": (np.int32(5), MATRIX.astype(np.int32)),
     "histogram": (np.int64(4), RANDOM.integers(-1, 6, 23)),
     "in_place": (MATRIX.reshape(-1).astype(np.int32),),
