@@ -105,6 +105,8 @@ class _Needs:
             case Update(_, dims, _, checked):
                 self.atoms(d for d in dims if not isinstance(d, SliceDim) and checked)
                 self._slices(dims, checked)
+            case Assert(cond, _, args):
+                self.atoms((cond, *args))
             case If(cond, then_, else_):
                 self.atoms((cond, *then_.result, *else_.result))
                 self.body(then_)

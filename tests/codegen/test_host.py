@@ -21,6 +21,7 @@ DEFERRED = {
 NEEDED = {
     "a branch": "let s = f32.sum xs in if s > 3 then map (+ 1) xs else map (* s) xs",
     "a bound": "let s = i32.f32 (f32.sum xs) in loop ys = copy xs for _i < s % 4 do map (+ 1) ys",
+    "an assertion": "let s = f32.sum xs in assert (s > 0) (map (/ s) xs)",
     "a loop's value": (
         "(loop (s, ys) = (0, copy xs) for _i < 3 do (s + f32.sum ys, map (+ s) ys)).1"),
 }
