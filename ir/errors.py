@@ -21,7 +21,7 @@ Code: TypeAlias = Literal[
     "lifted-abbreviation",
     "size-mismatch", "ambiguous-size", "unused-size", "anonymous-size",
     "anonymous-nonconstructive", "unused-existential", "inaccessible-size", "unknown-param-size",
-    "causality-check", "size-polymorphic-entry", "use-after-consume",
+    "causality-check", "irregular-array", "size-polymorphic-entry", "use-after-consume",
     "not-consumable", "consume-free", "self-alias", "unique-result", "unique-constant",
     "returns-constant",
     "unknown-module", "unknown-module-type", "missing-member", "not-a-module",

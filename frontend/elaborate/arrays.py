@@ -19,7 +19,7 @@ from runelift.frontend.elaborate.values import (
     rebuild,
 )
 from runelift.ir import failures
-from runelift.ir.errors import CompilerLimitation
+from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Span
@@ -166,8 +166,10 @@ class Arrays:
         lam, result, scope = self.lam(f, self._rows(arrays), span)
         for type_ in lam.ret:
             if not all(self.builder.visible(size, scope) for size in shape_of(type_)):
-                raise CompilerLimitation(
-                    f"{span}: the size of the rows of this map is known only inside of it.")
+                raise ProgramError(Diagnostic(
+                    "irregular-array", span, "The size of the rows of this map is known only "
+                    "inside of it, so it might be another one for each.", hints=(
+                        "If all have the same size, say so in the function: (e :> [n]t).",)))
         inputs = tuple(self._name(leaf, span) for a in arrays for leaf in leaves(a))
         types = tuple(array_of((width,), type_) for type_ in lam.ret)
         outs = self.builder.emit(Map(width, lam, inputs), types, ("ys",) * len(types), span)

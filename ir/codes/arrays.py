@@ -133,6 +133,16 @@ entry main (xs: []i32) (xss: [][]i32) =
   in map (positive ++) xss
 """),
     Explanation(
+        "irregular-array", "a map that may make rows of different sizes",
+        "All rows of an array have the same size, and it is known before the rows are made.  Here "
+        "only the function that makes a row knows how long it is.  If all rows are equally long, "
+        "say how long they are with a coercion; if not, keep them in one flat array.",
+        wrong="""\
+entry main (ns: []i64): [][]i64 = map (\\n -> iota n) ns
+""", cure="""\
+entry main (ns: []i64): [][]i64 = map (\\n -> iota n :> [3]i64) ns
+"""),
+    Explanation(
         "size-polymorphic-entry", "nothing decides about a size of what an entry point returns",
         "A function may be called for any size of its result, and the use of the result decides.  "
         "An entry point is called from outside, where no types decide.  Say the size in the type "
