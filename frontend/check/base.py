@@ -87,6 +87,8 @@ class Base(ABC):
         self._operators: list[ast.BinExp | ast.OpSection] = []
         self._negated: set[int] = set()
         self._written: dict[Hashable, tuple[VName, ast.Exp]] = {}
+        self._computed: dict[int, dict[VName, Size]] = {}
+        self._calls: dict[tuple[Hashable, VName], Size] = {}
         self._constants: dict[str, Origin] = {}
 
     @contextmanager
@@ -270,8 +272,10 @@ class Base(ABC):
                  else self.solved.size_meta(v.base) for v in scheme.sizes}
         if name is not None:
             name.sizes, name.types = sizes, types
-        sizes = sizes | {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
-        return replace_names(scheme.type, types, sizes)
+        unknown = {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
+        if name is not None and scheme.written:
+            self._computed[id(name)] = {v: unknown[v] for v in scheme.written}
+        return replace_names(scheme.type, types, sizes | unknown)
 
     @abstractmethod
     def infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding, SizeMaker
@@ -113,7 +115,8 @@ class Checker(Inference):
 
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
-        self._written.clear()
+        for table in (self._written, self._computed, self._calls):
+            table.clear()
         self.declared = dec.name
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
                                 dec.specified)
@@ -133,7 +136,7 @@ class Checker(Inference):
         if dec.name in self._entries:
             self._check_entry(dec, dec.type, set(scheme.sizes) | self.solved.flexible)
         self.scope.values[dec.name] = Binding(
-            Scheme(dec.type, scheme.types, scheme.sizes, scheme.unknown, scheme.lifted),
+            dataclasses.replace(scheme, type=dec.type),
             self._constant_size(dec), dec.name_span, top=True)
         self.broken.discard(dec.name)
 
@@ -191,7 +194,8 @@ class Checker(Inference):
         written = {name for name, _ in self._written.values()}
         self.errors += unknown_parameters(name, type_, len(params), free - inputs - written, body)
         return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
-                      tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)))
+                      tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)),
+                      frozenset((free - inputs) & written))
 
     def _undecided(self) -> set[VName]:
         """The sizes that inference has yet to find, apart from those of names in scope."""

@@ -16,6 +16,7 @@ from runelift.frontend.check.forms import (
     loosen,
 )
 from runelift.frontend.check.indexing import Indexing
+from runelift.frontend.check.structure import structure
 from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import (
     Scheme,
@@ -180,6 +181,14 @@ class Inference(Indexing):
 
     def _apply(self, exp: ast.Apply, expected: Type | None) -> Type:
         type_ = self._apply_to(self.infer(exp.fun), exp.args, exp, expected)
+        computed = self._computed.get(id(exp.fun))
+        key = structure(exp, self._identity) if computed else None
+        if computed is None or key is None:
+            return type_
+        for size, fresh in computed.items():  # the same call has the same sizes
+            known = self._calls.setdefault((key, size), fresh)
+            for name in fresh.variables() - known.variables():
+                type_ = substitute_size(self.solved.resolve(type_), name, known)
         return type_
 
     def _apply_to(self, type_: Type, args: tuple[ast.Exp, ...], exp: ast.Exp,

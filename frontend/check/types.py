@@ -47,6 +47,8 @@ class Scheme:
     unknown: tuple[VName, ...] = ()
     lifted: frozenset[VName] = frozenset()
     """The type parameters that may stand for functions."""
+    written: frozenset[VName] = frozenset()
+    """The unknown sizes that are expressions over the parameters."""
 
 
 SizeOf = Callable[[ast.Exp], Size]

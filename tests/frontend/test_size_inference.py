@@ -46,6 +46,9 @@ from runelift.ir.source import Source
      (np.int32(2), np.int32(3), np.arange(6)), [0, 3, 1, 4, 2, 5]),
     ("def f [n] (xs: [n]i64) : [i64.sum xs]i64 = iota (i64.sum xs)\n"
      "def main [n] (xs: [n]i64) = map (+ 1) (f xs)", (np.array([1, 2]),), [1, 2, 3]),
+    ("def f [n] (xs: [n]i64) : [i64.sum xs]i64 = iota (i64.sum xs)\n"
+     "def main [n] (xs: [n]i64) = let a = f xs let b = map (* 2) (f xs) in map2 (+) a b",
+     (np.array([1, 2]),), [0, 3, 6]),
     ("def f (r: {n: i64}) : [r.n]i64 = let g (x: i64) : [r.n]i64 = replicate r.n x in g 4\n"
      "def main (n: i64) = f {n}", (2,), [4, 4]),
     ("def main (n: i64) = flatten_3d (map transpose (unflatten_3d (flatten (map (\\i ->\n"
@@ -89,6 +92,10 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
      "ambiguous-size"),
     ("def f [n] (x: i64): [n]i64 = replicate n x\ndef main (x: i64) = f x",
      "size-polymorphic-entry"),
+    ("def f [n] (xs: [n]i64) : [i64.sum xs]i64 = iota (i64.sum xs)\n"
+     "def main [n] (xs: [n]i64) (ys: [n]i64) = zip (f xs) (f ys)", "size-mismatch"),
+    ("def f [n] (xs: [n]i64) : [i64.sum xs]i64 = iota (i64.sum xs)\n"
+     "def main [n] (xs: *[n]i64) = let a = f xs let xs[0] = 4 in zip a (f xs)", "size-mismatch"),
 ])
 def test_refused(text: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:
