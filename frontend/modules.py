@@ -258,8 +258,11 @@ class _Evaluator:
                 return self._signature(sig, scope)
 
     def _ascribe(self, mod: Mod, sig: Signature, span: Span,
-                 outer: Structure | None = None) -> Mod:
-        """The module with only those names that the module type lists."""
+                 outer: Structure | None = None, path: str = "") -> Mod:
+        """The module with only those names that the module type lists.
+
+        It is called ``path``, with a dot behind, in the modules ``outer`` around it.
+        """
         if sig.open or isinstance(mod, Functor):
             return mod
         if isinstance(mod, Builtin):
@@ -273,11 +276,11 @@ class _Evaluator:
         around.modules |= {name: mod.modules[name] for name in sig.modules}
         for name, specified in sig.types.items():
             self._check_kind(name, specified.spec, found.types[name], span)
-        self._check_specs(found, around, sig)
+        self._check_specs(found, around, sig, path)
         around.types |= found.types
         return Structure(
             found.values, found.types,
-            {name: self._ascribe(modules[name], inner, span, around)
+            {name: self._ascribe(modules[name], inner, span, around, f"{path}{name}.")
              for name, inner in sig.modules.items()})
 
     def _check_kind(self, name: str, spec: ast.ValSpec | ast.TypeSpec, actual: ast.QualName,
@@ -294,7 +297,8 @@ class _Evaluator:
                          "its module type asks for a non-lifted one.",
                          "Non-lifted type abbreviations may not contain functions.")
 
-    def _check_specs(self, found: Structure, around: Structure, sig: Signature) -> None:
+    def _check_specs(self, found: Structure, around: Structure, sig: Signature,
+                     path: str) -> None:
         """Declarations that have types only if the members have those that are specified.
 
         ``around`` are the members of the modules around, which the module type may name.
@@ -309,7 +313,7 @@ class _Evaluator:
                 self.out.append(ast.ValDec(
                     spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
                     rename(spec.type_params, scope), (), rename(spec.type_exp, inner),
-                    ast.Name(spec.span, found.values[spec.name]), specified=spec.name))
+                    ast.Name(spec.span, found.values[spec.name]), specified=path + spec.name))
             elif spec.definition is not None and not spec.type_params:
                 own = ast.TypeName(spec.span, found.types[spec.name])
                 param = ast.PatAscript(spec.span, ast.PatName(spec.span, "x"), own)
@@ -320,7 +324,7 @@ class _Evaluator:
                 self.out.append(ast.ValDec(
                     spec.span, self._fresh(f"val {spec.name}"), spec.span, False, (), (param,),
                     rename(spec.definition, outer),
-                    ast.Name(spec.span, ast.QualName((), "x")), specified=spec.name))
+                    ast.Name(spec.span, ast.QualName((), "x")), specified=path + spec.name))
 
 
 def _check_type_names(exp: ast.TypeExp | None, scope: Structure, known: Signature,

@@ -155,7 +155,7 @@ def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
     if isinstance(mod, Structure) and name.name in mod.values:
         return mod.values[name.name]
     if isinstance(mod, Functor):
-        raise wrong("not-a-structure", span, f"The module of '{name}' has a parameter, and no "
+        raise wrong("not-a-structure", span, f"The module of '{name}' is parametric: it has no "
                     "members before it is applied.", "Apply it: module M = F N")
     known = list(mod.values) if isinstance(mod, Structure) else []
     raise wrong("unknown-name", span, f"Unknown variable '{name}'.", *(

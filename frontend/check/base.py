@@ -20,6 +20,7 @@ from runelift.frontend.check.types import (
 )
 from runelift.frontend.check.unify import (
     FunctionalType,
+    InfiniteType,
     SizeMismatch,
     Substitution,
     TypeMismatch,
@@ -119,14 +120,15 @@ class Base(ABC):
                 "function-not-allowed", span, f"{call_text(call, span)}A value of functional type "
                 f"cannot be {what} here.", f"Its type is {self._show(found)}: "
                 "an argument may be missing.") from None
-        except TypeMismatch:
+        except TypeMismatch as error:
             words = self._wording()
             advised = advice(self.solved, expected, found, span.text, call)
             labels, notes = self._about(call)
             labels += self._reason(expected, span, call, because)
             raise self._error(
                 "type-mismatch", span,
-                call_text(call, span) + words.mismatch(expected, found, what),
+                call_text(call, span) + words.mismatch(expected, found, what)
+                + " Occurs check: a type cannot contain itself." * isinstance(error, InfiniteType),
                 *filter(None, [hint or advised, *notes]), labels=labels) from None
         except SizeMismatch as error:
             words = self._wording()
@@ -179,7 +181,8 @@ class Base(ABC):
                 "An operator may be missing between them.", labels=labels)
         return self._error(
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
-            f"arguments. It takes {number}, and returns {self._noun(type_)}.", *hints,
+            f"arguments. It takes {number} argument{'s' * (number != 1)}, and returns "
+            f"{self._noun(type_)}.", *hints,
             labels=labels)
 
     def _about(self, call: ast.Exp | None) -> tuple[tuple[Label, ...], tuple[str, ...]]:

@@ -12,6 +12,7 @@ from runelift.frontend import ast
 from runelift.frontend.check.base import Binding
 from runelift.frontend.check.forms import (
     base_name,
+    call_text,
     is_function,
     loosen,
 )
@@ -197,6 +198,11 @@ class Inference(Indexing):
         pending: list[tuple[ast.Exp, Arrow]] = []
         for number, arg in enumerate(args):
             type_ = self.solved.head(type_)
+            if isinstance(type_, MetaVar) and type_.id in self.solved.values:
+                raise self._error(
+                    "function-not-allowed", exp.span, f"{call_text(exp, arg.span)}What is applied "
+                    "cannot have a function type, because elsewhere it goes through a loop, a "
+                    "branch, an array or an equality.")
             if isinstance(type_, MetaVar) and type_.id not in self.solved.allowed:
                 arrow = Arrow(self.solved.meta(), self.solved.meta())
                 self.expect(arrow, type_, exp.span, "a function")

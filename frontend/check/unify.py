@@ -23,6 +23,10 @@ class FunctionalType(TypeMismatch):
     """A type that must not be functional is."""
 
 
+class InfiniteType(TypeMismatch):
+    """A type would have to contain itself."""
+
+
 class SizeMismatch(Exception):
     """Two sizes cannot be shown to be equal."""
 
@@ -187,7 +191,7 @@ class Substitution:
         elif allowed is not None and type_ not in allowed:
             raise TypeMismatch
         if meta in metas(self.resolve(type_)):
-            raise TypeMismatch
+            raise InfiniteType
         if meta.id in self.values:
             self.no_function(type_)
         self.types[meta.id] = type_
