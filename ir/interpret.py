@@ -94,10 +94,16 @@ def interpret(program: Program, entry: str, args: Sequence[Value], *,
 
 
 def interpret_fun(fun: Fun, args: Sequence[Value], *, choose: Choose = last_version) -> list[Value]:
-    """The results of a function without those that are sizes of others."""
+    """The results of a function without those that are sizes of others.
+
+    UserError also if the machine has too little memory.
+    """
     env = bind_arguments(fun, args)
     machine = Interpreter(choose)
-    results = machine.body(fun.body, env)
+    try:
+        results = machine.body(fun.body, env)
+    except MemoryError as error:
+        raise UserError(f"Out of memory: {error}.") from None
     hidden = {size for p in fun.results for size in shape_of(p.type)}
     return [r for p, r in zip(fun.results, results, strict=True) if p.name not in hidden]
 

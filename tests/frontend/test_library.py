@@ -7,7 +7,7 @@ import pytest
 
 import runelift
 from runelift.frontend.load import checked
-from runelift.ir.errors import ProgramError, ProgramFailure
+from runelift.ir.errors import ProgramError, ProgramFailure, UserError
 from runelift.ir.source import Source
 
 
@@ -83,3 +83,9 @@ entry cube (xs: []i32) = intrinsics.flat_index_3d xs 0 2 4 2 2 2 1
 def test_library_modules_are_no_values() -> None:
     with pytest.raises(ProgramError, match="may not be used in module expressions"):
         checked(Source("t", "module m = intrinsics"))
+
+
+def test_too_little_memory_is_no_bug() -> None:
+    program = runelift.compile("def main (n: i64) = (map (+ 1) (iota n))[0]", device="interpreter")
+    with pytest.raises(UserError, match="Out of memory"):
+        program.main(1 << 46)
