@@ -26,6 +26,9 @@ FORMS = [
     ("unique results of parametrised types", "type v [n] = [n]i64\n"
      "def f [n] (x: *v [n]) : *v [n] = x with [0] = 5\n"
      "def main (x: i64) : i64 = (f [x, x])[0]", 4, 5),
+    ("components of tuples updated by number",
+     "def main (x: i64) = let t = (x, {a = 1, b = (2, 3)}) with 1.b.0 = 3 with 0 = 9\n"
+     "  in t.0 + t.1.b.0 + t.1.b.1", 4, 15),
 ]
 
 
