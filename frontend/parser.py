@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import platformdirs
-from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedEOF, UnexpectedToken
+from lark import Lark, Token, Transformer, UnexpectedInput
 from lark.exceptions import VisitError
 
 from runelift.frontend import ast
 from runelift.frontend.attributes import attributes
 from runelift.frontend.literals import character, number, string
 from runelift.frontend.operators import resolve
+from runelift.frontend.syntax_errors import syntax_error
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 
@@ -69,60 +70,12 @@ def _parse(source: Source, start: str) -> Any:
     try:
         tree = _grammar().parse(source.text, start=start)
         return _Builder(source).transform(tree)
-    except UnexpectedEOF as error:
-        raise _syntax_error(source, len(source.text.rstrip()), 1, "the end of the file",
-                            error.expected) from None
-    except UnexpectedToken as error:
-        if error.token.type == "$END":
-            raise _syntax_error(source, len(source.text.rstrip()), 1, "the end of the file",
-                                error.expected) from None
-        raise _syntax_error(source, error.token.start_pos or 0, len(error.token),
-                            f"'{error.token}'", error.expected) from None
-    except UnexpectedCharacters as error:
-        raise _bad_character(source, error) from None
+    except UnexpectedInput as error:
+        raise syntax_error(source, error) from None
     except VisitError as error:
         if isinstance(error.orig_exc, ProgramError):
             raise error.orig_exc from None
         raise
-
-
-_WORDS = {
-    "NAME": "a name", "INT": "a number", "FLOAT": "a number", "STRING": "a string",
-    "OP": "an operator", "MINUS": "an operator", "BACKTICK": "an operator", "OPEN": "'['",
-    "LSQB": "'['", "RSQB": "']'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'",
-    "RBRACE": "'}'", "EQUAL": "'='", "COMMA": "','", "COLON": "':'", "FIELD": "a field",
-    "DEF": "a declaration", "$END": "the end of the file", "RANGE": "a range",
-    "IN": "'in'", "_LET": "'let'", "THEN": "'then'", "ELSE": "'else'", "DO": "'do'",
-    "FOR": "'for'", "WHILE": "'while'", "WITH": "'with'", "TYPE_VAR": "a type parameter",
-}
-
-
-def _syntax_error(source: Source, start: int, length: int, found: str,
-                  expected: Any) -> ProgramError:
-    words = sorted({_WORDS[name] for name in expected if name in _WORDS})
-    message = f"Unexpected {found}."
-    hints = []
-    if 0 < len(words) <= 6:
-        hints.append(f"Expected {' or '.join(words)}.")
-    if found == "'unsafe'" or source.text[:start].rstrip().endswith("unsafe"):
-        hints.append("Write '#[unsafe] e' instead of 'unsafe e'.")
-    if found in ("the end of the file",) and {"RPAR", "RSQB", "RBRACE"} & set(expected):
-        hints.append("A bracket that was opened is not closed.")
-    return ProgramError(Diagnostic("syntax-error", Span(source, start, start + length), message,
-                                   hints=tuple(hints)))
-
-
-def _bad_character(source: Source, error: UnexpectedCharacters) -> ProgramError:
-    start = error.pos_in_stream or 0
-    if source.text.startswith("???", start):
-        return ProgramError(Diagnostic("unsupported-feature", Span(source, start, start + 3),
-                                       "Runelift has no holes (???)."))
-    word = source.text[start:].split(maxsplit=1)[0]
-    known = {_WORDS[name] for name in error.allowed or () if name in _WORDS}
-    hints = (f"Expected {' or '.join(sorted(known))}.",) if 0 < len(known) <= 6 else ()
-    text = word if word[0].isalnum() else word[0]
-    return ProgramError(Diagnostic("syntax-error", Span(source, start, start + len(text)),
-                                   f"Unexpected '{text}'.", hints=hints))
 
 
 class _Builder(Transformer[Token, Any]):

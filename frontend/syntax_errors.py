@@ -1,0 +1,205 @@
+"""What is said of a text that is not a program: what was found, what is unfinished, what is meant.
+
+The parser knows where it stopped and which terminals could stand there.  The rest is found out
+from the text before that place: which brackets and words still wait for another one, and whether
+it looks like another language.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from lark import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.source import Source, Span
+
+END = "end of the file"
+
+_WORDS = {
+    "NAME": "a name", "INT": "a number", "FLOAT": "a number", "STRING": "a string",
+    "LSQB": "'['", "RSQB": "']'", "LPAR": "'('", "RPAR": "')'", "LBRACE": "'{'", "RBRACE": "'}'",
+    "EQUAL": "'='", "COMMA": "','", "DEF": "a declaration", "$END": f"the {END}",
+    "IN": "'in'", "_LET": "'let'", "THEN": "'then'", "ELSE": "'else'", "DO": "'do'",
+    "FOR": "'for'", "WHILE": "'while'", "TYPE_VAR": "a type parameter", "CASE": "'case'",
+    "__ANON_1": "'->'",
+}
+_OFTEN = {"OP": "an operator", "MINUS": "an operator", "COLON": "':'", "RANGE": "a range",
+          "FIELD": "a field", "WITH": "'with'", "OPEN": "'['"}
+"""What can stand behind almost everything, and so says little."""
+
+_KEYWORDS = frozenset((
+    "def", "entry", "let", "in", "if", "then", "else", "loop", "for", "while", "do", "with",
+    "type", "module", "import", "open", "local", "include", "match", "case", "val", "true", "false",
+))
+
+_TOKEN = re.compile(
+    r"""--[^\n]*|\#\[[^\]]*\]|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\\n])'|[A-Za-z_][\w']*|[()\[\]{}]""")
+_BRACKETS = {")": "(", "]": "[", "}": "{"}
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A bracket or word that waits for ``closing`` (terminals), called ``missing``."""
+
+    word: str
+    start: int
+    closing: str
+    missing: str
+
+    @property
+    def text(self) -> str:
+        """What is wrong with it."""
+        if self.word in _BRACKETS.values():
+            return f"this '{self.word}' is not closed"
+        return f"this '{self.word}' has no '{self.missing}'"
+
+
+_WAITS = {"(": ("RPAR", ")"), "[": ("RSQB", "]"), "{": ("RBRACE", "}"), "let": ("IN", "in"),
+          "if": ("THEN", "then"), "loop": ("DO", "do"), "match": ("CASE", "case")}
+
+
+def openings(text: str) -> list[Opening]:
+    """What is unfinished at the end of ``text``, innermost last."""
+    waiting: list[Opening] = []
+    in_for = False
+    for match in _TOKEN.finditer(text):
+        word, start = match[0], match.start()
+        first = start == 0 or text[start - 1] == "\n"
+        if word in ("def", "entry", "let", "type", "module", "open", "import", "local") and first:
+            waiting.clear()
+        elif word in _BRACKETS:
+            _close(waiting, _BRACKETS[word])
+        elif word in _WAITS:
+            if word == "let":
+                _close(waiting, "let", only_last=True)
+            waiting.append(Opening(word, start, *_WAITS[word]))
+        elif word == "then" and (opening := _close(waiting, "if")) is not None:
+            waiting.append(Opening("if", opening.start, "ELSE", "else"))
+        elif word == "for":
+            in_for = True
+        elif word == "in" and not in_for:
+            _close(waiting, "let")
+        elif word in ("else", "do", "case"):
+            _close(waiting, {"else": "if", "do": "loop", "case": "match"}[word])
+        in_for = in_for and word not in ("in", "do")
+    return waiting
+
+
+def _close(waiting: list[Opening], word: str, only_last: bool = False) -> Opening | None:
+    """Take the innermost ``word`` away, with what is inside of it."""
+    for k in range(len(waiting) - 1, -1, -1):
+        if waiting[k].word == word:
+            found = waiting[k]
+            del waiting[k:]
+            return found
+        if only_last:
+            break
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """A hint for a text that matches ``before`` up to the place of an error, and ``at`` from it.
+
+    ``expected``: a terminal that could stand at the place; with a ``-``, one that could not.
+    """
+
+    hint: str
+    before: str = ""
+    at: str = ""
+    expected: str = ""
+
+
+_ADVICE = (
+    Advice("Write '#[unsafe] e' instead of 'unsafe e'.", before=r"\bunsafe\s*$"),
+    Advice(r"A function is written: \x -> e", at="=>"),
+    Advice(r"A function is written: \x -> e", before=r"\\[\w ()]+$", at=r"\."),
+    Advice("A comment begins with --.", at=r"//|/\*"),
+    Advice("A comment begins with --.", before=r"(^|\n)\s*$", at=r"#(?!\[)"),
+    Advice("No ';' stands between a definition and what follows it.", at=";"),
+    Advice("A name keeps its value; define it anew: let x = x + 1", before=r"\blet\s+[\w']+\s*$",
+           at=r"[-+*/%]="),
+    Advice("A definition is written with '='.", before=r":\s*$", at="="),
+    Advice("Equality is written '=='.", at=r"=(?!=)", expected="OP"),
+    Advice("A choice is written: if c then a else b", at=r"\?"),
+    Advice("Write 'else if'.", before=r"\belif\b[^\n]*$"),
+    Advice("The value of a function is its body: there is no 'return'.",
+           before=r"\breturn\b[^\n]*$"),
+    Advice("A loop is written: loop x = a while c do e", at=r"while\b", expected="-WHILE"),
+    Advice("A loop is written: loop x = a for i < n do e", at=r"for\b", expected="-FOR"),
+    Advice("A match is written: match e case p -> e", at=r"case\b", expected="-CASE"),
+    Advice("A match is written: match e case p -> e", before=r"\bmatch\b[^|]*\|[^|]*$", at="->"),
+    Advice("A case is written: case p -> e", before=r"\bcase\b[^:>]*:\s*$"),
+    Advice('A string is written in straight quotes: "text"', at="[“”‘’]"),
+    Advice("The string has no end.", at='"'),
+    Advice("Constructors begin with '#': #red | #green", before=r"\btype\b[^=]*=[^=#]*$",
+           at=r"\|"),
+    Advice("A parameter is written with its type behind it: (x: i32)",
+           before=r"\(\s*(i8|i16|i32|i64|u8|u16|u32|u64|f32|f64|bool|int|float|double|char)\s+$",
+           at=r"[A-Za-z_]"),
+    Advice("A size parameter is a name: [n]", before=r"\bdef\b[^=]*\[\s*[\w']+\s*$",
+           at=r"[-+*/]"),
+    Advice("Inside of an expression, functions are defined with 'let'.", before=r"[ \t]$",
+           at=r"(def|entry)\b", expected="-DEF"),
+    Advice("A declaration begins with def, entry, type, module, open or import.",
+           before=r"(^|\n)[ \t]*$", at=r"[A-Za-z_]", expected="DEF"),
+)
+
+
+def syntax_error(source: Source, error: UnexpectedInput) -> ProgramError:
+    """The error that the parser reports as ``error``."""
+    if isinstance(error, UnexpectedCharacters):
+        start = error.pos_in_stream or 0
+        word = source.text[start:].split(maxsplit=1)[0]
+        return _unexpected(source, start, word if word[0].isalnum() else word[0],
+                           error.allowed or ())
+    expected: Collection[str] = getattr(error, "expected", ())
+    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
+        return _unexpected(source, error.token.start_pos or 0, str(error.token), expected)
+    return _unexpected(source, len(source.text.rstrip()), "", expected)
+
+
+def _unexpected(source: Source, start: int, found: str, expected: Collection[str]) -> ProgramError:
+    """``found`` (nothing: the end of the file) stands where only ``expected`` can."""
+    if source.text.startswith("???", start):
+        return ProgramError(Diagnostic("unsupported-feature", Span(source, start, start + 3),
+                                       "Runelift has no holes (???)."))
+    waiting = openings(source.text[:start])
+    hint = _advice(source.text, start, expected)
+    labels: tuple[Label, ...] = ()
+    if waiting and waiting[-1].closing in expected and (hint is None or not found):
+        last = waiting[-1]
+        labels = (Label(Span(source, last.start, last.start + len(last.word)), last.text),)
+    hint = hint or _missing(found, expected, waiting)
+    message = f"Unexpected '{found}'." if found else f"Unexpected {END}."
+    return ProgramError(Diagnostic("syntax-error", Span(source, start, start + (len(found) or 1)),
+                                   message, labels, (hint,) if hint else ()))
+
+
+def _missing(found: str, expected: Collection[str], waiting: list[Opening]) -> str | None:
+    """What should stand at the place instead of ``found``; None if that may be too many things."""
+    if found in _KEYWORDS and "NAME" in expected and "IF" not in expected:
+        return f"'{found}' is a keyword and cannot be a name."
+    if found in _BRACKETS and all(each.word != _BRACKETS[found] for each in waiting):
+        return f"No '{_BRACKETS[found]}' is open here."
+    if found in ("def", "entry", "type", "module", "open", "import") and "DEF" not in expected:
+        return "The declaration before is not complete."
+    if "IF" in expected and (not found or found in _BRACKETS or found in _KEYWORDS):
+        return "An expression is missing before it."
+    words = sorted({_WORDS[name] for name in expected if name in _WORDS})
+    words = words or sorted({_OFTEN[name] for name in expected if name in _OFTEN})
+    return f"Expected {' or '.join(words)}." if 0 < len(words) <= 6 else None
+
+
+def _advice(text: str, start: int, expected: Collection[str]) -> str | None:
+    """The first advice that fits the place."""
+    before = text[max(0, start - 400):start]
+    for each in _ADVICE:
+        if (re.search(each.before, before) and re.compile(each.at).match(text, start)
+                and (each.expected in ("", *expected)
+                     or (each.expected[0] == "-" and each.expected[1:] not in expected))):
+            return each.hint
+    return None
