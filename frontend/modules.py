@@ -151,6 +151,9 @@ class _Evaluator:
                 if not isinstance(functor, Functor):
                     raise wrong("not-parametric", span, "This module has no parameter.")
                 given = self.evaluate(arg, scope, f"{prefix}{functor.param}.")
+                if isinstance(given, Functor) and not isinstance(functor.sig, ast.SigArrow):
+                    raise _error("not-a-structure", arg.span, "A module without parameter is asked "
+                                 "for here.", "Apply it to a module first.")
                 inner = functor.scope.copy()
                 inner.modules[functor.param] = self._ascribe(
                     given, self._signature(functor.sig, functor.scope), arg.span)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin
-from runelift.frontend.check.forms import call_text
+from runelift.frontend.check.forms import call_text, tail
 from runelift.frontend.check.types import (
     PRIMS,
     Abbreviation,
@@ -160,13 +160,12 @@ class Base(ABC):
         ``specified``: it is a member of a module, and the place is in the module's type.
         """
         if not specified:
-            self.expect(declared, found, body.span, "the declared result",
+            self.expect(declared, found, tail(body).span, "the declared result",
                         because=Label(place, "declared here"))
             return
         binding = self.scope.values.get(str(body.name)) if isinstance(body, ast.Name) else None
-        self.expect(declared, found, body.span, f"member '{specified}'", because=(
-            None if binding is None or binding.span is None else
-            Label(binding.span, "defined here")))
+        self.expect(declared, found, (binding and binding.span) or place, f"member '{specified}'",
+                    because=Label(place, "specified here"))
 
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
                         args: tuple[ast.Exp, ...]) -> ProgramError:

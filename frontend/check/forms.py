@@ -45,6 +45,13 @@ def names_bound(patterns: Iterable[ast.Pattern]) -> Iterator[ast.PatName]:
                 yield from names_bound(item for _, item in fields)
 
 
+def tail(body: ast.Exp) -> ast.Exp:
+    """The expression whose value is that of ``body``, behind its definitions."""
+    while isinstance(body, ast.LetPat | ast.LetFun | ast.LetWith):
+        body = body.body
+    return body
+
+
 def has_function(type_: Type) -> bool:
     """Whether a value of a type is or has a function."""
     match type_:

@@ -15,6 +15,7 @@ from runelift.frontend.check.forms import (
     call_text,
     is_function,
     loosen,
+    tail,
 )
 from runelift.frontend.check.indexing import Indexing
 from runelift.frontend.check.structure import structure
@@ -131,7 +132,7 @@ class Inference(Indexing):
             case ast.IfExp(span, cond, then_, else_):
                 self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
                 left, right = self.infer(then_), self.infer(else_)
-                joined = self.join(left, right, else_.span, "a branch", then_.span)
+                joined = self.join(left, right, tail(else_).span, "a branch", tail(then_).span)
                 self.no_function(joined, span, "the result of a branch")
                 return joined
             case ast.Constr() | ast.MatchExp():
@@ -329,7 +330,7 @@ class Inference(Indexing):
         try:
             joined = self.solved.join(result, body)
         except TypeMismatch:
-            self.expect(result, body, exp.body.span, "the next value of the loop")
+            self.expect(result, body, tail(exp.body).span, "the next value of the loop")
             raise
         if self._same_sizes(joined, result):
             return joined
@@ -337,7 +338,7 @@ class Inference(Indexing):
         del self._typed[typed:], self._operators[operators:]
         loose = self._vary(init, joined)
         result, body = self._loop_body(exp, loose)
-        self.join(result, body, exp.body.span, "the next value of the loop")
+        self.join(result, body, tail(exp.body).span, "the next value of the loop")
         return self._vary(loose, joined)
 
     def _loop_init(self, exp: ast.LoopExp) -> Type:

@@ -66,7 +66,7 @@ class SizeExps(Base):
     def _read(self, exp: ast.TypeExp, anonymous: SizeMaker | None = None) -> Type:
         make = anonymous or self.solved.size_meta
         reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names,
-                            self.solved.lifted)
+                            self.solved.lifted, self.broken)
         return reader.read(exp)
 
     def _size(self, exp: ast.Exp) -> Size:

@@ -10,6 +10,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
+from runelift.frontend.check.forms import tail
 from runelift.frontend.types import Sum, Tuple, Type, payload, show
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Span
@@ -36,7 +37,7 @@ def _match(checker: Inference, exp: ast.MatchExp, expected: Type | None) -> Type
             checker.pattern(case.pattern, value)
             body = checker.infer(case.body, expected)
         result = body if result is None else checker.join(
-            result, body, case.body.span, "a case", exp.cases[0].body.span)
+            result, body, tail(case.body).span, "a case", tail(exp.cases[0].body).span)
     assert result is not None
     checker.no_function(result, exp.span, "the result of a match")
     return result

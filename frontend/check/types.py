@@ -67,6 +67,8 @@ class TypeReader:
     anonymous: Callable[[], Size]
     names: Names
     lifted: Collection[VName] = ()
+    broken: Collection[str] = ()
+    """What has a declaration that is wrong; errors that follow from it are not reported."""
     bound: Mapping[str, Size] = field(default_factory=dict)
     """The sizes of ``?[n].t`` and ``(n: i64) -> t`` around."""
 
@@ -151,6 +153,8 @@ class TypeReader:
             raise ProgramError(Diagnostic("unsupported-feature", span,
                                           "Runelift has no 16-bit floats (f16).",
                                           hints=("Use f32.",)))
+        if name in self.broken:
+            raise ProgramError()
         known = [*self.variables, *self.abbreviations, *PRIMS]
         near = difflib.get_close_matches(name, known, n=1)
         hints = ((f"Write {FOREIGN_TYPES[name]}.",) if name in FOREIGN_TYPES else

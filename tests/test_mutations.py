@@ -1,0 +1,124 @@
+"""Programs with one token too few, too many or in the wrong place are answered like any mistake.
+
+The answer is an error of the user's program or none: no crash, no internal error, no endless loop.
+The error is not in a declaration before the one that was changed, and hardly ever before the line.
+``RUNELIFT_MUTATIONS`` says how many to try.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from runelift.frontend.load import load
+from runelift.ir.codes import CODES
+from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError
+from runelift.ir.names import Names
+from runelift.ir.source import Source
+
+MUTATIONS = int(os.environ.get("RUNELIFT_MUTATIONS", "400"))
+CHUNK = 50
+PATIENCE = 60
+"""Seconds after which a program is taken to be checked without end."""
+
+ROOT = Path(__file__).parents[1]
+TOKEN = re.compile(r"(?P<comment>--[^\n]*)|#\[[^\]]*\]|\"[^\"\n]*\"|#?[A-Za-z_'][\w']*"
+                   r"|\d[\w.]*|[-+*/%=!><|&^:.]+|\S")
+DECLARATION = re.compile(r"^(?=\w)", re.M)
+PROGRAMS = [
+    *(path.read_text() for folder in ("examples", "tests/golden")
+      for path in sorted((ROOT / folder).glob("*.fut"))),
+    *(each.cure for each in CODES.values() if each.suffix == ".fut" and "import" not in each.cure)]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A program with a token changed at ``position``."""
+
+    text: str
+    position: int
+
+    @property
+    def line(self) -> int:
+        """The line of the change."""
+        return line_at(self.text, self.position)
+
+    @property
+    def declaration(self) -> int:
+        """The line in which the declaration that was changed begins."""
+        starts = [m.start() for m in DECLARATION.finditer(self.text, 0, self.position + 1)]
+        return line_at(self.text, starts[-1]) if starts else 1
+
+
+def line_at(text: str, position: int) -> int:
+    """The line of a position."""
+    return text.count("\n", 0, position) + 1
+
+
+def mutation(seed: int) -> Mutation:
+    """A program with a token left out, doubled, swapped with the next one or replaced."""
+    rng = random.Random(seed)
+    text = rng.choice(PROGRAMS)
+    tokens = [(m.start(), m.end()) for m in TOKEN.finditer(text) if m["comment"] is None]
+    k = rng.randrange(len(tokens) - 1)
+    (start, end), (after, last) = tokens[k], tokens[k + 1]
+    token, other = text[start:end], text[slice(*rng.choice(tokens))]
+    new = rng.choice([
+        text[:start] + text[end:],
+        text[:end] + " " + token + text[end:],
+        text[:start] + text[after:last] + text[end:after] + token + text[last:],
+        text[:start] + other + text[end:]])
+    return Mutation(new, start)
+
+
+@contextmanager
+def patience() -> Iterator[None]:
+    """Interrupt what does not end."""
+    def give_up(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(PATIENCE)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def errors_of(mutated: Mutation) -> tuple[Diagnostic, ...]:
+    """What is wrong with a program, if anything is."""
+    try:
+        with patience(), warnings.catch_warnings(action="ignore"):
+            load(Source("t", mutated.text), Names())
+    except ProgramError as error:
+        return error.diagnostics
+    except CompilerLimitation:
+        pass
+    return ()
+
+
+@pytest.mark.parametrize("start", range(0, MUTATIONS, CHUNK))
+def test_mutated_programs(start: int) -> None:
+    early: list[str] = []
+    for seed in range(start, min(start + CHUNK, MUTATIONS)):
+        mutated = mutation(seed)
+        try:
+            errors = errors_of(mutated)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}:\n{mutated.text}") from error
+        for each in errors:
+            last = line_at(mutated.text, each.span.end)
+            assert last >= mutated.declaration, f"seed {seed}: {each.render()}\n{mutated.text}"
+            if last < mutated.line:
+                early.append(f"seed {seed}, line {mutated.line}: {each.render()}\n{mutated.text}")
+    assert len(early) <= 1, "\n\n".join(early)
