@@ -152,7 +152,7 @@ class _Evaluator:
                     raise wrong("not-parametric", span, "This module has no parameter.")
                 given = self.evaluate(arg, scope, f"{prefix}{functor.param}.")
                 if isinstance(given, Functor) and not isinstance(functor.sig, ast.SigArrow):
-                    raise _error("not-a-structure", arg.span, "A module without parameter is asked "
+                    raise wrong("not-a-structure", arg.span, "A module without parameter is asked "
                                  "for here.", "Apply it to a module first.")
                 inner = functor.scope.copy()
                 inner.modules[functor.param] = self._ascribe(
