@@ -41,6 +41,7 @@ from runelift.ir.syntax import (
     Convert,
     Copy,
     Dest,
+    Dim,
     Exp,
     ForLoop,
     Fun,
@@ -340,7 +341,7 @@ class HostBuilder:
                 self.bind_view(stm.pat[0], iota(prim, self.scalar(count), self.scalar(start),
                                                 self.scalar(step)))
             case Replicate(shape, value):
-                self._replicate(stm.pat[0], shape, value)
+                self._replicate(stm, shape, value)
             case Rearrange(perm, array):
                 self.bind_view(stm.pat[0], self.views[array].rearrange(perm))
             case Reshape(shape, array):
@@ -511,7 +512,11 @@ class HostBuilder:
             self._scalar_result(param.name, param.type, held)
 
     def _check_bounds(self, exp: Index | Update, stm: Stm) -> None:
-        for dim, size in zip(exp.dims, shape_of(self.types[exp.array]), strict=True):
+        shape = shape_of(self.types[exp.array])
+        written = [self._written(dim) for dim in exp.dims]
+        message = failures.access([len(each) for each in written])
+        values = (*(value for each in written for value in each), *shape)
+        for dim, size in zip(exp.dims, shape, strict=True):
             if isinstance(dim, SliceDim):
                 if dim.start == i64(0) and dim.count == size and dim.stride == i64(1):
                     continue
@@ -523,11 +528,18 @@ class HostBuilder:
                 some = self.compute("lt", i64(0), dim.count)
                 fine = self.compute("or", empty, self.compute("and", some, inside, prim=Prim.BOOL),
                                     prim=Prim.BOOL)
-                self.emit(plan.Check(
-                    fine, failures.SLICE, (dim.start, dim.count, dim.stride, size), stm.loc))
             else:
-                self.emit(plan.Check(self._within(dim, size), failures.INDEX,
-                                     (dim, size), stm.loc))
+                fine = self._within(dim, size)
+            self.emit(plan.Check(fine, message, values, stm.loc))
+
+    def _written(self, dim: Dim) -> tuple[Atom, ...]:
+        """A dimension of an access as a program writes it: an index, or start, stop and step."""
+        if not isinstance(dim, SliceDim):
+            return (dim,)
+        if dim.stride == i64(1):
+            return dim.start, self.compute("add", dim.start, dim.count)
+        stop = self.compute("add", dim.start, self.compute("mul", dim.count, dim.stride))
+        return dim.start, stop, dim.stride
 
     def _within(self, index: Atom, size: Atom) -> VName:
         return self.compute("and", self.compute("le", i64(0), index),
@@ -544,12 +556,13 @@ class HostBuilder:
         same = self.compute("eq", sizes[0], sizes[1])
         self.emit(plan.Check(same, failures.RESHAPE, (sizes[1], sizes[0]), stm.loc))
 
-    def _replicate(self, param: Param, shape: tuple[Atom, ...], value: Atom) -> None:
+    def _replicate(self, stm: Stm, shape: tuple[Atom, ...], value: Atom) -> None:
+        (param,) = stm.pat
         outer = tuple(self.scalar(s) for s in shape)
         for size in shape:
             fine = self.compute("le", i64(0), size)
             if isinstance(size, VName):
-                self.emit(plan.Check(fine, failures.SIZE, (size,)))
+                self.emit(plan.Check(fine, failures.SIZE, (size,), stm.loc))
         if isinstance(value, VName) and value in self.views:
             inner = self.views[value]
             if inner.mem is not None and inner.mem in self.owned[-1]:

@@ -7,7 +7,7 @@ no other name for it is used later.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from runelift.codegen.builder import Value
 from runelift.codegen.second_order import SecondOrder
@@ -33,6 +33,7 @@ from runelift.ir.syntax import (
     Const,
     Convert,
     Copy,
+    Dim,
     ForLoop,
     Hist,
     If,
@@ -64,6 +65,15 @@ from runelift.ir.traverse import free_vars
 
 SELECTED = 4
 """Branches with at most this many cheap operations together run both."""
+
+
+Part: TypeAlias = Exp | tuple[Exp, Exp, Exp]
+"""A dimension of an access: an index, or the start, count and stride of a slice."""
+
+
+def _within(index: Exp, size: Exp) -> Exp:
+    return imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), index)),
+                                        imp.Apply("lt", Prim.I64, (index, size))))
 
 
 @dataclass(slots=True)
@@ -160,45 +170,55 @@ class KernelBuilder(SecondOrder):
             return self.array(fresh.name)
         return value
 
-    def position(self, index: Exp, size: Exp, checked: bool) -> Exp:
-        """An index, checked against the bounds; 0 if it was outside."""
-        if not checked:
-            return index
-        held = index if isinstance(index, imp.Var | imp.Lit) else self.declare(
-            "index", Prim.I64, index)
-        inside = imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), held)),
-                                              imp.Apply("lt", Prim.I64, (held, size))))
-        self.fail_unless(inside, failures.INDEX, [held, size])
-        return self.declare("safe", Prim.I64, imp.Select(inside, held, lit(0), Prim.I64))
-
-    def selection(self, exp: Index | Update, view: View) -> list[Exp | tuple[Exp, Exp, Exp]]:
+    def selection(self, exp: Index | Update, view: View) -> list[Part]:
         """The dims of an access as expressions, with bounds checks."""
-        dims: list[Exp | tuple[Exp, Exp, Exp]] = []
-        for dim, size in zip(exp.dims, view.shape, strict=True):
-            if isinstance(dim, SliceDim):
-                start, count, stride = (self.scalar(a) for a in (dim.start, dim.count, dim.stride))
-                if exp.checked and not (start == lit(0) and count == size and stride == lit(1)):
-                    start, count = self._checked_slice(start, count, stride, size)
-                dims.append((start, count, stride))
-            else:
-                dims.append(self.position(self.scalar(dim), size, exp.checked))
-        return dims
+        if not exp.checked:
+            return [self._part(dim) for dim in exp.dims]
+        dims = [self._held(self._part(dim)) for dim in exp.dims]
+        written = [self._written(dim) for dim in dims]
+        message = failures.access([len(each) for each in written])
+        values = [*(value for each in written for value in each), *view.shape]
+        return [self._inside(dim, size, message, values)
+                for dim, size in zip(dims, view.shape, strict=True)]
 
-    def _checked_slice(self, start: Exp, count: Exp, stride: Exp, size: Exp) -> tuple[Exp, Exp]:
+    def _part(self, dim: Dim) -> Part:
+        if isinstance(dim, SliceDim):
+            return self.scalar(dim.start), self.scalar(dim.count), self.scalar(dim.stride)
+        return self.scalar(dim)
+
+    def _held(self, part: Part) -> Part:
+        """An index that is computed once."""
+        if isinstance(part, tuple | imp.Var | imp.Lit):
+            return part
+        return self.declare("index", Prim.I64, part)
+
+    def _written(self, part: Part) -> tuple[Exp, ...]:
+        """A dimension of an access as a program writes it: an index, or start, stop and step."""
+        if not isinstance(part, tuple):
+            return (part,)
+        start, count, stride = part
+        if stride == lit(1):
+            return start, op("add", start, count)
+        return start, op("add", start, op("mul", count, stride)), stride
+
+    def _inside(self, part: Part, size: Exp, message: str, values: list[Exp]) -> Part:
+        """A dimension checked against the bounds; one that is inside if it was not."""
+        if not isinstance(part, tuple):
+            inside = _within(part, size)
+            self.fail_unless(inside, message, values)
+            return self.declare("safe", Prim.I64, imp.Select(inside, part, lit(0), Prim.I64))
+        start, count, stride = part
+        if start == lit(0) and count == size and stride == lit(1):
+            return part
         last = op("add", start, op("mul", op("sub", count, lit(1)), stride))
-
-        def within(index: Exp) -> Exp:
-            return imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), index)),
-                                                imp.Apply("lt", Prim.I64, (index, size))))
-
-        ends = imp.Apply("and", Prim.BOOL, (within(start), within(last)))
+        ends = imp.Apply("and", Prim.BOOL, (_within(start, size), _within(last, size)))
         empty = imp.Apply("eq", Prim.I64, (count, lit(0)))
         fine = self.declare("inside", Prim.BOOL, imp.Apply("or", Prim.BOOL, (
             empty, imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (lit(0), count)),
                                                 ends)))))
-        self.fail_unless(fine, failures.SLICE, [start, count, stride, size])
+        self.fail_unless(fine, message, values)
         return (imp.Select(fine, start, lit(0), Prim.I64),
-                imp.Select(fine, count, lit(0), Prim.I64))
+                imp.Select(fine, count, lit(0), Prim.I64), stride)
 
     def index(self, param: Param, exp: Index) -> None:
         """``array[dims]``: a load, or a view."""

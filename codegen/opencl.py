@@ -22,7 +22,7 @@ TYPES = {
     Prim.U8: "uchar", Prim.U16: "ushort", Prim.U32: "uint", Prim.U64: "ulong",
     Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
 }
-FAILURE_ARGS = 8
+FAILURE_ARGS = 32
 """How many i64 arguments a failure can have."""
 
 UNROLLED = 64
@@ -174,6 +174,8 @@ class _Printer:
             case imp.AtomicUpdate():
                 return self._update(stm, depth)
             case imp.Fail(code, args):
+                if len(args) > FAILURE_ARGS:
+                    raise CompilerLimitation(f"an error message with {len(args)} values")
                 values = [self.exp(a) for a in args]
                 lines = [f"{pad}if (atomic_cmpxchg(failure_code, -1, {self.base + code}) == -1) {{"]
                 lines += [f"{pad}    failure_args[{k}] = {v};" for k, v in enumerate(values)]

@@ -117,7 +117,7 @@ def _index(exp: imp.Exp) -> str:
 def _loc(loc: Loc | None) -> str:
     if loc is None:
         return "''"
-    return repr("\n".join([f"{loc}", *(f"  called at {call}" for call in loc.calls)]))
+    return repr("\n".join([f"{loc}", *loc.trace()]))
 
 
 _COMPARISONS = {"eq": "==", "lt": "<", "le": "<="}

@@ -6,6 +6,8 @@ makes, so that the interpreter, the host and the kernels say the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runelift.ir.errors import Code
 
 
@@ -13,9 +15,6 @@ def _failure(code: Code, text: str) -> str:
     return f"error[{code}]: {text}"
 
 
-INDEX = _failure("index-out-of-bounds", "Index [{}] out of bounds for array of shape [{}].")
-SLICE = _failure("index-out-of-bounds",
-                 "Index [{}:+{}*{}] out of bounds for array of shape [{}].")
 STRIDE = _failure("index-out-of-bounds", "A slice with stride {} is out of bounds.")
 DIVISION = _failure("division-by-zero", "Division by zero.")
 EXPONENT = _failure("division-by-zero", "Negative exponent: {}.")
@@ -24,6 +23,17 @@ RESHAPE = _failure("unequal-sizes", "Cannot reshape an array of {} elements to {
 SIZES = _failure("unequal-sizes", "Sizes {} and {} should be equal.")
 ARGUMENT = _failure("unequal-sizes", "An argument has an invalid size: {}, where its type says {}.")
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
+
+
+def access(parts: Sequence[int]) -> str:
+    """An access out of bounds.  A dimension is written with as many values as ``parts`` says.
+
+    Those are an index, or the start and stop of a slice, or with its step; the sizes of the array
+    follow.
+    """
+    dims = ", ".join(":".join(["{}"] * count) for count in parts)
+    return _failure("index-out-of-bounds", f"Index [{dims}] out of bounds for array of shape "
+                    f"{'[{}]' * len(parts)}.")
 
 
 def assertion(condition: str) -> str:

@@ -63,6 +63,7 @@ from runelift.ir.syntax import (
     Update,
     Versions,
     elem_of,
+    i64,
     row_of,
     shape_of,
 )
@@ -371,9 +372,7 @@ def atom(a: Atom, env: Env) -> Value:
 
 def located(failure: ProgramFailure, loc: Loc) -> ProgramFailure:
     """The failure with its place in the source and the calls around it."""
-    lines = [f"{loc}: {failure.args[0]}"]
-    lines += [f"  called at {call}" for call in loc.calls]
-    return ProgramFailure("\n".join(lines), loc)
+    return ProgramFailure("\n".join([f"{loc}: {failure.args[0]}", *loc.trace()]), loc)
 
 
 def _size(a: Atom, env: Env) -> int:
@@ -386,24 +385,35 @@ def _size(a: Atom, env: Env) -> int:
 def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
                checked: bool) -> tuple[Any, ...]:
     """The NumPy index of ``dims``, with bounds checks."""
+    written = [_written(dim, env) for dim in dims]
     selection: list[Any] = []
-    for dim, size in zip(dims, shape, strict=True):
-        if isinstance(dim, SliceDim):
-            start, count, stride = (int(atom(a, env)) for a in (dim.start, dim.count, dim.stride))
-            last = start + (count - 1) * stride
-            if count < 0 or (count > 0 and not (0 <= start < size and 0 <= last < size)):
-                raise ProgramFailure(failures.SLICE.format(start, count, stride, size))
-            stop = start + count * stride
+    for dim, place, size in zip(dims, written, shape, strict=True):
+        start = place[0]
+        if not isinstance(dim, SliceDim):
+            selection.append(start)
+            if 0 <= start < size:
+                continue
+            if not checked:
+                raise CompilerBug(f"unchecked index {start} is outside of [0, {size})")
+        else:
+            count, stride = (int(atom(a, env)) for a in (dim.count, dim.stride))
+            last, stop = start + (count - 1) * stride, start + count * stride
             selection.append(slice(start, None if stop < 0 else stop, stride) if count
                              else slice(0, 0))
-        else:
-            index = int(atom(dim, env))
-            if not 0 <= index < size:
-                if not checked:
-                    raise CompilerBug(f"unchecked index {index} is outside of [0, {size})")
-                raise ProgramFailure(failures.INDEX.format(index, size))
-            selection.append(index)
+            if count == 0 or (count > 0 and 0 <= start < size and 0 <= last < size):
+                continue
+        values = [value for each in written for value in each]
+        raise ProgramFailure(failures.access([len(each) for each in written]).format(
+            *values, *shape))
     return tuple(selection)
+
+
+def _written(dim: Dim, env: Env) -> tuple[int, ...]:
+    """A dimension of an access as a program writes it: an index, or start, stop and step."""
+    if not isinstance(dim, SliceDim):
+        return (int(atom(dim, env)),)
+    start, count, stride = (int(atom(a, env)) for a in (dim.start, dim.count, dim.stride))
+    return (start, start + count * stride, *([stride] if dim.stride != i64(1) else []))
 
 
 def _stack(rows: list[list[Value]], types: Sequence[Type], widths: tuple[int, ...],

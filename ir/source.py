@@ -57,19 +57,24 @@ class Span:
 class Loc:
     """The source position that an IR statement stands for, and the calls inlined around it.
 
-    ``calls`` lists the call sites from the innermost outwards; it makes the back-trace of a
-    run-time error.
+    ``calls`` lists the call sites from the innermost outwards, each with the name of the function
+    that is called (``callee``, if it has one); it makes the back-trace of a run-time error.
     """
 
     file: str
     line: int
     column: int
     calls: tuple[Loc, ...] = ()
+    callee: str = ""
 
     @classmethod
-    def of(cls, span: Span, calls: tuple[Loc, ...] = ()) -> Loc:
+    def of(cls, span: Span, calls: tuple[Loc, ...] = (), callee: str = "") -> Loc:
         """The location at which ``span`` starts."""
-        return cls(span.source.name, span.line, span.column, calls)
+        return cls(span.source.name, span.line, span.column, calls, callee)
+
+    def trace(self) -> list[str]:
+        """The calls through which the program came here, a line each, innermost first."""
+        return [f"  in {call.callee or 'a function'}, called at {call}" for call in self.calls]
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"

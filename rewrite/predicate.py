@@ -45,7 +45,7 @@ from runelift.ir.syntax import (
     shape_of,
 )
 from runelift.ir.traverse import free_vars
-from runelift.rewrite.checks import bounds_check
+from runelift.rewrite.checks import bounds_checks
 from runelift.rewrite.rule import Rewriting, rule
 
 SCALAR_CODE = (PrimOp, Convert, AtomExp, Index, Assert)
@@ -191,8 +191,7 @@ def _branch(walk: _Walk, body: Body, written: list[Update | None], dests: list[D
         indices = [d for d in update.dims if not isinstance(d, SliceDim)]
         if update.checked:
             shape = shape_of(walk.types[update.array])
-            for index, size in zip(indices, shape, strict=True):
-                stms += bounds_check(walk.names, index, size, locs.get(update))
+            stms += bounds_checks(walk.names, indices, shape, locs.get(update))
         results += [*indices, update.value]
     return Body(tuple(stms), tuple(results))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib
+import json
 import os
 import sys
 import traceback
@@ -19,6 +20,7 @@ from typing import NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
+from runelift.runtime.report import as_json, as_text
 
 COMMANDS = {
     "check": "check a program for errors, without running it",
@@ -82,10 +84,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             status: int = args.execute(args)
         sys.stdout.flush()
         return status
-    except UserError as error:
-        return _complain(str(error), USER_ERROR)
-    except CompilerLimitation as error:
-        return _complain(f"not supported: {error}", LIMITATION)
+    except (UserError, CompilerLimitation) as error:
+        status = USER_ERROR if isinstance(error, UserError) else LIMITATION
+        if "--json" in arguments:
+            print(json.dumps(as_json(error), indent=2))
+            return status
+        return _complain(as_text(error), status)
     except KeyboardInterrupt:
         return _complain("interrupted.", INTERRUPTED)
     except BrokenPipeError:

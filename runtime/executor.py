@@ -390,8 +390,7 @@ class Run:
         failure = self.executable.failures[code[0]]
         place = ""
         if failure.loc is not None:
-            place = "\n".join([str(failure.loc),
-                               *(f"  called at {call}" for call in failure.loc.calls)])
+            place = "\n".join([str(failure.loc), *failure.loc.trace()])
         raise _failure(place, failure.message.format(*args.tolist()))
 
     # Kernels

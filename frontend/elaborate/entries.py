@@ -61,6 +61,7 @@ def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     _check_computed(evaluator, sizes, scalars, entry.span)
     hidden = [p for p in sizes.values() if p not in params]
     function = evaluator.declaration(entry, env)
+    evaluator.entry = entry.span
     result = evaluator.apply(function, tuple(args), entry.span) if args else function
     assert type_ is not None
     result = _without_units(whole(evaluator, result, type_, entry.span), type_)

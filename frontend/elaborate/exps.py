@@ -72,6 +72,8 @@ class Evaluator:
         self.globals: dict[str, Value] = {}
         self.written: dict[ast.TypeExp, tuple[ast.Exp, ...]] = {}
         self._size_params: set[str] = set()
+        self.entry: Span | None = None
+        """The declaration that is elaborated; nothing in the program calls it."""
 
     # Declarations and functions
 
@@ -79,11 +81,11 @@ class Evaluator:
         """The value of a top-level declaration in the environment before it."""
         assert dec.type is not None
         return self._function(dec.type_params, dec.params, dec.ret, dec.body, dict(env),
-                              bool(type_variables(dec.type)))
+                              bool(type_variables(dec.type)), dec.name)
 
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
-                  env: Env, polymorphic: bool = False) -> Value:
+                  env: Env, polymorphic: bool = False, name: str = "") -> Value:
         sizes = {p.name for p in type_params if isinstance(p, ast.SizeParam)}
         self._size_params |= sizes
 
@@ -98,7 +100,7 @@ class Evaluator:
                 self.bind(pattern, arg, inner, free)
                 name_sizes(type_params, inner, free)
             name_sizes(type_params, inner, free)
-            with self._call(span):
+            with self._call(span, name):
                 result = self.exp(body, written_sizes(self, ret, inner))
                 return conform(self, ret, result, inner, body.span)
 
@@ -113,9 +115,11 @@ class Evaluator:
         return Function(len(params), partial(run, {}), (), instantiate)
 
     @contextmanager
-    def _call(self, span: Span) -> Iterator[None]:
+    def _call(self, span: Span, name: str) -> Iterator[None]:
+        """Note the call of a function in the locations of what it does, if the program has it."""
         calls = self.builder.calls
-        self.builder.calls = (Loc.of(span), *calls)
+        if span != self.entry:
+            self.builder.calls = (Loc.of(span, callee=name), *calls)
         try:
             yield
         finally:
@@ -234,7 +238,7 @@ class Evaluator:
                 return self.exp(body, inner)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
                 inner = dict(env)
-                inner[name] = self._function(type_params, params, ret, value, env)
+                inner[name] = self._function(type_params, params, ret, value, env, False, name)
                 return self.exp(body, inner)
             case ast.LetWith(span, name, _, dims, value, body):
                 inner = dict(env)

@@ -12,6 +12,7 @@ from runelift.frontend.load import load, read_source
 from runelift.ir.errors import Diagnostic, ProgramError, ProgramWarning
 from runelift.ir.names import Names
 from runelift.runtime.commands.options import add_json, add_program, existing, print_json
+from runelift.runtime.report import diagnostic_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +34,5 @@ def execute(args: argparse.Namespace) -> int:
         except ProgramError as error:
             errors = error.diagnostics
     remarks = [w.message.diagnostic for w in caught if isinstance(w.message, ProgramWarning)]
-    print_json([{"severity": d.severity, "code": d.code, "file": d.span.source.name,
-                 "line": d.span.line, "column": d.span.column, "message": d.message,
-                 "hints": d.hints} for d in (*errors, *remarks)])
+    print_json([diagnostic_json(d) for d in (*errors, *remarks)])
     return 1 if errors else 0

@@ -264,7 +264,7 @@ def test_sequential_scatter_and_histogram() -> None:
 def test_index_out_of_bounds() -> None:
     r = rows(7, 6)
     x = r.body.let(I64, Index(r.row, (r.i,), True))
-    assert r.failure([x], [I64]) == failures.INDEX.format(6, 6)
+    assert r.failure([x], [I64]) == failures.access([1]).format(6, 6)
 
 
 def test_division_by_zero() -> None:

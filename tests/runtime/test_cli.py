@@ -233,6 +233,38 @@ def test_explain(run: Run, program: Path) -> None:
     assert run("explain", program, "-e", "other").status == 1
 
 
+def test_errors_as_json(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "p.fut"
+    path.write_text("def f (x: i32): i64 =\n  x\n")
+    for command in ("check", "explain"):
+        found = run(command, path, "--json")
+        assert found.status == 1
+        (error,) = json.loads(found.out)
+        assert (error["code"], error["line"], error["column"]) == ("type-mismatch", 2, 3)
+        assert (error["end_line"], error["end_column"]) == (2, 4)
+        assert error["hints"] == ["Convert it: i64.i32 x"]
+        (label,) = error["labels"]
+        assert (label["line"], label["column"], label["message"]) == (1, 17, "declared here")
+    missing = run("explain", tmp_path / "q.fut", "--json")
+    (error,) = json.loads(missing.out)
+    assert error["code"] is None
+    assert "Cannot read" in error["message"]
+
+
+def test_a_failure_shows_its_line(run: Run, tmp_path: Path) -> None:
+    path, data = tmp_path / "p.fut", tmp_path / "in"
+    path.write_text("def at (xs: []i32) (i: i64) = xs[i]\nentry main (xs: []i32) = at xs 7\n")
+    data.write_text("[1, 2]")
+    found = run("run", "--device", "interpreter", path, "-i", data)
+    assert found.status == 1
+    assert found.err == (
+        f"runelift: {path}:1:31: error[index-out-of-bounds]: Index [7] out of bounds for array of "
+        "shape [2].\n"
+        "   1 | def at (xs: []i32) (i: i64) = xs[i]\n"
+        "     |                               ^\n"
+        f"  in at, called at {path}:2:26\n")
+
+
 def test_explain_a_code(run: Run) -> None:
     page = run("explain", "use-after-consume")
     assert page.status == 0

@@ -35,7 +35,7 @@ from runelift.ir.syntax import (
     row_of,
     shape_of,
 )
-from runelift.rewrite.checks import bounds_check
+from runelift.rewrite.checks import bounds_checks
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest
@@ -226,11 +226,10 @@ def update_under_nest(walk: Walk, stm: Stm) -> str | None:
     stms: list[Stm] = []
     indices: list[Atom] = []
     remaining = iter(inner)
-    for dim, size in zip(update.dims, shape_of(param.type), strict=True):
-        position = _position(walk, stms, dim, remaining)
-        if update.checked:
-            stms += bounds_check(walk.flattener.names, position, size, stm.loc)
-        indices.append(position)
+    for dim in update.dims:
+        indices.append(_position(walk, stms, dim, remaining))
+    if update.checked:
+        stms += bounds_checks(flattener.names, indices, shape_of(param.type), stm.loc)
     value: Atom = update.value
     if inner and isinstance(value, VName):
         element = fresh_param(walk, "value", prim_of(param.type))

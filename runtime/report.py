@@ -1,0 +1,77 @@
+"""How a command says why it failed: as text for people, or as JSON (``--json``) for editors."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from runelift.ir.errors import (
+    CompilerLimitation,
+    Diagnostic,
+    ProgramError,
+    ProgramFailure,
+    RuneliftError,
+)
+from runelift.ir.source import Source, Span
+
+_FAILURE = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): error\[(?P<code>[a-z-]+)\]: "
+                      r"(?P<message>.*)")
+"""The first line of a failure of a running program."""
+
+
+def as_text(error: RuneliftError) -> str:
+    """The message; that of a running program with the line it speaks about, if it can be read."""
+    if isinstance(error, CompilerLimitation):
+        return f"not supported: {error}"
+    place = _FAILURE.match(str(error)) if isinstance(error, ProgramFailure) else None
+    excerpt = "" if place is None else _excerpt(
+        place["file"], int(place["line"]), int(place["column"]))
+    first, *calls = str(error).split("\n")
+    return "\n".join([first, *([excerpt] if excerpt else []), *calls])
+
+
+def _excerpt(file: str, line: int, column: int) -> str:
+    """A line of a file with a caret under a column; nothing if it cannot be read."""
+    try:
+        text = Path(file).read_text()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    lines = text.splitlines(keepends=True)
+    if line > len(lines):
+        return ""
+    start = sum(map(len, lines[:line - 1])) + column - 1
+    return Span(Source(file, text), start, start + 1).excerpt()
+
+
+def as_json(error: RuneliftError) -> list[dict[str, Any]]:
+    """The errors, one object each, as :func:`diagnostic_json` has them.
+
+    What speaks about no place in a file has a message only.
+    """
+    if isinstance(error, ProgramError):
+        return [diagnostic_json(each) for each in error.diagnostics]
+    first, *calls = as_text(error).split("\n")
+    found = _FAILURE.match(first) if isinstance(error, ProgramFailure) else None
+    if found is None:
+        return [{"severity": "error", "code": None, "message": as_text(error)}]
+    return [{"severity": "error", "code": found["code"], "file": found["file"],
+             "line": int(found["line"]), "column": int(found["column"]),
+             "message": found["message"],
+             "calls": [call.strip() for call in calls if call.startswith("  in ")]}]
+
+
+def diagnostic_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    """A diagnostic: its place (``end_line`` and ``end_column`` are behind it), what is said, hints
+    and other places (``labels``).
+    """
+    return {"severity": diagnostic.severity, "code": diagnostic.code, **_place(diagnostic.span),
+            "message": diagnostic.message, "hints": diagnostic.hints,
+            "labels": [{**_place(label.span), "message": label.text}
+                       for label in diagnostic.labels]}
+
+
+def _place(span: Span) -> dict[str, Any]:
+    end = Span(span.source, span.end, span.end)
+    return {"file": span.source.name, "line": span.line, "column": span.column,
+            "end_line": end.line, "end_column": end.column}

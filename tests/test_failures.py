@@ -1,0 +1,72 @@
+"""Programs that fail while they run: the device says what the interpreter says, to the letter.
+
+The message has the index and the shape, the place, and the calls through which the program came
+there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.errors import ProgramFailure
+from runelift.runtime.device import find_devices
+
+DEVICES = ["interpreter", *(d.name for d in find_devices() if d.kind != "simulator")]
+I64 = np.int64
+ROW = np.arange(3, dtype=np.int32)
+GRID = np.arange(6, dtype=np.int32).reshape(2, 3)
+
+FAILING: list[tuple[str, list[Any], str]] = [
+    ("def get [n] (xs: [n]i32) (i: i64): i32 = xs[i]\n"
+     "def both [n] (xs: [n]i32) (i: i64): i32 =\n"
+     "  get xs i + get xs (i + 1)\n"
+     "entry main [n] (xs: [n]i32) (is: [n]i64) = map (both xs) is",
+     [ROW, np.array([0, 1, 2])],
+     "<source>:1:42: error[index-out-of-bounds]: Index [3] out of bounds for array of shape [3].\n"
+     "  in get, called at <source>:3:14\n"
+     "  in both, called at <source>:4:44"),
+    ("entry main (xss: [][]i32) (i: i64) (j: i64) = xss[i, j]", [GRID, I64(1), I64(-1)],
+     "<source>:1:47: error[index-out-of-bounds]: Index [1, -1] out of bounds for array of shape "
+     "[2][3]."),
+    ("entry main (xs: []i32) (i: i64) (j: i64) = xs[i:j]", [ROW, I64(1), I64(5)],
+     "<source>:1:44: error[index-out-of-bounds]: Index [1:5] out of bounds for array of shape "
+     "[3]."),
+    ("entry main (xss: [][]i32) (i: i64) = xss[i, ::2]", [GRID, I64(2)],
+     "<source>:1:38: error[index-out-of-bounds]: Index [2, 0:4:2] out of bounds for array of shape "
+     "[2][3]."),
+    ("entry main (xs: *[]i32) (i: i64) = xs with [i] = 0", [ROW, I64(3)],
+     "<source>:1:36: error[index-out-of-bounds]: Index [3] out of bounds for array of shape "
+     "[3]."),
+    ("entry main (xss: [][]i32) (js: []i64) =\n"
+     "  map (\\j -> loop s = 0 for i < 2i64 do s + xss[i, j]) js",
+     [GRID, np.array([0, 3])],
+     "<source>:2:45: error[index-out-of-bounds]: Index [0, 3] out of bounds for array of shape "
+     "[2][3].\n  in a function, called at <source>:2:3"),
+    ("entry main [n] (xss: *[n][n]i32) (js: []i64) =\n"
+     "  map (\\j -> (copy xss[0] with [j] = 1)[0]) js",
+     [np.zeros((2, 2), np.int32), np.array([1, 2])],
+     "<source>:2:15: error[index-out-of-bounds]: Index [2] out of bounds for array of shape [2].\n"
+     "  in a function, called at <source>:2:3"),
+    ("entry main (xs: []i32): []i32 = map (\\x -> 6 / x) xs", [ROW],
+     "<source>:1:44: error[division-by-zero]: Division by zero.\n"
+     "  in a function, called at <source>:1:33"),
+    ("entry main (x: i32) = assert ({a = x}.a == 1) x", [np.int32(2)],
+     "<source>:1:23: error[assertion-failed]: Assertion is false: ({a = x}.a == 1)"),
+    ("entry main (n: i64) = replicate n 1i32", [I64(-2)],
+     "<source>:1:23: error[negative-size]: The size -2 is negative."),
+    ("entry main (xs: []i32) (n: i64) = xs :> [n]i32", [ROW, I64(2)],
+     "<source>:1:35: error[unequal-sizes]: Value of shape [3] cannot match shape [2]."),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(("text", "args", "message"), FAILING)
+def test_message(text: str, args: list[Any], message: str, device: str) -> None:
+    program = runelift.compile(text, device=device, tuning={})
+    with pytest.raises(ProgramFailure) as caught:
+        program.run("main", args)
+    assert str(caught.value) == message
