@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from runelift.frontend import ast
@@ -10,10 +13,27 @@ from runelift.frontend.elaborate import elaborate
 from runelift.frontend.library import with_library
 from runelift.frontend.modules import flatten_modules
 from runelift.frontend.parser import parse
-from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
 from runelift.ir.names import Names
 from runelift.ir.source import Source, Span
 from runelift.ir.syntax import Program
+
+FRAMES = 8000
+"""How deep the calls of Python may be while a program is loaded."""
+
+
+@contextmanager
+def _deep_recursion() -> Iterator[None]:
+    """Allow for expressions that are nested deeply, such as a long chain of definitions."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, FRAMES))
+    try:
+        yield
+    except RecursionError:
+        raise CompilerLimitation("an expression or type is nested too deeply; define functions "
+                                 "for parts of it.") from None
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def read_source(path: Path) -> Source:
@@ -26,11 +46,13 @@ def read_source(path: Path) -> Source:
         raise UserError(f"Cannot read '{path}': it is not a text file in UTF-8.") from None
 
 
+@_deep_recursion()
 def load(source: Source, names: Names) -> Program:
     """Parse, check and elaborate a program; ProgramError with what is wrong with it."""
     return elaborate(checked(source), names)
 
 
+@_deep_recursion()
 def checked(source: Source) -> ast.Flat:
     """Parse and check a program; ProgramError with what is wrong with it."""
     program = with_library(flatten_modules(parse(source), _read_import))

@@ -90,6 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(json.dumps(as_json(error), indent=2))
             return status
         return _complain(as_text(error), status)
+    except RecursionError:
+        return _complain("not supported: the program is nested too deeply.", LIMITATION)
     except KeyboardInterrupt:
         return _complain("interrupted.", INTERRUPTED)
     except BrokenPipeError:

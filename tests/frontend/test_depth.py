@@ -1,0 +1,34 @@
+"""Programs that are nested deeply: those of real life are read, others are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from runelift.frontend.load import load
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.names import Names
+from runelift.ir.source import Source
+
+NESTED: list[Callable[[int], str]] = [
+    lambda n: " + ".join(["x"] * n),
+    lambda n: "".join(f"let x{k} = x + {k}\n" for k in range(n)) + "in x0",
+    lambda n: "f (" * n + "x" + ")" * n,
+    lambda n: "- " * n + "x",
+    lambda n: "(" * n + "x" + ", 1).0" * n,
+]
+
+
+def program(body: str) -> Source:
+    return Source("t", f"def f (x: i32): i32 = x + 1\nentry main (x: i32): i32 = {body}")
+
+
+@pytest.mark.parametrize("nested", NESTED)
+def test_read(nested: Callable[[int], str]) -> None:
+    load(program(nested(300)), Names())
+
+
+def test_refused() -> None:
+    with pytest.raises(CompilerLimitation, match="nested too deeply"):
+        load(program("- " * 5000 + "x"), Names())
