@@ -559,10 +559,6 @@ class HostBuilder:
     def _replicate(self, stm: Stm, shape: tuple[Atom, ...], value: Atom) -> None:
         (param,) = stm.pat
         outer = tuple(self.scalar(s) for s in shape)
-        for size in shape:
-            fine = self.compute("le", i64(0), size)
-            if isinstance(size, VName):
-                self.emit(plan.Check(fine, failures.SIZE, (size,), stm.loc))
         if isinstance(value, VName) and value in self.views:
             inner = self.views[value]
             if inner.mem is not None and inner.mem in self.owned[-1]:

@@ -19,6 +19,7 @@ from runelift.ir.errors import ProgramWarning, UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.runtime.data.values import load_values
+from runelift.runtime.report import as_text
 from runelift.runtime.testblocks import parse_blocks
 from runelift.runtime.tuner.measure import read_log
 from runelift.runtime.tuner.tuning_file import read_tuning
@@ -49,7 +50,7 @@ def message(explanation: Explanation, text: str) -> str:
         try:
             _READERS[explanation.suffix](Path(folder) / main)
         except UserError as failure:
-            error = str(failure)
+            error = as_text(failure)
         remarks = [str(w.message) for w in caught if isinstance(w.message, ProgramWarning)]
         places = {f"{Path(folder).resolve()}/": "", f"{folder}/": ""}
     said = "\n".join(filter(None, [error, *remarks]))

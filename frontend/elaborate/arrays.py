@@ -92,6 +92,12 @@ class Arrays:
         self.builder.emit_stm((), Assert(
             equal, failures.SIZES, (left, right)), span)
 
+    def require_length(self, count: Atom, span: Span) -> None:
+        """Fail at run time unless ``count`` can be the length of an array."""
+        fine = self.builder.op("le", Prim.I64, (i64(0), count), span)
+        if fine != Const(True, Prim.BOOL):
+            self.builder.emit_stm((), Assert(fine, failures.SIZE, (count,)), span)
+
     # Sum types
 
     def complete(self, value: Value, other: Value, span: Span,
@@ -311,11 +317,14 @@ class Arrays:
 
     def iota(self, count: Atom, start: Atom, step: Atom, prim: Prim, span: Span) -> Dynamic:
         """``start, start + step, ...``."""
+        self.require_length(count, span)
         type_ = ArrayType(prim, (count,))
         return Dynamic(self.builder.emit1(Iota(count, start, step, prim), type_, "is", span), type_)
 
     def replicate(self, count: Atom, value: Value, span: Span) -> Value:
         """``replicate count value``."""
+        self.require_length(count, span)
+
         def leaf(part: Dynamic) -> Dynamic:
             type_ = array_of((count,), part.type)
             return Dynamic(self.builder.emit1(Replicate((count,), part.atom), type_, "rs", span),
