@@ -170,14 +170,20 @@ class Base(ABC):
     def _not_applicable(self, exp: ast.Exp, type_: Type, number: int,
                         args: tuple[ast.Exp, ...]) -> ProgramError:
         """That what is left of ``exp`` after ``number`` arguments is no function."""
-        fun = exp.fun if isinstance(exp, ast.Apply) else exp
-        shown = f'"{fun.span.text}"'
+        applied = isinstance(exp, ast.Apply)
+        match exp:
+            case ast.BinExp(_, name) | ast.OpSection(_, name):
+                shown = f'"{name}"'
+            case ast.Apply(_, fun):
+                shown = f'"{fun.span.text}"'
+            case _:
+                shown = f'"{exp.span.text}"'
         labels, hints = self._about(exp)
         if number == 0:
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
                 f"{shown} is no function, but {self._noun(type_)}.",
-                "An operator may be missing between them.", labels=labels)
+                *(["An operator may be missing between them."] if applied else []), labels=labels)
         return self._error(
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
             f"arguments. It takes {number} argument{'s' * (number != 1)}, and returns "

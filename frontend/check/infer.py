@@ -198,18 +198,7 @@ class Inference(Indexing):
         """Apply a function; arguments that are lambdas are checked after the others."""
         pending: list[tuple[ast.Exp, Arrow]] = []
         for number, arg in enumerate(args):
-            type_ = self.solved.head(type_)
-            if isinstance(type_, MetaVar) and type_.id in self.solved.values:
-                raise self._error(
-                    "function-not-allowed", exp.span, f"{call_text(exp, arg.span)}What is applied "
-                    "cannot have a function type, because elsewhere it goes through a loop, a "
-                    "branch, an array or an equality.")
-            if isinstance(type_, MetaVar) and type_.id not in self.solved.allowed:
-                arrow = Arrow(self.solved.meta(), self.solved.meta())
-                self.expect(arrow, type_, exp.span, "a function")
-                type_ = arrow
-            if not isinstance(type_, Arrow):
-                raise self._not_applicable(exp, type_, number, args)
+            type_ = self._arrow(type_, exp, number, args)
             if is_function(arg):
                 pending.append((arg, type_))
                 type_ = type_.codomain
@@ -219,6 +208,22 @@ class Inference(Indexing):
             self._try_unify(type_, expected)
         for arg, arrow in pending:
             self._argument(arrow, arg, exp)
+        return type_
+
+    def _arrow(self, type_: Type, exp: ast.Exp, number: int, args: tuple[ast.Exp, ...]) -> Arrow:
+        """The type of a function, which what is left of ``exp`` after some arguments must be."""
+        type_ = self.solved.head(type_)
+        if isinstance(type_, MetaVar) and type_.id in self.solved.values:
+            raise self._error(
+                "function-not-allowed", exp.span, f"{call_text(exp, args[number].span)}What is "
+                "applied cannot have a function type, because elsewhere it goes through a loop, a "
+                "branch, an array or an equality.")
+        if isinstance(type_, MetaVar) and type_.id not in self.solved.allowed:
+            arrow = Arrow(self.solved.meta(), self.solved.meta())
+            self.expect(arrow, type_, exp.span, "a function")
+            return arrow
+        if not isinstance(type_, Arrow):
+            raise self._not_applicable(exp, type_, number, args)
         return type_
 
     def _argument(self, arrow: Arrow, arg: ast.Exp, call: ast.Exp | None = None) -> Type:
@@ -313,11 +318,9 @@ class Inference(Indexing):
         if exp.left is not None:
             return self._apply_to(exp.op_type, (exp.left,), exp)
         if exp.right is not None:
-            head = self.solved.head(exp.op_type)
-            assert isinstance(head, Arrow)
-            second = self.solved.head(head.codomain)
-            assert isinstance(second, Arrow)
-            return Arrow(head.domain, self._argument(second, exp.right))
+            first = self._arrow(exp.op_type, exp, 0, (exp.right,))
+            second = self._arrow(first.codomain, exp, 1, (exp.right, exp.right))
+            return Arrow(first.domain, self._argument(second, exp.right))
         return exp.op_type
 
     # Loops
