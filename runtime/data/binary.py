@@ -62,8 +62,11 @@ def _read_one(data: bytes, at: int, name: str) -> tuple[Value, int]:
         raise fail(f"A value of {count} elements of type {prim} needs {end - start} bytes, but "
                    f"only {len(data) - start} are left.", start)
     dtype = prim.dtype.newbyteorder("<")
-    value = np.frombuffer(data, dtype, count, start).astype(prim.dtype).reshape(shape)
-    return value[()], end
+    flat = np.frombuffer(data, dtype, count, start).astype(prim.dtype)
+    try:
+        return flat.reshape(shape)[()], end
+    except ValueError:  # an empty array, or one of too many dimensions
+        raise fail(f"An array of shape {list(shape)} is too large.", at + 7) from None
 
 
 def write_binary(value: Value) -> bytes:

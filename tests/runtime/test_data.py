@@ -85,6 +85,13 @@ def test_written_values_read_back(value: np.ndarray, binary: bool) -> None:
     np.testing.assert_array_equal(found, value)
 
 
+@pytest.mark.parametrize("shape", [(0, 1 << 62, 1 << 62), (1,) * 200])
+def test_binary_shapes_that_no_array_has(shape: tuple[int, ...]) -> None:
+    sizes = b"".join(size.to_bytes(8, "little") for size in shape)
+    with pytest.raises(UserError, match=r"byte 7: error\[malformed-data\]: .* too large"):
+        read_values(b"b\x02" + bytes([len(shape)]) + b" i32" + sizes + bytes(4), "data")
+
+
 def test_binary_layout() -> None:
     data = format_values([np.array([[1, 2]], np.int32)], binary=True)
     assert data == (b"b\x02\x02 i32" + (1).to_bytes(8, "little") + (2).to_bytes(8, "little")
