@@ -31,10 +31,16 @@ def number(text: str, span: Span) -> tuple[int | float, Prim | None]:
         value = float(value)
     if prim is not None and prim.is_int and not int(prim.least) <= value <= 2 ** prim.bits - 1:
         raise ProgramError(Diagnostic("literal-out-of-range", span,
-                                      f"{digits} is out of bounds for type {prim}."))
+                                      f"{digits} is out of bounds for type {prim}.",
+                                      hints=bounds_hint(prim)))
     if prim is not None and prim.is_signed and value > prim.greatest:
         value = int(value) - 2 ** prim.bits
     return value, prim
+
+
+def bounds_hint(prim: Prim) -> tuple[str, ...]:
+    """Which integers a type has."""
+    return (f"It has the numbers from {prim.least} to {prim.greatest}.",) if prim.is_int else ()
 
 
 def _value(digits: str) -> int | float:

@@ -158,8 +158,10 @@ def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
         raise wrong("not-a-structure", span, f"The module of '{name}' is parametric: it has no "
                     "members before it is applied.", "Apply it: module M = F N")
     known = list(mod.values) if isinstance(mod, Structure) else []
-    raise wrong("unknown-name", span, f"Unknown variable '{name}'.", *(
-        f"Did you mean '{near}'?" for near in difflib.get_close_matches(name.name, known, 1)))
+    near = difflib.get_close_matches(name.name, known, 1)
+    raise wrong("unknown-name", span, f"Unknown variable '{name}'.",
+                f"Did you mean '{near[0]}'?" if near else
+                f"The module has {', '.join(known) or 'no variables'}.")
 
 
 def find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:

@@ -139,7 +139,8 @@ class Base(ABC):
                 "size-mismatch", span, call_text(call, span)
                 + f'Sizes "{left or "[]"}" and "{right or "[]"}" do not match. '
                 + words.mismatch(expected, found, what),
-                *size_advice(error.left, error.right, (left, right)), *notes,
+                *filter(None, [hint]), *notes,
+                *size_advice(error.left, error.right, (left, right), what),
                 labels=labels) from None
 
     def _reason(self, expected: Type, span: Span, call: ast.Exp | None,
@@ -192,7 +193,7 @@ class Base(ABC):
 
     def _about(self, call: ast.Exp | None) -> tuple[tuple[Label, ...], tuple[str, ...]]:
         """The type of the function of a call: a label if the program defines it, or a hint."""
-        fun = call.fun if isinstance(call, ast.Apply) else None
+        fun = call.fun if isinstance(call, ast.Apply) else call
         if not isinstance(fun, ast.Name):
             return (), ()
         binding = self.scope.values.get(str(fun.name))

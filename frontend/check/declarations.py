@@ -32,6 +32,7 @@ from runelift.frontend.check.unify import (
     sizes_in,
 )
 from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
+from runelift.frontend.literals import bounds_hint
 from runelift.frontend.types import (
     UNIT,
     Array,
@@ -313,7 +314,8 @@ class Checker(Inference):
         if not fits:
             self.errors.append(Diagnostic(
                 "literal-out-of-range", literal.span,
-                f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}."))
+                f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}.",
+                hints=bounds_hint(prim)))
 
     def _default(self, meta: MetaVar, span: Span) -> Type:
         if (required := self.solved.required.get(meta.id)) is not None:

@@ -292,7 +292,7 @@ class Inference(Indexing):
         if str(exp.op) == "|>":
             left = self.infer(exp.left)
             fun = self.infer(exp.right, Arrow(left, self.solved.meta()))
-            result = self._apply_typed(fun, left, exp.left)
+            result = self._apply_typed(fun, left, exp.left, exp.right)
             self.expect(exp.op_type, arrows([left, fun], result), exp.span, "an operator")
             return result
         if str(exp.op) == "<|":
@@ -300,13 +300,13 @@ class Inference(Indexing):
             return self._apply_to(fun, (exp.right,), exp)
         return self._apply_to(exp.op_type, (exp.left, exp.right), exp)
 
-    def _apply_typed(self, fun: Type, argument: Type, arg: ast.Exp) -> Type:
+    def _apply_typed(self, fun: Type, argument: Type, arg: ast.Exp, function: ast.Exp) -> Type:
         head = self.solved.head(fun)
         if not isinstance(head, Arrow):
             result = self.solved.meta()
             self.expect(Arrow(argument, result), head, arg.span, "a function")
             return result
-        self.expect(head.domain, argument, arg.span, "an argument")
+        self.expect(head.domain, argument, arg.span, "an argument", function)
         if head.param is not None:
             size = self._size_of(arg) or self.solved.unknown_size()
             return substitute_size(self.solved.resolve(head.codomain), head.param, size)
@@ -333,7 +333,8 @@ class Inference(Indexing):
         try:
             joined = self.solved.join(result, body)
         except TypeMismatch:
-            self.expect(result, body, tail(exp.body).span, "the next value of the loop")
+            self.expect(result, body, tail(exp.body).span, "the next value of the loop",
+                        because=exp.init.span if exp.init is not None else exp.pattern.span)
             raise
         if self._same_sizes(joined, result):
             return joined

@@ -6,13 +6,13 @@ is ``[]``.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
 from runelift.frontend import ast
 from runelift.frontend.check.unify import Substitution
-from runelift.frontend.types import Array, Arrow, MetaVar, Sum, Tuple, Type, show
+from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
 
@@ -90,6 +90,8 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return f"Compare it with a number: {text} != 0"
         case Arrow(), Arrow():
             return None
+        case Record(fields), Record(others) if dict(fields).keys() != dict(others).keys():
+            return _field_difference(dict(fields), dict(others))
         case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
             return "It is a function: an argument is missing, or parentheses around the call."
         case Tuple(items), _ if _applied(call) == len(items):
@@ -103,6 +105,14 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     return None
 
 
+def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> str:
+    """Which fields are missing, and which are there and should not."""
+    missing, extra = sorted(wanted.keys() - given.keys()), sorted(given.keys() - wanted.keys())
+    said = [f"{what} {', '.join(names)}." for what, names in
+            (("It lacks", missing), ("There is no", extra)) if names]
+    return "  ".join(said)
+
+
 def _applied(call: ast.Exp | None) -> int:
     return len(call.args) if isinstance(call, ast.Apply) else 0
 
@@ -112,10 +122,10 @@ def _atomic(text: str) -> str:
     return text if text.replace("_", "").replace(".", "").isalnum() else f"({text})"
 
 
-def size_advice(left: Size, right: Size, names: tuple[str, str]) -> list[str]:
-    """What may be done about two sizes that are not known to be equal, and are called so."""
+def size_advice(left: Size, right: Size, names: tuple[str, str], what: str) -> list[str]:
+    """What may be done about two sizes of ``what`` that are not known to be equal."""
     if left.constant is not None and right.constant is not None:
-        return []
+        return ["All elements of an array have the same size."] if what == "an element" else []
     shown = [name for name in names if name]
     hints = [] if len(shown) == 2 else ["A size [] has no name, or is known only to the running "
                                         "program."]

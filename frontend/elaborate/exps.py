@@ -316,7 +316,8 @@ class Evaluator:
         if value is None and name.name in self._size_params:
             raise ProgramError(Diagnostic(
                 "ambiguous-size", span, f"Nothing decides which size '{name}' stands for here.",
-                hints=("Say it in a type annotation where the function is used.",)))
+                hints=("Say it in a type annotation where the function is used.",
+                       *(f"It is called at {call}." for call in self.builder.calls[:1]))))
         if value is None:
             raise CompilerBug(f"{span}: '{name}' has no value")
         return value
