@@ -59,7 +59,7 @@ FAILING: list[tuple[str, list[Any], str]] = [
     ("entry main (n: i64) = replicate n 1i32", [I64(-2)],
      "<source>:1:23: error[negative-size]: The size -2 is negative."),
     ("entry main (n: i64) = reduce (+) 0 (iota n)", [I64(-2)],
-     "<source>:1:36: error[negative-size]: The size -2 is negative."),
+     "<source>:1:37: error[negative-size]: The size -2 is negative."),
     ("entry main (ns: []i64) = map (\\n -> i64.sum (iota n)) ns", [np.array([1, -3])],
      "<source>:1:46: error[negative-size]: The size -3 is negative.\n"
      "  in a function, called at <source>:1:26"),
