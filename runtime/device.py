@@ -29,9 +29,10 @@ class DeviceInfo:
     ``coherent``: work-groups see each other's writes within a launch, after a fence.  OpenCL 1.2
     does not promise it; NVIDIA's memory model does.  ``interleaves``: one instruction does the
     accesses of neighbouring work-items, which should therefore go to neighbouring elements.  A
-    compute unit surely runs ``resident_items`` work-items at the same time of a kernel that is
-    built with ``persistent_options``, if its local memory fits.  Its compiler takes minutes to
-    optimise kernels whose lines times barriers are more than ``optimised_size``.
+    compute unit surely runs ``resident_items`` work-items, of up to ``resident_groups`` groups, at
+    the same time of a kernel that is built with ``persistent_options``, if its local memory fits.
+    Its compiler takes minutes to optimise kernels whose lines times barriers are more than
+    ``optimised_size``.
     """
 
     name: str
@@ -49,6 +50,7 @@ class DeviceInfo:
     coherent: bool
     interleaves: bool
     resident_items: int
+    resident_groups: int
     persistent_options: tuple[str, ...]
     optimised_size: float
     shares: ShareLimits
@@ -162,6 +164,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         driver=handle.driver_version.strip(), coherent="NVIDIA" in platform.name,
         interleaves=kind != "CPU",
         resident_items=1024 if "NVIDIA" in platform.name else handle.max_work_group_size,
+        resident_groups=16,
         persistent_options=("-cl-nv-maxrregcount=64",) if "NVIDIA" in platform.name else (),
         optimised_size=30_000 if "Portable Computing" in platform.name else math.inf,
         problem=problem, hint=hint, handle=handle)

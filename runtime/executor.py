@@ -38,8 +38,12 @@ from runelift.runtime.shares import block, share_out, tile
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
 
+RESERVED_BYTES = 1024
+"""Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 REMEMBERED = 10_000
 """After so many decisions about sizes they are all forgotten."""
+SETTINGS = 16
+"""For how many thresholds and forced versions decisions are remembered."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
 BUILD_OPTIONS = ["-cl-std=CL1.2"]
@@ -122,10 +126,11 @@ class Device:
     def resident_groups(self, group: int, room: int) -> int:
         """How many groups of a persistent kernel surely run at the same time.
 
-        They use ``room`` bytes of local memory each.
+        They use ``room`` bytes of local memory each, besides what the device keeps for itself.
         """
         info = self.info
-        per_unit = min(info.resident_items // group, info.local_bytes // max(room, 1))
+        per_unit = min(info.resident_items // group, info.resident_groups,
+                       info.local_bytes // (room + RESERVED_BYTES))
         return int(info.handle.max_compute_units * per_unit)
 
 
@@ -147,8 +152,6 @@ class Decisions:
     ``orders`` holds the versions to try by encounter, ``shares`` how groups share out rows.
     """
 
-    thresholds: dict[str, int]
-    force: dict[str, int]
     orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
 
@@ -181,7 +184,7 @@ class Executable:
         self._built: set[str] = set()
         self._persistent: dict[tuple[Any, ...], Any] = {}
         self.build_seconds = 0.0
-        self._decisions = Decisions({}, {})
+        self._decisions: dict[tuple[Any, ...], Decisions] = {}
         namespace = dict(SCALARS)
         exec(compile(self.generated.source, f"<plan of {plan.entry}>", "exec"), namespace)
         self._main: Callable[[Run, dict[str, Any]], tuple[Any, ...]] = namespace[FUNCTION]
@@ -193,15 +196,17 @@ class Executable:
         return run.call(self._main, args)
 
     def decisions(self, thresholds: Mapping[str, int], force: Force) -> Decisions:
-        """What was decided with the same thresholds and forced versions, if that was last."""
-        last = self._decisions
-        if last.thresholds != thresholds or last.force != force or last.crowded:
-            self._decisions = Decisions(dict(thresholds), dict(force))
-        return self._decisions
+        """What was decided with the same thresholds and forced versions."""
+        key = tuple(thresholds.items()), tuple(force.items())
+        if (known := self._decisions.get(key)) is None or known.crowded:
+            if len(self._decisions) >= SETTINGS:
+                self._decisions.clear()
+            known = self._decisions[key] = Decisions()
+        return known
 
     def forget(self) -> None:
         """A version turned out not to run: decisions may come out differently."""
-        self._decisions = Decisions({}, {})
+        self._decisions.clear()
 
     def opencl(self) -> str:
         """The source of all kernels."""

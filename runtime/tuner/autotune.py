@@ -21,6 +21,8 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit
 from runelift.runtime.tuner.forest import Forest, Forests, plans
 from runelift.runtime.tuner.measure import (
+    MORE,
+    SHORT,
     Dataset,
     Log,
     Measurable,
@@ -35,7 +37,8 @@ if TYPE_CHECKING:
 TOLERANCE = 0.01
 """By how much the tuned program may seem slower on a dataset before we mind."""
 PAIRS = 6
-"""How often at least both are run: the fewest pairs that can be certain."""
+"""How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
+distorts, take more."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is."""
 
@@ -225,7 +228,8 @@ def _compare(program: Measurable, tuning: EntryTuning, found: Fit, dataset: Data
             late = time.perf_counter() - started > PATIENCE
             if pair == look or (late and pair):
                 verified = Verified.of(*times)
-                if verified.decided or late:
+                long = pair >= MORE * PAIRS or verified.default.median > SHORT
+                if late or (verified.decided and long):
                     break
                 look *= 2  # with a look after each pair, chance would decide some time
     except RuneliftError:

@@ -93,3 +93,13 @@ def test_a_recorded_run_takes_every_iteration(device: Spied,
     _, record = program.run("main", [np.int64(20), np.arange(9, dtype=np.int32)], record=True)
     assert record is not None
     assert record.launches >= 20
+
+
+def test_no_more_groups_than_surely_fit(device: Spied) -> None:
+    """By work-items, by groups, and by local memory with what the device reserves of it."""
+    info = replace(device.info, resident_items=1024, resident_groups=16, local_bytes=48 << 10)
+    real = Device(info)
+    units = info.handle.max_compute_units
+    assert real.resident_groups(256, 0) == 4 * units
+    assert real.resident_groups(32, 0) == 16 * units
+    assert real.resident_groups(32, 3 << 10) == 12 * units
