@@ -73,13 +73,14 @@ class Verified:
 
     @property
     def slower(self) -> bool:
-        """Whether the tuned program is slower, for certain or as far as can be seen."""
-        return self.low > 1 or self.tuned.median > self.default.median * (1 + TOLERANCE)
+        """Whether the tuned program is slower by more than chance, as far as can be seen."""
+        worse = 1 + TOLERANCE
+        return self.low > worse or self.tuned.median > self.default.median * worse
 
     @property
     def decided(self) -> bool:
         """Whether more runs would not change what is known."""
-        return self.faster or self.low > 1 or (self.high <= 1 + TOLERANCE)
+        return self.faster or self.low > 1 + TOLERANCE or self.high <= 1 + TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
