@@ -151,12 +151,12 @@ class _Evaluator:
                 if not isinstance(functor, Functor):
                     raise wrong("not-parametric", span, "This module has no parameter.")
                 given = self.evaluate(arg, scope, f"{prefix}{functor.param}.")
-                if isinstance(given, Functor) and not isinstance(functor.sig, ast.SigArrow):
+                wanted = self._signature(functor.sig, functor.scope)
+                if isinstance(given, Functor) and not wanted.parametric:
                     raise wrong("not-a-structure", arg.span, "A module without parameter is asked "
                                  "for here.", "Apply it to a module first.")
                 inner = functor.scope.copy()
-                inner.modules[functor.param] = self._ascribe(
-                    given, self._signature(functor.sig, functor.scope), arg.span)
+                inner.modules[functor.param] = self._ascribe(given, wanted, arg.span)
                 return self.evaluate(functor.body, inner, prefix)
             case ast.ModAscript(span, inner_mod, sig):
                 return self._ascribe(self.evaluate(inner_mod, scope, prefix),
@@ -239,7 +239,7 @@ class _Evaluator:
                                  f"The module type has no type '{name.name}'.")
                 return found
             case ast.SigArrow():
-                return Signature(open=True)
+                return Signature(open=True, parametric=True)
 
     def _spec(self, spec: ast.Spec, scope: Structure, known: Signature) -> Signature:
         """What one line of a module type lists, after those that list ``known``."""

@@ -81,12 +81,16 @@ class Specified:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The names that a module type lists; ``open``: it does not restrict any."""
+    """The names that a module type lists.
+
+    ``open``: it does not restrict any; ``parametric``: it is that of modules with a parameter.
+    """
 
     values: dict[str, Specified] = field(default_factory=dict)
     types: dict[str, Specified] = field(default_factory=dict)
     modules: dict[str, Signature] = field(default_factory=dict)
     open: bool = False
+    parametric: bool = False
 
     def plus(self, other: Signature) -> Signature:
         """What either lists."""

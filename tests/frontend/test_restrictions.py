@@ -64,6 +64,8 @@ def test_refused(text: str, code: str, line: int) -> None:
     "module m (p: {type t val x : t}) : {val y : p.t} = {def y = p.x}",
     "module m : {val f [n] : [n]i32 -> *[n]i32} = {def f [n] (xs: [n]i32) = copy xs}",
     "module type t = {type u module m : {val x : u}}",
+    "module type one = (p: {val x : i32}) -> {val y : i32}\nmodule m (f: one) = f {def x = 1i32}\n"
+    "module n = m (\\(p: {val x : i32}) -> {def y = p.x})",
 ])
 def test_allowed(text: str) -> None:
     checked(Source("t", text))
