@@ -74,19 +74,25 @@ UNSIGNED(u64, ulong, 64)
 FLOAT(f32, float)
 FLOAT(f64, double)
 
-inline char i8_of_f32(float x) { return isnan(x) ? (char)0 : convert_char_sat_rtz(x); }
-inline char i8_of_f64(double x) { return isnan(x) ? (char)0 : convert_char_sat_rtz(x); }
-inline short i16_of_f32(float x) { return isnan(x) ? (short)0 : convert_short_sat_rtz(x); }
-inline short i16_of_f64(double x) { return isnan(x) ? (short)0 : convert_short_sat_rtz(x); }
-inline int i32_of_f32(float x) { return isnan(x) ? (int)0 : convert_int_sat_rtz(x); }
-inline int i32_of_f64(double x) { return isnan(x) ? (int)0 : convert_int_sat_rtz(x); }
-inline long i64_of_f32(float x) { return isnan(x) ? (long)0 : convert_long_sat_rtz(x); }
-inline long i64_of_f64(double x) { return isnan(x) ? (long)0 : convert_long_sat_rtz(x); }
-inline uchar u8_of_f32(float x) { return isnan(x) ? (uchar)0 : convert_uchar_sat_rtz(x); }
-inline uchar u8_of_f64(double x) { return isnan(x) ? (uchar)0 : convert_uchar_sat_rtz(x); }
-inline ushort u16_of_f32(float x) { return isnan(x) ? (ushort)0 : convert_ushort_sat_rtz(x); }
-inline ushort u16_of_f64(double x) { return isnan(x) ? (ushort)0 : convert_ushort_sat_rtz(x); }
-inline uint u32_of_f32(float x) { return isnan(x) ? (uint)0 : convert_uint_sat_rtz(x); }
-inline uint u32_of_f64(double x) { return isnan(x) ? (uint)0 : convert_uint_sat_rtz(x); }
-inline ulong u64_of_f32(float x) { return isnan(x) ? (ulong)0 : convert_ulong_sat_rtz(x); }
-inline ulong u64_of_f64(double x) { return isnan(x) ? (ulong)0 : convert_ulong_sat_rtz(x); }
+// A float truncated to an integer that wraps; 0 for NaN and the infinities.
+inline ulong bits_of_f32(float x) {
+    float r = isfinite(x) ? fmod(trunc(x), 0x1p64f) : 0.0f;
+    return r < 0 ? 0UL - (ulong)(-r) : (ulong)r; }
+inline ulong bits_of_f64(double x) {
+    double r = isfinite(x) ? fmod(trunc(x), 0x1p64) : 0.0;
+    return r < 0 ? 0UL - (ulong)(-r) : (ulong)r; }
+
+#define TRUNCATION(NAME, T, NEAR, LIMIT) \
+    inline T NAME##_of_f32(float x) { \
+        return fabs(x) < LIMIT##f ? (T)(NEAR)x : (T)bits_of_f32(x); } \
+    inline T NAME##_of_f64(double x) { \
+        return fabs(x) < LIMIT ? (T)(NEAR)x : (T)bits_of_f64(x); }
+
+TRUNCATION(i8, char, int, 0x1p31)
+TRUNCATION(i16, short, int, 0x1p31)
+TRUNCATION(i32, int, int, 0x1p31)
+TRUNCATION(i64, long, long, 0x1p63)
+TRUNCATION(u8, uchar, int, 0x1p31)
+TRUNCATION(u16, ushort, int, 0x1p31)
+TRUNCATION(u32, uint, long, 0x1p63)
+TRUNCATION(u64, ulong, long, 0x1p63)

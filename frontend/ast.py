@@ -577,8 +577,8 @@ class Attributes:
 class ValDec(Node):
     """``def``, ``let`` or ``entry``: a function, or a constant if it has no parameters.
 
-    ``specified``: this only checks that a member of a module, called so, has the type that its
-    module type asks for.
+    ``specified``: it has the type that a module type asks for its member of this name.
+    ``only_checks``: nothing uses it.
     """
 
     name: str
@@ -590,6 +590,7 @@ class ValDec(Node):
     body: Exp
     attrs: tuple[str, ...] = ()
     specified: str = field(default="", kw_only=True)
+    only_checks: bool = field(default=False, kw_only=True)
     type: Type | None = field(default=None, kw_only=True)
 
 

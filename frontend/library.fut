@@ -62,3 +62,16 @@ module intrinsics = {
       tabulate o (\g -> (indices xs)[offset + i * s1 + j * s2 + h * s3 + g * s4]))
     in scatter xs (flatten_4d places) (flatten_4d values)
 }
+
+def sized 'a [m] (n: i64) (xs: [m]a): [n]a = xs :> [n]a
+
+def spread 'a [n] (k: i64) (x: a) (places: [n]i64) (values: [n]a): *[k]a =
+  scatter (replicate k x) places values
+
+def r32 (x: i32): f32 = f32.i32 x
+
+def t32 (x: f32): i32 = i32.f32 x
+
+def r64 (x: i32): f64 = f64.i32 x
+
+def t64 (x: f64): i32 = i32.f64 x

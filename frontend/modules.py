@@ -54,6 +54,8 @@ class _Evaluator:
         self._read = read
         self._used: set[str] = set()
         self._types: dict[str, ast.TypeDec] = {}
+        self._aliases: set[str] = set()
+        """Values that are defined as others are: these may be more general than is specified."""
         self._files: dict[Path, Structure | None] = {}
 
     def _fresh(self, name: str) -> str:
@@ -114,6 +116,8 @@ class _Evaluator:
         new = rename(dec, scope)
         new.name = self._fresh(prefix + dec.name)
         new.entry = dec.entry and entries
+        if not dec.params and dec.ret is None:
+            self._aliases.add(new.name)
         self.out.append(new)
         return ast.QualName((), new.name)
 
@@ -279,10 +283,10 @@ class _Evaluator:
         around.modules |= {name: mod.modules[name] for name in sig.modules}
         for name, specified in sig.types.items():
             self._check_kind(name, specified.spec, found.types[name], span)
-        self._check_specs(found, around, sig, path)
+        typed = self._check_specs(found, around, sig, path)
         around.types |= found.types
         return Structure(
-            found.values, found.types,
+            found.values | typed, found.types,
             {name: self._ascribe(modules[name], inner, span, around, f"{path}{name}.")
              for name, inner in sig.modules.items()})
 
@@ -301,11 +305,13 @@ class _Evaluator:
                          "Non-lifted type abbreviations may not contain functions.")
 
     def _check_specs(self, found: Structure, around: Structure, sig: Signature,
-                     path: str) -> None:
+                     path: str) -> dict[str, ast.QualName]:
         """Declarations that have types only if the members have those that are specified.
 
+        The result are the functions that have these types, where theirs may be more general.
         ``around`` are the members of the modules around, which the module type may name.
         """
+        typed: dict[str, ast.QualName] = {}
         for specified in (*sig.types.values(), *sig.values.values()):
             spec, scope = specified.spec, specified.scope.copy()
             scope.values |= found.values
@@ -313,10 +319,15 @@ class _Evaluator:
             scope.modules |= around.modules
             if isinstance(spec, ast.ValSpec):
                 inner = with_params(scope, spec.type_params, ())
+                value = found.values[spec.name]
+                general = value.name in self._aliases and isinstance(spec.type_exp, ast.TypeArrow)
                 self.out.append(ast.ValDec(
                     spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
                     rename(spec.type_params, scope), (), rename(spec.type_exp, inner),
-                    ast.Name(spec.span, found.values[spec.name]), specified=path + spec.name))
+                    ast.Name(spec.span, value), specified=path + spec.name,
+                    only_checks=not general))
+                if general:
+                    typed[spec.name] = ast.QualName((), self.out[-1].name)
             elif spec.definition is not None and not spec.type_params:
                 own = ast.TypeName(spec.span, found.types[spec.name])
                 param = ast.PatAscript(spec.span, ast.PatName(spec.span, "x"), own)
@@ -327,7 +338,9 @@ class _Evaluator:
                 self.out.append(ast.ValDec(
                     spec.span, self._fresh(f"val {spec.name}"), spec.span, False, (), (param,),
                     rename(spec.definition, outer),
-                    ast.Name(spec.span, ast.QualName((), "x")), specified=path + spec.name))
+                    ast.Name(spec.span, ast.QualName((), "x")), specified=path + spec.name,
+                    only_checks=True))
+        return typed
 
 
 def _check_type_names(exp: ast.TypeExp | None, scope: Structure, known: Signature,

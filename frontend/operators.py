@@ -7,6 +7,8 @@ from typing import Any
 from runelift.frontend import ast
 
 _ROWS: tuple[tuple[str, ...], ...] = (
+    ("|>",),
+    ("<|",),
     ("||",),
     ("&&",),
     ("<=", ">=", ">", "<", "==", "!=", "=", "!"),
@@ -14,13 +16,11 @@ _ROWS: tuple[tuple[str, ...], ...] = (
     ("<<", ">>", ">>>"),
     ("+", "-"),
     ("*", "/", "%", "//", "%%"),
-    ("|>", ">->"),
-    ("<|", "<-<"),
     ("**",),
 )
 """Operators from weakest to strongest.  A user's operator has the row of its longest prefix."""
 
-_RIGHT = frozenset({"<|", "<-<"})
+_RIGHT = frozenset({"<|"})
 _LEVELS = {op: level for level, row in enumerate(_ROWS, start=1) for op in row}
 
 
@@ -33,7 +33,7 @@ def precedence(name: str) -> int:
 
 
 def resolve(chain: list[Any]) -> ast.Exp:
-    """The tree of ``operand (op operand)*``; left-associative but for ``<|`` and ``<-<``."""
+    """The tree of ``operand (op operand)*``; left-associative but for ``<|``."""
     operands, ops = chain[0::2], chain[1::2]
     position = 0
 

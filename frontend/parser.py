@@ -110,8 +110,11 @@ class _Builder(Transformer[Token, Any]):
         *front, ret, body = children
         attrs = tuple(attr for c in front if isinstance(c, ast.Attributes) for attr in c.names)
         entry = any(c == "entry" for c in front if isinstance(c, Token))
-        name, name_span = next(c for c in front if isinstance(c, tuple))
-        params = tuple(c for c in front if isinstance(c, ast.Pattern))
+        name, name_span = next((c.name, c.span) if isinstance(c, _Spanned) else c
+                               for c in front if isinstance(c, tuple | _Spanned))
+        params = tuple(ast.PatName(self._token_span(c), str(c)) if isinstance(c, Token) else c
+                       for c in front if isinstance(c, ast.Pattern)
+                       or (isinstance(c, Token) and c.type == "NAME"))
         type_params = tuple(c for c in front if isinstance(c, ast.SizeParam | ast.TypeParam))
         return ast.ValDec(span, name, name_span, entry, type_params, params, ret,
                           body, attrs)
@@ -314,7 +317,7 @@ class _Builder(Transformer[Token, Any]):
         (name,) = children
         return name if isinstance(name, ast.PatName) else ast.PatName(span, str(name))
 
-    pat_op = pat_name
+    pat_op = pat_var = pat_name
 
     def pat_wild(self, span: Span, children: list[Any]) -> ast.PatWild:
         return ast.PatWild(span)

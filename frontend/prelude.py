@@ -169,13 +169,13 @@ def members(module: str) -> dict[str, str]:
         "max": f"{t} -> {t} -> {t}", "min": f"{t} -> {t} -> {t}",
         "abs": f"{t} -> {t}", "sgn": f"{t} -> {t}", "neg": f"{t} -> {t}",
         "highest": t, "lowest": t, "num_bits": "i32", "to_i64": f"{t} -> i64",
+        "get_bit": f"i32 -> {t} -> i32", "set_bit": f"i32 -> {t} -> i32 -> {t}",
     }
     if prim.is_int:
         return found | {
             "popc": f"{t} -> i32", "clz": f"{t} -> i32", "ctz": f"{t} -> i32",
             "mul_hi": f"{t} -> {t} -> {t}", "mad_hi": f"{t} -> {t} -> {t} -> {t}",
             "not": f"{t} -> {t}",
-            "get_bit": f"i32 -> {t} -> i32", "set_bit": f"i32 -> {t} -> i32 -> {t}",
         }
     found |= dict.fromkeys(("pi", "e", "inf", "nan", "epsilon"), t)
     found |= dict.fromkeys(("lerp", "fma", "mad"), f"{t} -> {t} -> {t} -> {t}")

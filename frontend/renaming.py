@@ -128,9 +128,8 @@ def _local_open(node: ast.LocalOpen, scope: Structure) -> ast.Exp:
     inner = scope.copy()
     if isinstance(mod, Structure):
         inner.add(mod)
-        inner.local -= mod.values.keys()
     elif isinstance(mod, Builtin):
-        inner.opened += (mod.prim,)
+        inner.add(Structure(opened=(mod.prim,)))
     return rename(node.body, inner)
 
 

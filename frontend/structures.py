@@ -44,12 +44,21 @@ class Structure:
                          dict(self.signatures), self.opened, self.local)
 
     def add(self, other: Structure) -> None:
-        """Take in all names of another structure."""
+        """Take in all names of another structure, which hide those that were known before."""
+        for prim in other.opened:
+            self._hide_members(prim)
         self.values |= other.values
         self.types |= other.types
         self.modules |= other.modules
         self.signatures |= other.signatures
         self.opened += other.opened
+        self.local -= other.values.keys()
+
+    def _hide_members(self, prim: str) -> None:
+        """Forget what has the name of a member of a built-in module that is opened."""
+        self.values = {k: v for k, v in self.values.items() if member(prim, k) is None}
+        self.types.pop("t", None)
+        self.local = frozenset(k for k in self.local if member(prim, k) is None)
 
     def hiding(self, values: Iterable[str], types: Iterable[str] = ()) -> Structure:
         """The scope inside of binders of variables and type parameters."""

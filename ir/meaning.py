@@ -213,19 +213,17 @@ def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:
 def convert(value: Scalar, to: Prim) -> Scalar:
     """``value`` as a ``to``: C's conversions, made total.
 
-    Integers wrap.  Floats truncate towards zero; NaN becomes 0, and what does not fit becomes
-    the nearest end of the range.  Anything but zero becomes ``true``.
+    Integers wrap.  Floats truncate towards zero to an integer, which wraps; NaN and the infinities
+    become 0.  Anything but zero becomes ``true``.
     """
     value = np.asarray(value)
     if to is Prim.BOOL:
         return (value != 0)[()]
     if value.dtype.kind == "f" and to.is_int:
-        wide = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0,
-                             posinf=math.inf, neginf=-math.inf)
-        low, high = int(to.least), int(to.greatest)
-        inside = (wide >= low) & (wide < float(high) + 1)
-        safe = np.where(inside, wide, 0).astype(np.uint64 if to is Prim.U64 else np.int64)
-        clamped = np.where(wide < low, np.asarray(low, to.dtype), np.asarray(high, to.dtype))
-        return np.where(inside, safe.astype(to.dtype), clamped)[()]
+        whole = np.trunc(np.where(np.isfinite(value), value, 0).astype(np.float64))
+        rest = np.fmod(whole, 2.0**64)
+        size = np.abs(rest).astype(np.uint64)
+        with np.errstate(all="ignore"):
+            return np.where(rest < 0, np.uint64(0) - size, size).astype(to.dtype)[()]
     with np.errstate(all="ignore"):
         return value.astype(to.dtype)[()]

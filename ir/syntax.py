@@ -129,6 +129,8 @@ class Body:
 
     stms: tuple[Stm, ...]
     result: tuple[Atom, ...]
+    free: frozenset[VName] | None = field(default=None, init=False, repr=False, compare=False)
+    """What it uses but does not bind; :func:`~.traverse.free_vars` notes it when first asked."""
 
 
 @dataclass(frozen=True, slots=True)

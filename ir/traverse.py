@@ -122,7 +122,7 @@ class Mapper:
 
     def atoms(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
         """Uses of atoms."""
-        return tuple(self.atom(atom) for atom in atoms)
+        return tuple(map(self.atom, atoms))
 
     def type(self, type_: Type) -> Type:
         """The sizes in a type."""
@@ -337,12 +337,10 @@ def free_vars(node: Exp | Body | Lambda | Stm) -> set[VName]:
         case Stm(pat, exp):
             bound = {p.name for p in pat}
             return free_vars(exp) | (_type_names(p.type for p in pat) - bound)
-        case Body(stms, result):
-            free = {atom for atom in result if isinstance(atom, VName)}
-            for stm in reversed(stms):
-                free -= {p.name for p in stm.pat}
-                free |= free_vars(stm)
-            return free
+        case Body():
+            if node.free is None:
+                object.__setattr__(node, "free", frozenset(_free_in_body(node)))
+            return set(node.free or ())
         case Lambda(params, body, ret):
             free = free_vars(body) | _type_names(ret) | _type_names(p.type for p in params)
             return free - {p.name for p in params} - _bound_in(body, free)
@@ -353,6 +351,14 @@ def free_vars(node: Exp | Body | Lambda | Stm) -> set[VName]:
             for lam in lambdas_of(node):
                 free |= free_vars(lam)
             return free - set(bound_by(node))
+
+
+def _free_in_body(body: Body) -> set[VName]:
+    free = {atom for atom in body.result if isinstance(atom, VName)}
+    for stm in reversed(body.stms):
+        free -= {p.name for p in stm.pat}
+        free |= free_vars(stm)
+    return free
 
 
 def _bound_in(body: Body, names: set[VName]) -> set[VName]:

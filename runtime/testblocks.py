@@ -15,11 +15,12 @@ the test, what comes after gives cases::
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
+from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.data.dataset import Generator
 from runelift.runtime.data.text import Reader, Spec, Value, format_value
@@ -81,13 +82,13 @@ class Case:
     line: int
     named: bool = False
 
-    def arguments(self) -> list[Value]:
-        """The values of the input."""
+    def arguments(self, wanted: Sequence[Prim] = ()) -> list[Value]:
+        """The values of the input; ``wanted`` for text files, as in :func:`.values.load_values`."""
         match self.input:
             case Inline(values):
                 return list(values)
             case InFile(path):
-                return load_values(path)
+                return load_values(path, wanted)
             case Random(specs):
                 return Generator().values(specs)
             case _:

@@ -134,6 +134,10 @@ def test_empty_and_single_rows(shape: tuple[int, int]) -> None:
      r"Index \[7\] out of bounds for array of shape \[5\]"),
     ("entry main (x: i32) = 1 / x", [I32(0)], "Division by zero"),
     ("entry main (x: i32) = assert (x > 0) x", [I32(0)], r"Assertion is false: \(x > 0\)"),
+    ("entry main (x: i32) = 1...x", [I32(0)], r"Range 1\.\.\.0 is invalid"),
+    ("entry main (x: i32) = x..3...5", [I32(4)], r"Range 4\.\.3\.\.\.5 is invalid"),
+    ("entry main (x: i32) = 4..x..>2", [I32(4)], r"Range 4\.\.4\.\.>2 is invalid"),
+    ("entry main (x: i32) = 4..x..<6", [I32(3)], r"Range 4\.\.3\.\.<6 is invalid"),
     ("entry main [n] (xs: [n]i32) = xs :> [3]i32", [XS],
      r"Value of shape \[5\] cannot match shape \[3\]"),
 ])

@@ -58,15 +58,29 @@ class Binding:
 
 @dataclass(slots=True)
 class Scope:
-    """The names in scope, innermost last."""
+    """The names in scope: those inside of a declaration, and the declarations, which all share."""
 
     values: dict[str, Binding] = field(default_factory=dict)
     sizes: dict[str, Size] = field(default_factory=dict)
     types: dict[str, VName] = field(default_factory=dict)
+    top: dict[str, Binding] = field(default_factory=dict)
+    top_sizes: set[VName] = field(default_factory=set)
+    """The names in the sizes that declarations stand for."""
 
     def copy(self) -> Scope:
         """A scope that can be extended without changing this one."""
-        return Scope(dict(self.values), dict(self.sizes), dict(self.types))
+        return Scope(dict(self.values), dict(self.sizes), dict(self.types), self.top,
+                     self.top_sizes)
+
+    def find(self, name: str) -> Binding | None:
+        """What a name stands for; None if it is not in scope."""
+        return self.values.get(name) or self.top.get(name)
+
+    def declare(self, name: str, binding: Binding) -> None:
+        """Add a declaration."""
+        self.top[name] = binding
+        if binding.size is not None:
+            self.top_sizes |= binding.size.variables()
 
 
 class Base(ABC):
@@ -164,7 +178,7 @@ class Base(ABC):
             self.expect(declared, found, tail(body).span, "the declared result",
                         because=Label(place, "declared here"))
             return
-        binding = self.scope.values.get(str(body.name)) if isinstance(body, ast.Name) else None
+        binding = self.scope.find(str(body.name)) if isinstance(body, ast.Name) else None
         self.expect(declared, found, (binding and binding.span) or place, f"member '{specified}'",
                     because=Label(place, "specified here"))
 
@@ -196,7 +210,7 @@ class Base(ABC):
         fun = call.fun if isinstance(call, ast.Apply) else call
         if not isinstance(fun, ast.Name):
             return (), ()
-        binding = self.scope.values.get(str(fun.name))
+        binding = self.scope.find(str(fun.name))
         if binding is None:
             text = signature(fun.name.quals, fun.name.name)
             return (), () if text is None else (f"{fun.name} has type {text}",)
@@ -236,10 +250,10 @@ class Base(ABC):
 
     def _is_known(self, name: str) -> bool:
         """Whether an unqualified name stands for something, or did before an error."""
-        return (name in self.scope.values or name in self.broken or name in FUNCTIONS)
+        return (self.scope.find(name) is not None or name in self.broken or name in FUNCTIONS)
 
     def _lookup(self, name: ast.QualName, span: Span) -> Scheme:
-        if not name.quals and (binding := self.scope.values.get(name.name)):
+        if not name.quals and (binding := self.scope.find(name.name)):
             return binding.scheme
         if str(name) in self.broken:
             raise ProgramError()
@@ -267,7 +281,8 @@ class Base(ABC):
         owners = [prim for prim in ("i32", "f32", "f64") if member(prim, name.name) is not None]
         if owners:
             return (), [f"Write {' or '.join(f'{prim}.{name}' for prim in owners)}."]
-        near = difflib.get_close_matches(name.name, [*self.scope.values, *FUNCTIONS], n=1)
+        names = (*self.scope.values, *self.scope.top, *FUNCTIONS)
+        near = difflib.get_close_matches(name.name, names, n=1)
         return (), [f"Did you mean '{each}'?" for each in near]
 
     def _instantiate(self, scheme: Scheme, name: ast.Name | None = None) -> Type:

@@ -32,6 +32,7 @@ from runelift.frontend.check.unify import (
     sizes_in,
 )
 from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
+from runelift.frontend.library import walk
 from runelift.frontend.literals import bounds_hint
 from runelift.frontend.types import (
     UNIT,
@@ -136,9 +137,9 @@ class Checker(Inference):
             self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
         if dec.name in self._entries:
             self._check_entry(dec, dec.type, set(scheme.sizes) | self.solved.flexible)
-        self.scope.values[dec.name] = Binding(
+        self.scope.declare(dec.name, Binding(
             dataclasses.replace(scheme, type=dec.type),
-            self._constant_size(dec), dec.name_span, top=True)
+            self._constant_size(dec), dec.name_span, top=True))
         self.broken.discard(dec.name)
 
     def _check_specified(self, dec: ast.ValDec) -> None:
@@ -177,6 +178,7 @@ class Checker(Inference):
                 domain = self.pattern(param, anonymous=self.solved.parameter_size,
                                        size_name=size_name)
                 domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
+            self._sizes_are_i64(ret)
             result = self.infer(body)
             if ret is not None:
                 self.errors += sizes_of_inner_names(params, ret)
@@ -197,6 +199,14 @@ class Checker(Inference):
         return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
                       tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)),
                       frozenset((free - inputs) & written))
+
+    def _sizes_are_i64(self, ret: ast.TypeExp | None) -> None:
+        """Parameters that name sizes of the result are i64s: the body may need to know."""
+        for node in walk(ret):
+            match node:
+                case ast.TypeArray(_, ast.Name(_, ast.QualName((), name))) if (
+                        binding := self.scope.find(name)) is not None and binding.local:
+                    self.expect(Prim.I64, binding.scheme.type, node.span, "a size")
 
     def _undecided(self) -> set[VName]:
         """The sizes that inference has yet to find, apart from those of names in scope."""

@@ -8,6 +8,9 @@ Programming, ARRAY 2021.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeAlias
+
 from runelift.frontend import ast
 from runelift.frontend.check.base import Binding
 from runelift.frontend.check.forms import (
@@ -46,6 +49,9 @@ from runelift.frontend.types import (
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
+
+Renewed: TypeAlias = dict[tuple[Size, Size], Size]
+"""For sizes of a loop before and after its body, if they differ: that of any iteration."""
 
 
 class Inference(Indexing):
@@ -101,8 +107,10 @@ class Inference(Indexing):
                 part = type_
                 for name in path:
                     part = self._field(part, name, span)
-                self.expect(part, self.infer(value), value.span, "a new field")
-                return type_
+                new = self.infer(value)
+                self.expect(loosen(self.solved.resolve(part), self.solved), new, value.span,
+                            "a new field")
+                return self._with_field(type_, path, new)
             case ast.Apply():
                 return self._apply(exp, expected)
             case ast.BinExp():
@@ -269,12 +277,27 @@ class Inference(Indexing):
             result = Arrow(arrow.domain, result, arrow.consumes, False, arrow.param)
         return result
 
+    def _with_field(self, type_: Type, path: tuple[str, ...], new: Type) -> Type:
+        """A type of records with a field of type ``new``, whose sizes may be others."""
+        head = self.solved.head(type_)
+        if not path:
+            return new
+        name, *rest = path
+        match head:
+            case Record(fields):
+                return Record(tuple((label, self._with_field(field, tuple(rest), new)
+                                     if label == name else field) for label, field in fields))
+            case Tuple(items):
+                return Tuple(tuple(self._with_field(item, tuple(rest), new)
+                                   if str(k) == name else item for k, item in enumerate(items)))
+        return type_
+
     # Operators
 
     def _operator(self, exp: ast.BinExp | ast.OpSection, span: Span) -> Type:
         """The type of an operator, as a curried function."""
         name = exp.op
-        arithmetic = not name.quals and name.name not in self.scope.values
+        arithmetic = not name.quals and self.scope.find(name.name) is None
         if arithmetic and name.name in OPERATORS:
             _, domain, compares = OPERATORS[name.name]
             operand = self.solved.meta(domain)
@@ -293,6 +316,9 @@ class Inference(Indexing):
             left = self.infer(exp.left)
             fun = self.infer(exp.right, Arrow(left, self.solved.meta()))
             result = self._apply_typed(fun, left, exp.left, exp.right)
+            head = self.solved.head(fun)
+            if isinstance(head, Arrow):  # of this argument: its result may name the argument
+                fun = replace(head, codomain=result, param=None)
             self.expect(exp.op_type, arrows([left, fun], result), exp.span, "an operator")
             return result
         if str(exp.op) == "<|":
@@ -326,24 +352,36 @@ class Inference(Indexing):
     # Loops
 
     def _loop(self, exp: ast.LoopExp) -> Type:
+        """Sizes that the body changes are unknown to it; those that stay equal are one size.
+
+        The body is inferred anew, with fewer sizes that are known, until it changes none of them.
+        """
         init = self._loop_init(exp)
         self.distinct((exp.pattern,))
         state, typed, operators = self.solved.snapshot(), len(self._typed), len(self._operators)
-        result, body = self._loop_body(exp, init)
+        varying: Renewed = {}
+        while True:
+            result, body = self._loop_body(exp, init)
+            joined = self._joined_loop(exp, result, body)
+            if self._same_sizes(joined, result):
+                return joined
+            renewed: Renewed = {}
+            loose = self._vary(init, joined, renewed)
+            if len(renewed) == len(varying) and {m for m, _ in renewed} == set(varying.values()):
+                return loose
+            self.solved.restore(state)
+            del self._typed[typed:], self._operators[operators:]
+            self._same_elements(init, loose)
+            init, varying = loose, renewed
+
+    def _joined_loop(self, exp: ast.LoopExp, result: Type, body: Type) -> Type:
+        """The type of the values of any iteration, from those before and after one."""
         try:
-            joined = self.solved.join(result, body)
+            return self.solved.join(result, body)
         except TypeMismatch:
             self.expect(result, body, tail(exp.body).span, "the next value of the loop",
                         because=exp.init.span if exp.init is not None else exp.pattern.span)
             raise
-        if self._same_sizes(joined, result):
-            return joined
-        self.solved.restore(state)
-        del self._typed[typed:], self._operators[operators:]
-        loose = self._vary(init, joined)
-        result, body = self._loop_body(exp, loose)
-        self.join(result, body, tail(exp.body).span, "the next value of the loop")
-        return self._vary(loose, joined)
 
     def _loop_init(self, exp: ast.LoopExp) -> Type:
         if exp.init is not None:
@@ -391,16 +429,37 @@ class Inference(Indexing):
     def _same_sizes(self, joined: Type, result: Type) -> bool:
         return self.solved.resolve(joined) == self.solved.resolve(result)
 
-    def _vary(self, init: Type, joined: Type) -> Type:
-        """``init`` with a fresh unknown size wherever ``joined`` disagrees with it."""
+    def _same_elements(self, left: Type, right: Type) -> None:
+        """Make two types of one form equal, but for their sizes."""
+        left, right = self.solved.head(left), self.solved.head(right)
+        match left, right:
+            case Array(_, s), Array(_, t):
+                self._same_elements(s, t)
+            case Tuple(xs), Tuple(ys):
+                for x, y in zip(xs, ys, strict=True):
+                    self._same_elements(x, y)
+            case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)):
+                for (_, x), (_, y) in zip(xs, ys, strict=True):
+                    self._same_elements(x, y)
+            case _:
+                self.solved.unify(left, right)
+
+    def _vary(self, init: Type, joined: Type, renewed: Renewed) -> Type:
+        """``init`` with an unknown size wherever ``joined`` disagrees with it.
+
+        It is the same one where the same two sizes disagree.
+        """
         init, joined = self.solved.resolve(init), self.solved.resolve(joined)
         match init, joined:
             case Array(m, s), Array(n, t):
-                return Array(m if m == n else self.solved.unknown_size(), self._vary(s, t))
+                if m != n and (m, n) not in renewed:
+                    renewed[m, n] = self.solved.unknown_size()
+                return Array(renewed.get((m, n), m), self._vary(s, t, renewed))
             case Tuple(xs), Tuple(ys):
-                return Tuple(tuple(self._vary(x, y) for x, y in zip(xs, ys, strict=True)))
+                return Tuple(tuple(self._vary(x, y, renewed)
+                                   for x, y in zip(xs, ys, strict=True)))
             case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)):
                 make = Record if isinstance(init, Record) else Sum
-                return make(tuple((n, self._vary(x, y))
+                return make(tuple((n, self._vary(x, y, renewed))
                                   for (n, x), (_, y) in zip(xs, ys, strict=True)))
         return init

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 
 from runelift.frontend import ast
 from runelift.frontend.check.base import Base, Binding, SizeMaker
@@ -69,8 +69,14 @@ class SizeExps(Base):
                             self.solved.lifted, self.broken)
         return reader.read(exp)
 
-    def _size(self, exp: ast.Exp) -> Size:
-        """A size expression in a type: checked as an i64."""
+    def _size(self, exp: ast.Exp, bound: Mapping[str, Size]) -> Size:
+        """A size expression in a type, which names the sizes ``bound``: checked as an i64."""
+        with self.inner_scope():
+            for name, size in bound.items():
+                self._bind_size(name, size, exp.span)
+            return self._checked_size(exp)
+
+    def _checked_size(self, exp: ast.Exp) -> Size:
         if isinstance(exp, ast.Name) and not exp.name.quals and not self._is_known(exp.name.name):
             raise self._error("unknown-name", exp.span, f"Unknown variable '{exp.name}'.",
                               f"Declare it as a size parameter before the others: [{exp.name}]")
@@ -94,12 +100,13 @@ class SizeExps(Base):
     def _sizes_outside(self) -> set[VName]:
         """The sizes of the names in scope, and of expressions over them."""
         sizes = [b.size for b in self.scope.values.values() if b.size is not None]
-        return {name for size in (*sizes, *self.scope.sizes.values()) for name in size.variables()
-                } | {name for key, (name, exp) in self._written.items()
-                     if structure(exp, self._identity) == key}
+        found = {name for size in (*sizes, *self.scope.sizes.values()) for name in size.variables()}
+        return found | self.scope.top_sizes | {
+            name for key, (name, exp) in self._written.items()
+            if structure(exp, self._identity) == key}
 
     def _identity(self, name: ast.QualName) -> Hashable:
-        binding = None if name.quals else self.scope.values.get(name.name)
+        binding = None if name.quals else self.scope.find(name.name)
         return name if binding is None else (name, binding)
 
     def _polynomial(self, exp: ast.Exp) -> Size | None:
@@ -108,7 +115,7 @@ class SizeExps(Base):
             case ast.Literal(_, value) if isinstance(value, int) and not isinstance(value, bool):
                 return Size.of(value)
             case ast.Name(_, name) if not name.quals:
-                binding = self.scope.values.get(name.name)
+                binding = self.scope.find(name.name)
                 return binding.size if binding else None
             case ast.Ascript(_, value) | ast.AttrExp(_, _, value):
                 return self._size_of(value)
@@ -139,7 +146,7 @@ class SizeExps(Base):
 
     def _is_size_function(self, name: ast.QualName, exp: ast.Apply) -> bool:
         """Whether a call is one of a function that the whole program knows under its name."""
-        binding = self.scope.values.get(name.name)
+        binding = self.scope.find(name.name)
         if name.quals or binding is None or not binding.top or exp.type is None:
             return False
         return self.solved.head(exp.type) is Prim.I64 and all(

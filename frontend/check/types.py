@@ -51,7 +51,8 @@ class Scheme:
     """The unknown sizes that are expressions over the parameters."""
 
 
-SizeOf = Callable[[ast.Exp], Size]
+SizeOf = Callable[[ast.Exp, Mapping[str, Size]], Size]
+"""What a size expression is, with the sizes that the type itself names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class TypeReader:
             return self.anonymous()
         if isinstance(exp, ast.Name) and (found := self.bound.get(str(exp.name))):
             return found
-        return self.size(exp)
+        return self.size(exp, self.bound)
 
     def _named(self, span: Span, name: str,
                args: tuple[ast.TypeExp | ast.SizeArg, ...]) -> Type:

@@ -76,7 +76,7 @@ def _declarations_before(module: ast.Flat, entry: ast.ValDec,
     """The environment of an entry point."""
     env: dict[str | VName, Value] = {}
     for dec in module.decs:
-        if isinstance(dec, ast.ValDec) and not dec.specified:
+        if isinstance(dec, ast.ValDec) and not dec.only_checks:
             if dec is entry:
                 break
             env[dec.name] = evaluator.globals[dec.name] = evaluator.declaration(dec, env)

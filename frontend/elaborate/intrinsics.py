@@ -433,23 +433,8 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
                 bits = e.builder.op(name, prim, (_scalar(args[0]).atom,), span)
                 return Dynamic(e.builder.convert(prim, Prim.I32, bits, span), Prim.I32)
             return Function(1, count)
-        case "get_bit":
-            def get_bit(args: tuple[Value, ...], span: Span) -> Value:
-                place = e.builder.convert(Prim.I32, prim, _scalar(args[0]).atom, span)
-                moved = e.builder.op("lshr", prim, (_scalar(args[1]).atom, place), span)
-                bit = e.builder.op("and", prim, (moved, Const(1, prim)), span)
-                return Dynamic(e.builder.convert(prim, Prim.I32, bit, span), Prim.I32)
-            return Function(2, get_bit)
-        case "set_bit":
-            def set_bit(args: tuple[Value, ...], span: Span) -> Value:
-                place = e.builder.convert(Prim.I32, prim, _scalar(args[0]).atom, span)
-                mask = e.builder.op("shl", prim, (Const(1, prim), place), span)
-                kept = e.builder.op("and", prim, (_scalar(args[1]).atom,
-                                                  e.builder.op("not", prim, (mask,), span)), span)
-                bit = e.builder.convert(Prim.I32, prim, _scalar(args[2]).atom, span)
-                moved = e.builder.op("shl", prim, (bit, place), span)
-                return Dynamic(e.builder.op("or", prim, (kept, moved), span), prim)
-            return Function(3, set_bit)
+        case "get_bit" | "set_bit":
+            return _bit_access(e, prim, name)
         case "lerp":
             def lerp(args: tuple[Value, ...], span: Span) -> Value:
                 a, b, t = (_scalar(arg).atom for arg in args)
@@ -482,3 +467,31 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
                 return Dynamic(e.builder.op("add", prim, (high, c), span), prim)
             return Function(3, mad_hi)
     return op(name) if name in OPS else None
+
+
+def _bit_access(e: Evaluator, prim: Prim, name: str) -> Function:
+    """``get_bit i x`` and ``set_bit i x bit`` of a number; a float by way of its bits."""
+    bits = SAME_BITS[prim] if prim.is_float else prim
+
+    def op(row: str, span: Span, *args: Atom) -> Atom:
+        return e.builder.op(row, bits, args, span)
+
+    def pattern(x: Value, span: Span) -> Atom:
+        atom = _scalar(x).atom
+        return e.builder.op("bits", prim, (atom,), span) if prim.is_float else atom
+
+    def get_bit(args: tuple[Value, ...], span: Span) -> Value:
+        place = e.builder.convert(Prim.I32, bits, _scalar(args[0]).atom, span)
+        moved = op("lshr", span, pattern(args[1], span), place)
+        bit = op("and", span, moved, Const(1, bits))
+        return Dynamic(e.builder.convert(bits, Prim.I32, bit, span), Prim.I32)
+
+    def set_bit(args: tuple[Value, ...], span: Span) -> Value:
+        place = e.builder.convert(Prim.I32, bits, _scalar(args[0]).atom, span)
+        others = op("not", span, op("shl", span, Const(1, bits), place))
+        kept = op("and", span, pattern(args[1], span), others)
+        bit = e.builder.convert(Prim.I32, bits, _scalar(args[2]).atom, span)
+        changed = op("or", span, kept, op("shl", span, bit, place))
+        return Dynamic(op("bits", span, changed) if prim.is_float else changed, prim)
+
+    return Function(2, get_bit) if name == "get_bit" else Function(3, set_bit)

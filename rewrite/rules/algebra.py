@@ -50,7 +50,7 @@ def conversion_chain(scope: Scope, stm: Stm) -> Replacement:
 
     Provided: every value of s is one of t, or all are integers and t has no fewer bits than u.
     Because: conversions depend on the value alone, and integers wrap modulo a power of two.
-    Does not handle: an integer made a float and an integer again, which saturates.
+    Does not handle: an integer made a float and an integer again, which rounds it.
     """
     match stm.exp:
         case Convert(middle, to, arg):

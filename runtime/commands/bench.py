@@ -15,10 +15,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.prim import Prim
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -63,16 +65,21 @@ def inputs(args: argparse.Namespace, program: Program, excluded: frozenset[str])
     """The inputs that the command line asks for."""
     if args.input is not None:
         path: Path = args.input
-        return [(pick_entry(program, args.entry), path.name, lambda: load_values(path))]
+        entry = pick_entry(program, args.entry)
+        return [(entry, path.name, partial(load_values, path, _types(program, entry)))]
     entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
     found: list[Input] = [
-        (entry, case.dataset, case.arguments) for entry in entries
+        (entry, case.dataset, partial(case.arguments, _types(program, entry))) for entry in entries
         for case in datasets_of(program.compiled.source, entry, excluded)
         if args.only is None or args.only in case.dataset]
     if not found:
         raise UserError(f"'{args.program}' has no test block with such an input.  "
                         "Add one, or use --input FILE.")
     return found
+
+
+def _types(program: Program, entry: str) -> list[Prim]:
+    return [p.prim for p in program.interface(entry).params]
 
 
 def execute(args: argparse.Namespace) -> int:

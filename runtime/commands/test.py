@@ -20,7 +20,9 @@ from runelift.frontend.load import load, read_source
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
+from runelift.ir.prim import Prim
 from runelift.ir.source import Source
+from runelift.ir.syntax import Program, elem_of
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -189,7 +191,7 @@ class _Subject:
 
     def test(self, case: Case, entry: str) -> None:
         """Run a case in the ways asked for; Mismatch if something is wrong."""
-        arguments = case.arguments()
+        arguments = case.arguments(_argument_types(self._core, entry))
         expected = case.expected()
         if expected is None and not isinstance(case.output, Failure):
             expected = interpret(self._core, entry, arguments)
@@ -226,6 +228,12 @@ class _Subject:
             return self._program.run(entry, arguments, force=force)[0]
 
         return run
+
+
+def _argument_types(core: Program, entry: str) -> list[Prim]:
+    """The element types of the arguments of an entry point; none if there is no such."""
+    return [elem_of(p.type) for fun in core.funs if fun.name == entry
+            for p in fun.params[fun.sizes:]]
 
 
 def _must_fail(pattern: str, body: Callable[[], object]) -> None:

@@ -26,6 +26,10 @@ PROGRAMS: dict[str, tuple[str, list[Any], Any]] = {
                                "entry main (a: i32) = let m = {f = a + 1} in m.f", [I32(5)], 6),
     "types": ("module M = { type t = i32 def zero: t = 0 }\nentry main (x: M.t): M.t = x + M.zero",
               [I32(5)], 5),
+    "ascription makes a function less general": (
+        "module type S = { type t val f [n]: [n]t -> *[n]t }\n"
+        "module F (P: real) : S with t = P.t = { type t = P.t def f = copy }\n"
+        "module M = F f32\nentry main = M.f", [np.array([5], np.float32)], [5]),
     "operators": ("module M = { def (+++) (x: i32) (y: i32) = 10 * x + y }\n"
                   "entry main x = x M.+++ 2", [I32(5)], 52),
     "ascription": ("module type S = { type t val f: t -> t }\n"

@@ -53,6 +53,31 @@ from runelift.ir.source import Source
      "def main (n: i64) = f {n}", (2,), [4, 4]),
     ("def main (n: i64) = flatten_3d (map transpose (unflatten_3d (flatten (map (\\i ->\n"
      "  map (+ i) (iota 2)) (iota (1 * 3))))))", (0,), [0, 1, 2, 1, 2, 3]),
+    ("def f [n] (xs: [n]i64) (ys: [n]i64) = n + ys[0]\n"
+     "def main [n] (xs: [n]i64) =\n"
+     "  let (xs, ys, total, zs) = loop (xs, ys, total, zs) = (xs, iota n, 0, xs)\n"
+     "    while length xs > 2 do\n"
+     "    let (us, vs) = unzip (filter (\\(x, _) -> x % 2 == 0) (zip xs ys))\n"
+     "    in (map (/ 2) us, vs, total + f xs ys, concat zs us)\n"
+     "  in map2 (+) xs ys ++ [total, length zs]",
+     (np.array([8, 16, 3, 32, 64, 128, 5]),), [5, 7, 33, 31]),
+    ("def part [n] (k: i64) (xs: [n]i64): ?[k].([k]i64, [n - k]i64) = let at = [k] in\n"
+     "  (xs[0:at[0]], xs[at[0]:n])\n"
+     "def main xs = let (a, b) = part 2 xs in map (+ 1) a ++ b", (np.array([1, 2, 3]),), [2, 3, 3]),
+    ("def f (n): [n]i64 = map (\\_ -> 1) (0..<n)\ndef main n = f n", (2,), [1, 1]),
+    ("def double_until k = loop x = 1i64 while x < k do 2 * x\n"
+     "def put [n] 't (xs: *[n]t): *[n]t = if n < 2 then xs else xs with [0] = copy xs[n-1]\n"
+     "def main k = let size = 1 + double_until k\n"
+     "  in flatten (tabulate 2 (\\i -> put (tabulate size (\\j -> i + j))))",
+     (2,), [2, 1, 2, 3, 2, 3]),
+    ("def main (n: i32) = i64.i32 n |> iota |> map (+ 1) |> scan (+) 0", (np.int32(3),), [1, 3, 6]),
+    ("type~ r = {n: i64, xs: []i64, p: (i64, []i64)}\n"
+     "def f (a: r): r = a with xs = a.xs ++ [a.n] with n = a.n + 1 with p.1 = [1, 2]\n"
+     "def main n = let r = f {n, xs = iota n, p = (3, [])} in r.xs ++ r.p.1",
+     (2,), [0, 1, 2, 1, 2]),
+    ("def main (n: i64) (m: i64) =\n"
+     "  let xss = unflatten (flatten_3d (replicate 2 (replicate n (iota (n * m)))))\n"
+     "  in [length xss, length xss[0]]", (2, 3), [4, 6]),
     ("type~ some 'a = ?[k].[k]a\ndef f 'a 'b (p: (some a, some b)) = (length p.0, length p.1)\n"
      "def main (n: i64) = let (a, b) = f (iota n, replicate 7 true) in [a, b]", (2,), [2, 7]),
     ("def f (n: i64) (m: i64): [m * n]i64 = iota (m * n)\n"

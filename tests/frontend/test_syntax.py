@@ -23,6 +23,17 @@ FORMS = [
     ("an attribute of a pattern", "def main (x: i64) : i64 = "
      "loop (#[blank] acc: i64) = x for i < 3 do acc + i", 4, 7),
     ("hexadecimal floats", "def main (x: f64) : f64 = x + 0x1.8p0_1f64", 1.0, 4.0),
+    ("pipes bind weaker than arithmetic", "def double (x: i64) : i64 = x * 2\n"
+     "def main (x: i64) : i64 = double <| x + 1 |> (+ 3)", 4, 13),
+    ("compositions bind as comparisons do", "def main (x: i64) : bool = "
+     "x |> (+ 1) >-> (* 2) >-> (< 11)", 4, True),
+    ("an operator defined between its operands", "def (x: i64) +* ((a, b): (i64, i64)) : i64 = "
+     "x + a * b\ndef k ** l : i64 = k - l\ndef main (x: i64) : i64 = (x ** 1) +* (2, 5)", 4, 13),
+    ("an opened numeric module hides operators", "def (+) (x: i64) (y: i64) : i64 = x - y\n"
+     "def main (x: i64) : i64 = (x + 1) * i64.(x + 1)", 4, 15),
+    ("sized", "def f [n] (x: [n]i64) (y: [n]i64) : i64 = x[0] + y[n-1]\n"
+     "def main (x: i64) : i64 = f (sized 2 (filter (> 3) [x, 3, 5])) [7, 8]", 4, 12),
+    ("spread", "def main (x: i64) : i64 = i64.sum (spread 5 2 [3, x, 9] [x, 30, 1000])", 4, 40),
     ("unique results of parametrised types", "type v [n] = [n]i64\n"
      "def f [n] (x: *v [n]) : *v [n] = x with [0] = 5\n"
      "def main (x: i64) : i64 = (f [x, x])[0]", 4, 5),
@@ -45,6 +56,23 @@ def test_members(name: str, prim: str, expected: list[float]) -> None:
     program = runelift.compile(f"def main (xs: []{prim}) : []{result} = map {prim}.{name} xs")
     dtype = {"f64": np.float64, "f32": np.float32, "u8": np.uint8}[prim]
     assert np.asarray(program.main(np.array([2, 4], dtype))).tolist() == expected
+
+
+@pytest.mark.parametrize("prim", ["f32", "f64"])
+def test_bits_of_floats(prim: str) -> None:
+    bits = int(prim[1:])
+    program = runelift.compile(
+        f"def main (xs: []{prim}) : ([]i32, []{prim}) =\n"
+        f"  (map ({prim}.get_bit {bits - 1}) xs, map (\\x -> {prim}.set_bit {bits - 1} x 1) xs)")
+    xs = np.array([0.0, 1.5, -2.0, np.inf], f"f{bits // 8}")
+    signs, negative = map(np.asarray, program.main(xs))
+    assert signs.tolist() == [0, 0, 1, 0]
+    assert negative.tolist() == [-0.0, -1.5, -2.0, -np.inf]
+
+
+def test_main_is_an_entry_point_beside_others() -> None:
+    program = runelift.compile("entry other (x: i64) = x + 1\ndef main (x: i64) = other x * 2")
+    assert (program.main(3), program.other(3)) == (8, 4)
 
 
 def test_mad_hi() -> None:

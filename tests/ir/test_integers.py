@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runelift.ir.integers import INTEGER_FUNCTIONS, compute
-from runelift.ir.meaning import MEANING, apply
+from runelift.ir.meaning import MEANING, apply, convert
 from runelift.ir.prim import INTS, OPS, Prim
 
 
@@ -30,3 +33,14 @@ def test_integers(op: str, prim: Prim, data: st.DataObject) -> None:
     if OPS[op].traps and args[-1] == 0:
         args[-1] = 3
     assert compute(op, prim, *args) == apply(op, prim, *args)
+
+
+@pytest.mark.parametrize(("value", "to", "expected"), [
+    (300.7, Prim.U8, 44), (-5.9, Prim.U8, 251), (-5.9, Prim.I8, -5),
+    (3e9, Prim.I32, 3 * 10**9 - 2**32),
+    (-1.0, Prim.U64, 2**64 - 1), (2.0**63, Prim.I64, -2**63), (2.0**65, Prim.U64, 0),
+    (math.inf, Prim.I32, 0), (-math.inf, Prim.U8, 0), (math.nan, Prim.I64, 0),
+])
+def test_floats_become_integers_that_wrap(value: float, to: Prim, expected: int) -> None:
+    assert convert(np.float64(value), to) == expected
+    assert convert(np.array([value, 1.0]), to).tolist() == [expected, 1]

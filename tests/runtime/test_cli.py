@@ -328,6 +328,15 @@ def test_test_failures(run: Run, program: Path) -> None:
     assert [o["outcome"] for o in json.loads(found.out)].count("failed") == 1
 
 
+def test_numbers_in_text_files_have_the_types_that_are_wanted(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "xs.in").write_text("[1.5, 2.5] 3")
+    path = tmp_path / "scale.fut"
+    path.write_text("-- ==\n-- input @ xs.in\n-- output { [4.5f32, 7.5f32] }\n"
+                    "entry main (xs: []f32) (k: u8) = map (* f32.u8 k) xs\n")
+    assert run("test", "--interpreter", path).out == "1 passed, 0 failed, 0 skipped\n"
+    assert run("bench", "--device", "interpreter", "--runs", "1", path).status == 0
+
+
 def test_expected_errors(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "bad.fut"
     path.write_text("-- ==\n-- error: unknown-name\nentry main = y\n")
