@@ -8,17 +8,13 @@
 #pragma OPENCL FP_CONTRACT OFF
 #endif
 
-// Short loops without branches: GPUs have no other means to overlap their loads.
-#if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
-#define PARTLY_UNROLLED _Pragma("unroll 4")
-#else
-#define PARTLY_UNROLLED
-#endif
-
+// PARTLY_UNROLLED: short loops without branches; GPUs have no other means to overlap their loads.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
+#define PARTLY_UNROLLED _Pragma("unroll 4")
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 #else
+#define PARTLY_UNROLLED
 inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
 #endif
 

@@ -28,6 +28,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime import cache as binaries
 from runelift.runtime import persistent
 from runelift.runtime.choice import Crowd
+from runelift.runtime.decisions import Remembered
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.memory import Buffer, OutOfMemory, Pool
 from runelift.runtime.recording import Recorder
@@ -40,11 +41,6 @@ Force: TypeAlias = Mapping[str, int]
 
 RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
-REMEMBERED = 10_000
-"""After so many decisions about sizes they are all forgotten."""
-SETTINGS = 16
-"""For how many thresholds and forced versions decisions are remembered."""
-
 _enqueue_kernel = cl.enqueue_nd_range_kernel
 BUILD_OPTIONS = ["-cl-std=CL1.2"]
 
@@ -145,22 +141,6 @@ def open_device(info: DeviceInfo) -> Device:
     return _opened[identity]
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
-    """What follows from thresholds, forced versions and sizes, remembered from run to run.
-
-    ``orders`` holds the versions to try by encounter, ``shares`` how groups share out rows.
-    """
-
-    orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
-    shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
-
-    @property
-    def crowded(self) -> bool:
-        """Whether so many sizes were met that remembering more would waste memory."""
-        return len(self.orders) + len(self.shares) > REMEMBERED
-
-
 class Executable:
     """A plan with its kernels, on one device.
 
@@ -184,7 +164,7 @@ class Executable:
         self._built: set[str] = set()
         self._persistent: dict[tuple[Any, ...], Any] = {}
         self.build_seconds = 0.0
-        self._decisions: dict[tuple[Any, ...], Decisions] = {}
+        self.decisions = Remembered()
         namespace = dict(SCALARS)
         exec(compile(self.generated.source, f"<plan of {plan.entry}>", "exec"), namespace)
         self._main: Callable[[Run, dict[str, Any]], tuple[Any, ...]] = namespace[FUNCTION]
@@ -194,19 +174,6 @@ class Executable:
         """Run the plan on bound arguments, which are taken out of ``args``."""
         run = Run(self, thresholds, force, record)
         return run.call(self._main, args)
-
-    def decisions(self, thresholds: Mapping[str, int], force: Force) -> Decisions:
-        """What was decided with the same thresholds and forced versions."""
-        key = tuple(thresholds.items()), tuple(force.items())
-        if (known := self._decisions.get(key)) is None or known.crowded:
-            if len(self._decisions) >= SETTINGS:
-                self._decisions.clear()
-            known = self._decisions[key] = Decisions()
-        return known
-
-    def forget(self) -> None:
-        """A version turned out not to run: decisions may come out differently."""
-        self._decisions.clear()
 
     def opencl(self) -> str:
         """The source of all kernels."""
@@ -310,7 +277,7 @@ class Run:
         self.launch, self.launch_built = self.issue, self.issue_built
         self._thresholds = thresholds
         self._force = force
-        decisions = executable.decisions(thresholds, force)
+        decisions = executable.decisions.under(thresholds, force)
         self._shares, self._orders = decisions.shares, decisions.orders
         self._fallible = False
         self._obstacle: Exception | None = None
@@ -598,7 +565,7 @@ class Run:
             self.infeasible[name] = str(reason)
             if reason.lasting:
                 self.executable.infeasible[name] = str(reason)
-                self.executable.forget()
+                self.executable.decisions.forget()
 
 
 def _failure(place: str, message: str) -> ProgramFailure:

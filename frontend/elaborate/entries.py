@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runelift.frontend import ast
+from runelift.frontend.check.forms import base_name
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.exps import Evaluator
 from runelift.frontend.elaborate.sizes import size_atom
@@ -48,7 +49,7 @@ def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     args: list[Value] = []
     scalars: dict[str | VName, Value] = {}
     type_ = entry.type
-    bases = map(_base, entry.params)
+    bases = map(base_name, entry.params)
     while isinstance(type_, Arrow):  # more of them than parameters if the body is a function
         value = _argument(evaluator, type_.domain, sizes, params, next(bases, "arg"))
         args.append(value)
@@ -130,15 +131,6 @@ def _without_units(value: Value, type_: Type) -> Value:
                 (name, tuple(map(_without_units, items or (), payload(t))))
                 for (name, items), (_, t) in zip(payloads, types, strict=True)))
     return value
-
-
-def _base(pattern: ast.Pattern) -> str:
-    match pattern:
-        case ast.PatName(_, name):
-            return name
-        case ast.PatAscript(_, inner):
-            return _base(inner)
-    return "arg"
 
 
 def _argument(e: Evaluator, type_: Type, sizes: dict[VName | Size, Param], params: list[Param],

@@ -215,12 +215,13 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit,
 def _compare(program: Measurable, tuning: EntryTuning, found: Fit, dataset: Dataset,
              repeats: int) -> Verified | None:
     """Times by default and tuned, until they are decided; None where the program fails."""
-    args = program.place(dataset.arguments())
+    values = dataset.arguments()
     both = (tuning.defaults, found.thresholds)
     times: tuple[list[float], list[float]] = ([], [])
     look = max(repeats, PAIRS)
     started = time.perf_counter()
     try:
+        args = program.place(values)
         for pair in count():
             for which in (0, 1) if pair % 2 else (1, 0):
                 seconds = program.time(dataset.entry, args, thresholds=both[which])

@@ -175,7 +175,12 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 
 def _measure_dataset(program: Measurable, entry: str, dataset: Dataset,
                      todo: Sequence[dict[str, int]], repeats: int) -> Iterator[Run]:
-    args = program.place(dataset.arguments())
+    values = dataset.arguments()
+    try:
+        args = program.place(values)
+    except UserError as error:  # it does not fit on the device
+        yield from (Run(dataset.name, force, None, str(error)) for force in todo)
+        return
     walls: dict[int, float] = {}
     for number, force in enumerate(todo):
         warm_up = _run(program, entry, dataset.name, args, force)

@@ -196,3 +196,19 @@ def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:
     assert entry.unmoved == {"b"}
     assert entry.fit.predicted == {"a": 50.5, "b": 90.5}
     assert "within 0.00 % of the best that leaves b alone" in render(tuning)
+
+
+def test_a_dataset_that_does_not_fit_leaves_the_others_alone() -> None:
+    class Small(Simulated):
+        def place(self, args):  # type: ignore[no-untyped-def]
+            if len(args) > 1:
+                raise UserError("Out of device memory: too large.")
+            return args
+
+    sim = Small.of(CHAIN, cost)
+    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4], b=[16]), DEVICE, repeats=1)
+    (entry,) = tuning.entries
+    assert [run.error for run in entry.measurements.runs if run.dataset == "a"] == [
+        "Out of device memory: too large."] * 3
+    assert list(entry.verified) == ["b"]
+    assert "Out of device memory" in render(tuning)

@@ -1,0 +1,45 @@
+"""What was decided in earlier runs: it follows from thresholds, forced versions and sizes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+REMEMBERED = 10_000
+"""After so many decisions about sizes they are all forgotten."""
+SETTINGS = 16
+"""For how many thresholds and forced versions decisions are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What follows from sizes: the versions to try by encounter, and how groups share rows."""
+
+    orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
+    shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many sizes were met that remembering more would waste memory."""
+        return len(self.orders) + len(self.shares) > REMEMBERED
+
+
+class Remembered:
+    """Decisions by thresholds and forced versions."""
+
+    def __init__(self) -> None:
+        self._settings: dict[tuple[Any, ...], Decisions] = {}
+
+    def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
+        """What was decided with the same thresholds and forced versions."""
+        key = tuple(thresholds.items()), tuple(force.items())
+        if (known := self._settings.get(key)) is None or known.crowded:
+            if len(self._settings) >= SETTINGS:
+                self._settings.clear()
+            known = self._settings[key] = Decisions()
+        return known
+
+    def forget(self) -> None:
+        """A version turned out not to run: decisions may come out differently."""
+        self._settings.clear()
