@@ -74,6 +74,11 @@ def i64(value: int) -> Const:
     return Const(int(value), Prim.I64)
 
 
+def zero(prim: Prim) -> Const:
+    """The constant 0 of a type, which is false for bool."""
+    return Const(prim.dtype.type(0).item(), prim)
+
+
 TRUE = Const(True, Prim.BOOL)
 FALSE = Const(False, Prim.BOOL)
 

@@ -43,6 +43,7 @@ from runelift.ir.syntax import (
     elem_of,
     i64,
     shape_of,
+    zero,
 )
 from runelift.ir.traverse import free_vars
 from runelift.rewrite.checks import bounds_checks
@@ -186,7 +187,7 @@ def _branch(walk: _Walk, body: Body, written: list[Update | None], dests: list[D
     for dest, update in zip(dests, written, strict=True):
         prim = types[len(results) + dest.rank]
         if update is None:
-            results += [*[OUTSIDE] * dest.rank, Const(prim.dtype.type(0).item(), prim)]
+            results += [*[OUTSIDE] * dest.rank, zero(prim)]
             continue
         indices = [d for d in update.dims if not isinstance(d, SliceDim)]
         if update.checked:

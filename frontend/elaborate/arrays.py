@@ -58,6 +58,7 @@ from runelift.ir.syntax import (
     i64,
     row_of,
     shape_of,
+    zero,
 )
 
 Apply = Callable[[tuple[Value, ...]], Value]
@@ -306,11 +307,10 @@ class Arrays:
 
     def blank(self, type_: Type, span: Span) -> Dynamic:
         """Zero, or an array of zeros."""
-        prim = elem_of(type_)
-        zero = Const(False if prim is Prim.BOOL else 0.0 if prim.is_float else 0, prim)
         if isinstance(type_, Prim):
-            return Dynamic(zero, type_)
-        return Dynamic(self.builder.emit1(Replicate(shape_of(type_), zero), type_, "blank", span),
+            return Dynamic(zero(type_), type_)
+        blank = Replicate(shape_of(type_), zero(elem_of(type_)))
+        return Dynamic(self.builder.emit1(blank, type_, "blank", span),
                        type_)
 
     # Layout

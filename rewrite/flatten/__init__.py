@@ -41,6 +41,6 @@ def derive(program: Program, names: Names, *, policy: str = "all",
         derivation = Derivation(fun.name)
         flattener = Flattener(fun.name, names, named_policy(policy), derivation, RULES,
                               disabled=frozenset(disable))
-        funs.append(bound_extents(flatten_fun(fun, flattener), names, derivation))
+        funs.append(bound_extents(flatten_fun(fun, flattener), flattener))
         derivations.append(derivation)
     return Program(tuple(funs)), tuple(derivations)

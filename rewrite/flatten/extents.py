@@ -10,8 +10,9 @@ size in the kernel proper::
       segmap ⟨i < w⟩ { s = e; s' = min(s, b); xs : [s']t = ...; r }
 
 ``min(s, b)`` is s, so the meaning is as before; what it says is that b is enough memory.
-Sizes that depend on the contents of arrays which a loop carries, and sizes that change from one
-iteration to the next, have no such bound here: code generation refuses them with their place.
+Sizes that branches and loops give together with their arrays, and sizes that change from one
+iteration to the next, have no such bound: the points of such a kernel run one after the other
+(:mod:`runelift.rewrite.flatten.irregular`), unless another version of the same can do without.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ from runelift.ir.syntax import (
     SegRed,
     Space,
     Stm,
+    Versions,
     array_of,
     i64,
     shape_of,
@@ -66,19 +68,23 @@ from runelift.ir.traverse import (
     substitute_stm,
 )
 from runelift.rewrite.flatten.derivation import Derivation
+from runelift.rewrite.flatten.flattener import Flattener
+from runelift.rewrite.flatten.irregular import in_turn
 
 VIEWS = (Iota, Replicate, Index, Rearrange, Reshape)
 """What takes no memory."""
 
 
 
-def bound_extents(fun: Fun, names: Names, derivation: Derivation) -> Fun:
-    """``fun`` with bounds for the sizes that its kernels compute."""
-    return replace(fun, body=_Extents(names, derivation).host_body(fun.body))
+def bound_extents(fun: Fun, flattener: Flattener) -> Fun:
+    """``fun`` with bounds for the sizes that its kernels compute, or without such kernels."""
+    extents = _Extents(flattener, flattener.names, flattener.derivation)
+    return replace(fun, body=extents.host_body(fun.body))
 
 
 @dataclass(slots=True)
 class _Extents:
+    flattener: Flattener
     names: Names
     derivation: Derivation
 
@@ -88,15 +94,40 @@ class _Extents:
         for stm in body.stms:
             if isinstance(stm.exp, SEGOPS):
                 stms += self.kernel(stm, stm.exp)
+            elif isinstance(stm.exp, Versions):
+                stms += self.versions(stm, stm.exp)
             else:
-                mapper = Mapper(lambda a: a, lambda n: n, self.host_body, lambda lam: lam)
-                stms.append(map_stm(mapper, stm))
+                stms.append(map_stm(self.host_bodies(), stm))
         return Body(tuple(stms), body.result)
+
+    def host_bodies(self) -> Mapper:
+        """What :meth:`host_body` does to the bodies of a statement."""
+        return Mapper(lambda a: a, lambda n: n, self.host_body, lambda lam: lam)
+
+    def versions(self, stm: Stm, versions: Versions) -> Iterator[Stm]:
+        """Versions whose kernels have bounds; if none has, the last one alone."""
+        able = [v for v in versions.alternatives if not _has_unbounded(v.body)]
+        if len(able) == len(versions.alternatives):
+            yield map_stm(self.host_bodies(), stm)
+        elif len(able) > 1:
+            kept = (*able[:-1], replace(able[-1], guard=None))
+            yield map_stm(self.host_bodies(), replace(stm, exp=replace(versions,
+                                                                       alternatives=kept)))
+        else:
+            body = self.host_body((able or versions.alternatives)[-1].body)
+            yield from body.stms
+            for param, atom in zip(stm.pat, body.result, strict=True):
+                yield Stm((param,), AtomExp(atom))
 
     def kernel(self, stm: Stm, kernel: SegOp) -> Iterator[Stm]:
         """The kernels that find bounds, and then the kernel itself."""
         body = kernel.body
         if kernel.level is Level.GRID:
+            if (size := _unbounded(body)) is not None:
+                note = "nothing bounds it: the points run in turn"
+                self.derivation.fired("extent", f"size {size.base}", note, stm.loc)
+                yield from self.host_body(Body(in_turn(self.flattener, stm, kernel), ())).stms
+                return
             for name in _wanted(kernel.space, body):
                 bound, how = self.bound(kernel.space, body, name)
                 if bound is None:
@@ -220,6 +251,28 @@ class _Extents:
         least = Stm((size,), PrimOp("min", Prim.I64, (name, bound)))
         body = substitute_body(body, {name: size.name})
         return Body((least, *body.stms), body.result)
+
+
+def _has_unbounded(body: Body) -> bool:
+    """Whether a body of the host has kernels that need memory nothing bounds."""
+    return any(_unbounded(stm.exp.body) is not None if isinstance(stm.exp, SEGOPS)
+               else any(map(_has_unbounded, bodies_of(stm.exp))) for stm in body.stms)
+
+
+def _unbounded(body: Body) -> VName | None:
+    """A size that an array in memory has, and that is bound together with the array."""
+    for stm in body.stms:
+        bound = list(stm.pat)
+        if isinstance(stm.exp, Loop):
+            bound += (p.param for p in stm.exp.params)
+        own = {param.name for param in bound}
+        for size in (size for param in bound for size in shape_of(param.type)):
+            if isinstance(size, VName) and size in own:
+                return size
+        for inner in (*bodies_of(stm.exp), *(lam.body for lam in lambdas_of(stm.exp))):
+            if (found := _unbounded(inner)) is not None:
+                return found
+    return None
 
 
 def _wanted(space: Space, body: Body) -> list[VName]:

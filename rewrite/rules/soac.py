@@ -12,7 +12,6 @@ from runelift.ir.syntax import (
     Atom,
     AtomExp,
     Body,
-    Const,
     Copy,
     Dim,
     Hist,
@@ -33,6 +32,7 @@ from runelift.ir.syntax import (
     elem_of,
     i64,
     shape_of,
+    zero,
 )
 from runelift.rewrite.pick import bound_by_lambda, let, pick, pick_lambda, repeated
 from runelift.rewrite.rule import Replacement, RuleBook, rule
@@ -280,9 +280,7 @@ def width_zero(scope: Scope, stm: Stm) -> Replacement:
 
 
 def _empty(param: Param) -> Stm:
-    elem = elem_of(param.type)
-    zero = Const(elem.dtype.type(0).item(), elem)
-    return Stm((param,), Replicate(shape_of(param.type), zero))
+    return Stm((param,), Replicate(shape_of(param.type), zero(elem_of(param.type))))
 
 
 @rule(Map, Redomap, Scanomap)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.errors import CompilerLimitation
 from runelift.ir.interpret import interpret
 from runelift.runtime.tuner.forest import plans
 
@@ -61,8 +60,47 @@ def test_explain_says_why() -> None:
     assert "its greatest value is found first" in derivation.render()
 
 
-def test_sizes_that_are_carried_from_iteration_to_iteration_are_refused(simulator: str) -> None:
-    body = "map (\\xs -> i32.sum (loop ys = xs :> []i32 for _i < 3 do filter (> 2) (map (* 2) ys)))"
-    program = runelift.compile(f"{HEAD} {body} xss", device=simulator)
-    with pytest.raises(CompilerLimitation, match="known only inside"):
-        program.main(np.ones((2, 3), np.int32))
+IRREGULAR = {
+    "loop": "map (\\xs -> i32.sum (loop ys = xs :> []i32 for _i < 3 do "
+            "filter (> 2) (map (* 2) ys))) xss",
+    "while": "map (\\xs -> let ys = loop ys = [1] while length ys < i64.i32 (xs[0] & 7) "
+             "do ys ++ ys in i64.i32 ys[0] + length ys) xss",
+    "branch": "map (\\xs -> let ys = if xs[0] > 2 then iota 3 else iota (i64.i32 (xs[0] & 3) + 1) "
+              "in i64.sum (scan (+) 0 (copy ys with [0] = 7))) xss",
+    "rows": "map (\\xs -> let ys = if xs[0] > 2 then xs else filter (> 0) xs "
+            "in map (\\x -> f32.i32 (x + i32.sum (scan (+) 0 ys))) xs) xss",
+    "truth": "map (\\xs -> let ys = if xs[0] > 2 then xs else filter (> 0) xs "
+             "in map (\\x -> x > i32.sum (scan (+) 0 ys)) xs) xss",
+    "nested": "map (\\xs -> map (\\x -> let ys = loop ys = [x] for _i < x & 3 do ys ++ ys "
+              "in length ys + i64.i32 ys[0]) xs) xss",
+    "scan": "scan (+) 0 (map (\\xs -> last (loop ys = [xs[0]] for _i < xs[0] & 3 "
+            "do ys ++ [last ys + 1])) xss)",
+    "scatter": "scatter (replicate m 0) (map (\\xs -> i64.i32 (last (loop ys = [xs[0]] "
+               "for _i < xs[0] & 3 do ys ++ [last ys - 1]))) xss) (iota n)",
+    "histogram": "hist (+) 0 m (map (\\xs -> i64.i32 (last (loop ys = [xs[0]] "
+                 "for _i < xs[0] & 3 do ys ++ [last ys - 1]))) xss) (iota n)",
+}
+
+
+@pytest.mark.parametrize("name", IRREGULAR)
+def test_points_whose_sizes_nothing_bounds_run_in_turn(name: str, simulator: str) -> None:
+    program = runelift.compile(f"{HEAD} {IRREGULAR[name]}", device=simulator)
+    (derivation,) = program.compiled.derivations
+    assert "the points run in turn" in derivation.render()
+    for shape in SHAPES:
+        xss = np.random.default_rng(shape[1]).integers(-1, 9, shape).astype(np.int32)
+        expected = interpret(program.compiled.core, "main", [xss])
+        for force in plans(program.tree.entry("main")):
+            found, _ = program.run("main", [xss], force=force)
+            for a, b in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=f"{shape} {force}")
+
+
+def test_a_version_without_such_sizes_is_preferred(simulator: str) -> None:
+    """The flat version runs the loop once for all rows."""
+    body = ("map (\\xs -> let ys = loop ys = [1] for _i < 3 do ys ++ ys "
+            "in i32.sum xs + ys[0]) xss")
+    program = runelift.compile(f"{HEAD} {body}", device=simulator)
+    (derivation,) = program.compiled.derivations
+    assert "the points run in turn" not in derivation.render()
+    np.testing.assert_array_equal(program.main(np.ones((2, 3), np.int32)), [4, 4])

@@ -10,7 +10,6 @@ from runelift.ir.syntax import (
     Atom,
     AtomExp,
     Body,
-    Const,
     Dim,
     ForLoop,
     Index,
@@ -26,6 +25,7 @@ from runelift.ir.syntax import (
     Update,
     array_of,
     shape_of,
+    zero,
 )
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
@@ -93,9 +93,8 @@ def loop_of_elements(walk: Walk, stm: Stm) -> str | None:
 def _blank(walk: Walk, type_: Type) -> Stm:
     """An array whose elements will all be overwritten."""
     assert isinstance(type_, ArrayType)
-    prim = prim_of(type_)
-    zero = Const(False if prim is Prim.BOOL else 0.0 if prim.is_float else 0, prim)
-    return Stm((fresh_param(walk, "blank", type_),), Replicate(type_.shape, zero))
+    return Stm((fresh_param(walk, "blank", type_),),
+               Replicate(type_.shape, zero(prim_of(type_))))
 
 
 def _applied(lam: Lambda, args: Sequence[Atom]) -> list[Stm]:
