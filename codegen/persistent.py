@@ -89,28 +89,29 @@ class Phase:
 
 
 NAME = "persistent"
-FIXED = ("failure_code", "failure_args", "arrived", "iterations", "first", "local_memory")
-"""The kernel's first parameters; the loop's buffers, scalars and numbers of groups follow."""
 
 
 def persistent_source(phases: Sequence[Phase], bases: dict[str, int], buffers: int,
                       scalars: Sequence[Prim], late: int) -> str:
     """A kernel that runs ``iterations`` of the phases, the loop's index from ``first`` on.
 
-    ``late`` is the failure code for a barrier that not all groups came to.
+    ``arrived`` counts the groups that came to barriers, modulo 2³², from one launch to the next:
+    ``before`` is what it counts when this one begins, so nothing need be cleared.  ``late`` is the
+    failure code for a barrier that not all groups came to.
     """
     functions = dict.fromkeys((p.kernel, p.constants) for p in phases)
     lines = [prelude(), f"#define LATE {late}", BARRIER]
     for kernel, constants in functions:
         lines.append(phase_function(kernel, bases[kernel.name], constants))
     params = ["volatile __global int *failure_code", "__global long *failure_args",
-              "volatile __global int *arrived", "const long iterations", "const long first",
+              "volatile __global uint *arrived", "const uint before", "const long iterations",
+              "const long first",
               "__local ulong2 *local_memory"]
     params += [f"__global uchar *buffer_{n}" for n in range(buffers)]
     params += [f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(scalars)]
     params += [f"const long groups_{n}" for n in range(len(phases))]
     lines += [f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
-              "    int target = 0;",
+              "    uint target = before;",
               "    for (long round = 0; round < iterations; round++) {",
               "        const long index = first + round;"]
     for n, phase in enumerate(phases):
@@ -135,16 +136,16 @@ def _phase(number: int, phase: Phase) -> list[str]:
 
 BARRIER = """
 // All groups meet; a group that waits in vain reports it and lets everybody go on.
-inline void meet(volatile __global int *arrived, int target, volatile __global int *failure_code)
+inline void meet(volatile __global uint *arrived, uint target, volatile __global int *failure_code)
 {
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     if (get_local_id(0) == 0) {
         fence_device();
         atomic_inc(arrived);
-        for (long polls = 0; *arrived - target < 0; polls++) {
+        for (long polls = 0; (int)(*arrived - target) < 0; polls++) {
             if (polls == 1L << 27) {
                 atomic_cmpxchg(failure_code, -1, LATE);
-                atomic_add(arrived, 1 << 30);
+                atomic_add(arrived, 1u << 30);
             }
         }
         fence_device();

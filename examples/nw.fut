@@ -20,7 +20,7 @@ def block: i64 = 32
 def clamp (low: i64) (high: i64) (x: i64): i64 = i64.max low (i64.min high x)
 
 -- The scores of a block from those around it, diagonal by diagonal: row i is i steps late.
-def align (similarity: i64 -> i64 -> i32) (penalty: i32)
+def align (similarity: [block][block]i32) (penalty: i32)
           (corner: i32) (above: [block]i32) (left: [block]i32): [block][block]i32 =
   let (diagonals, _, _) =
     loop (diagonals, last, before) = (replicate (2 * block - 1) (replicate block 0), left, left)
@@ -32,7 +32,7 @@ def align (similarity: i64 -> i64 -> i32) (penalty: i32)
           let north = if i == 0 then above[j] else last[i - 1]
           let north_west = if i == 0 then (if j == 0 then corner else above[j - 1])
                            else if j == 0 then left[i - 1] else before[i - 1]
-          in i32.max (north_west + similarity i j) (i32.max west north - penalty))
+          in i32.max (north_west + similarity[i, j]) (i32.max west north - penalty))
       in (diagonals with [t] = next, next, last)
   in tabulate_2d block block (\i j -> diagonals[i + j, i])
 
@@ -56,8 +56,9 @@ entry main [m][n] (penalty: i32) (similarity: [m][n]i32): [m + 1][n + 1]i32 =
                                           else tiles[one, i - 1, block - 1, k])
         let left = tabulate block (\k -> if d == i then border (y + k + 1)
                                          else tiles[one, i, k, block - 1])
-        let at k l = similarity[clamp 0 (m - 1) (y + k), clamp 0 (n - 1) (x + l)]
-        in align at penalty corner above left
+        let here = tabulate_2d block block (\k l ->
+          similarity[clamp 0 (m - 1) (y + k), clamp 0 (n - 1) (x + l)])
+        in align here penalty corner above left
       in tiles with [d] = tabulate rows tile
   in tabulate_2d (m + 1) (n + 1) (\i j ->
        if i == 0 then border j

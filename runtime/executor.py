@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyopencl as cl
@@ -109,6 +109,7 @@ class Device:
         size = 4 * max(info.num_groups, 1)
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
+        self._arrivals = 0
         self._no_failure = np.array([-1], np.int32)
         self.clear_failure(self.plain)
         self.plain.finish()
@@ -118,6 +119,14 @@ class Device:
         cl.enqueue_copy(queue, self.failure_code, self._no_failure)
         cl.enqueue_fill_buffer(queue, self.counters.handle, np.zeros(1, np.int32), 0,
                                self.counters.size)
+        cl.enqueue_fill_buffer(queue, self.arrived, np.zeros(1, np.int32), 0, 4)
+        self._arrivals = 0
+
+    def arrivals(self, more: int) -> int:
+        """What :attr:`arrived` counts before a kernel that adds ``more`` to it, modulo 2³²."""
+        before = self._arrivals
+        self._arrivals = (before + more) % (1 << 32)
+        return before
 
     def resident_groups(self, group: int, room: int) -> int:
         """How many groups of a persistent kernel surely run at the same time.
@@ -170,7 +179,7 @@ class Executable:
         self._main: Callable[[Run, dict[str, Any]], tuple[Any, ...]] = namespace[FUNCTION]
 
     def run(self, args: dict[str, Any], thresholds: Mapping[str, int], force: Force,
-            record: bool) -> tuple[tuple[Any, ...], Record | None]:
+            record: bool) -> Outcome:
         """Run the plan on bound arguments, which are taken out of ``args``."""
         run = Run(self, thresholds, force, record)
         return run.call(self._main, args)
@@ -213,7 +222,7 @@ class Executable:
         except (CompilerLimitation, Infeasible):
             return None
         kernel.set_scalar_arg_dtypes([
-            None, None, None, np.int64, np.int64, None, *[None] * buffers,
+            None, None, None, np.uint32, np.int64, np.int64, None, *[None] * buffers,
             *map(_scalar_type, scalars), *[np.int64] * len(phases)])
         self.build_seconds += time.perf_counter() - started
         return kernel
@@ -247,6 +256,14 @@ class Executable:
             if info.kind != "simulator":
                 binaries.store(name, program.get_info(cl.program_info.BINARIES)[0])
         return program
+
+
+class Outcome(NamedTuple):
+    """What came of a run; ``issue`` is the host's time until all was issued (seconds)."""
+
+    results: tuple[Any, ...]
+    record: Record | None
+    issue: float
 
 
 class Run:
@@ -283,13 +300,14 @@ class Run:
         self._obstacle: Exception | None = None
 
     def call(self, main: Callable[[Run, dict[str, Any]], tuple[Any, ...]],
-             args: dict[str, Any]) -> tuple[tuple[Any, ...], Record | None]:
+             args: dict[str, Any]) -> Outcome:
         """Run, check for failures, and make the record."""
         self._pool.peak = self._pool.live
         started = time.perf_counter()
         finished = False
         try:
             results = main(self, args)
+            issue = time.perf_counter() - started
             self.queue.finish()
             self.check_failure()
             finished = True
@@ -304,10 +322,10 @@ class Run:
                 self._recover()
         wall = time.perf_counter() - started
         if self.recorder is None:
-            return results, None
-        return results, self.recorder.record(
-            self.executable.plan.entry, wall=wall, peak_bytes=self._pool.peak,
-            device=self.device.info.label, infeasible=self.infeasible)
+            return Outcome(results, None, issue)
+        return Outcome(results, self.recorder.record(
+            self.executable.plan.entry, wall=wall, issue=issue, peak_bytes=self._pool.peak,
+            device=self.device.info.label, infeasible=self.infeasible), issue)
 
     def _recover(self) -> None:
         """After a failure: wait for what is under way, and forget what it reported."""
@@ -334,6 +352,8 @@ class Run:
         out = np.empty(1, Prim(prim).dtype)
         self._command(cl.enqueue_copy(self.queue, out, buffer.handle,
                                       src_offset=index * out.itemsize, is_blocking=True))
+        if self.recorder is not None:
+            self.recorder.waited()
         self.check_failure()
         return out.item()
 
@@ -432,8 +452,7 @@ class Run:
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:
         """The iterations of a loop that launches the same kernels again and again."""
-        if (self.recorder is not None or not self.device.info.coherent
-                or bound < persistent.LEAST_ROUNDS):
+        if not self.device.info.coherent or bound < persistent.LEAST_ROUNDS:
             return range(bound)
         return persistent.rounds(self, bound, carried)
 
@@ -484,10 +503,17 @@ class Run:
 
     def enqueue_persistent(self, kernel: Any, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
-        _enqueue_kernel(self.queue, kernel, (groups * group,), (group,))
+        event = _enqueue_kernel(self.queue, kernel, (groups * group,), (group,))
+        if self.recorder is not None:
+            self.recorder.command(event, launch=True)
         self._fallible = True
 
     # Versions
+
+    @property
+    def encounters(self) -> int:
+        """How many encounters have been recorded."""
+        return 0 if self.recorder is None else self.recorder.encounters
 
     def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterable[int]:

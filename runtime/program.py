@@ -19,7 +19,7 @@ from runelift.ir.syntax import Atom, Const
 from runelift.runtime.compiler import Compiled, compile_source
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.opaques import packed, unpacked
-from runelift.runtime.records import Record
+from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.forest import forest_of
 
 
@@ -110,7 +110,7 @@ class Program:
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
         recording = self.recording if record is None else record
-        raw, made = executable.run(bound, chosen, force or {}, recording)
+        raw, made, _ = executable.run(bound, chosen, force or {}, recording)
         if made is not None and self.recording:
             self.records.append(made)
         results = [self._result(value, spec, device_arrays)
@@ -128,6 +128,11 @@ class Program:
     def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:
         """The host's time in seconds for a call with inputs and outputs on the device."""
+        return self.timing(entry, args, force=force, thresholds=thresholds).seconds
+
+    def timing(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Timing:
+        """The same, and how much of it was over when the host had issued everything."""
         import time
 
         plan = self._plan(entry)
@@ -136,11 +141,9 @@ class Program:
         chosen = self.thresholds if thresholds is None else thresholds
         self.device.plain.finish()
         started = time.perf_counter()
-        results, _ = executable.run(bound, chosen, force or {}, False)
+        outcome = executable.run(bound, chosen, force or {}, False)
         self.device.plain.finish()
-        seconds = time.perf_counter() - started
-        del results
-        return seconds
+        return Timing(time.perf_counter() - started, outcome.issue)
 
     def interface(self, entry: str) -> Interface:
         """What a caller of ``entry`` gives."""

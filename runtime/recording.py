@@ -6,6 +6,7 @@ and notes which commands belong to which encounter; times are read when the run 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,7 +38,9 @@ class _Open:
     last: int
     launched: int
     scarce: tuple[str, ...]
+    started: float
     launches: int = 0
+    issue: float = 0.0
 
 
 class Recorder:
@@ -48,11 +51,21 @@ class Recorder:
         self._launches = 0
         self._encounters: list[_Open] = []
         self._open: list[int] = []
+        self._waits = 0
+
+    @property
+    def encounters(self) -> int:
+        """How many versions have been run so far."""
+        return len(self._encounters)
 
     def command(self, event: Any, *, launch: bool = False) -> None:
         """A device command was issued."""
         self._events.append(event)
         self._launches += launch
+
+    def waited(self) -> None:
+        """The host waited until the device had done all that was issued."""
+        self._waits += 1
 
     def enter(self, site: str, sizes: Mapping[str, int], par: Mapping[str, int],
               scarce: Sequence[str], feasible: Sequence[int], chosen: int) -> None:
@@ -61,13 +74,15 @@ class Recorder:
         parent = self._open[-1] if self._open else None
         self._open.append(len(self._encounters))
         self._encounters.append(_Open(site, parent, dict(sizes), dict(par), tuple(feasible),
-                                      chosen, at, at, self._launches, tuple(scarce)))
+                                      chosen, at, at, self._launches, tuple(scarce),
+                                      time.perf_counter()))
 
     def leave(self) -> None:
         """All commands of the innermost encounter are issued."""
         encounter = self._encounters[self._open.pop()]
         encounter.last = len(self._events)
         encounter.launches = self._launches - encounter.launched
+        encounter.issue = time.perf_counter() - encounter.started
 
     def abandon(self) -> None:
         """The version of the innermost encounter could not run: nothing was encountered."""
@@ -83,7 +98,7 @@ class Recorder:
         return [Command(e.get_profiling_info(info.QUEUED), e.get_profiling_info(info.START),
                         e.get_profiling_info(info.END)) for e in self._events]
 
-    def record(self, entry: str, *, wall: float, peak_bytes: int, device: str,
+    def record(self, entry: str, *, wall: float, issue: float, peak_bytes: int, device: str,
                infeasible: Mapping[str, str]) -> Record:
         """The record of the run."""
         commands = self.commands()
@@ -93,7 +108,7 @@ class Recorder:
                          for number, opened in enumerate(self._encounters)),
             span=telescoped(commands, 0, len(commands)), busy=busy(commands),
             wall=wall, host=sum(gaps) * 1e-9, launches=self._launches, peak_bytes=peak_bytes,
-            device=device, infeasible=dict(infeasible))
+            device=device, infeasible=dict(infeasible), issue=issue, waits=self._waits)
 
     @staticmethod
     def _encounter(number: int, opened: _Open, commands: Sequence[Command],
@@ -103,7 +118,7 @@ class Recorder:
             opened.site, number, opened.parent, opened.sizes, opened.par, opened.feasible,
             opened.chosen, time=telescoped(commands, first, last),
             busy=busy(commands[first:last]), gap=sum(gaps[first:last]) * 1e-9,
-            launches=opened.launches, scarce=opened.scarce)
+            launches=opened.launches, scarce=opened.scarce, issue=opened.issue)
 
 
 def telescoped(commands: Sequence[Command], first: int, last: int) -> float:

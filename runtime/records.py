@@ -9,6 +9,14 @@ to the span of the run without gap or overlap (DESIGN 3).
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+
+class Timing(NamedTuple):
+    """The seconds that a run took, and how many of them until the host had issued all commands."""
+
+    seconds: float
+    issue: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +29,8 @@ class Encounter:
     could have run, ``chosen`` the index of the one that did.  Times are in seconds: ``time``
     telescoped, ``busy`` the sum of kernel times, ``gap`` the part of ``time`` that the device
     spent waiting for the host.  ``scarce`` are the guards of intra versions that do not hold
-    without tuning, as there are too few work-groups.
+    without tuning, as there are too few work-groups.  ``issue`` is the time that the host spent
+    on issuing the encounter's commands.
     """
 
     site: str
@@ -36,6 +45,12 @@ class Encounter:
     gap: float
     launches: int
     scarce: tuple[str, ...] = ()
+    issue: float = 0.0
+
+    @property
+    def device_time(self) -> float:
+        """The part of ``time`` that does not depend on how fast the host is (seconds)."""
+        return max(0.0, self.time - self.gap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +58,9 @@ class Record:
     """What one run of an entry point did and cost (seconds).
 
     ``span`` is the device time from the first to the last command, ``wall`` the host's time
-    for the call, ``host`` the part of the span in which the device waited for the host.
+    for the call, ``host`` the part of the span in which the device waited for the host,
+    ``issue`` the host's time until all commands were issued.  ``waits`` counts how often the host
+    waited for the device meanwhile, to read what it had computed.
     """
 
     entry: str
@@ -57,6 +74,13 @@ class Record:
     device: str
     infeasible: dict[str, str] = field(default_factory=dict)
     """Versions that failed to build or launch, ``site/index`` to the reason."""
+    issue: float = 0.0
+    waits: int = 0
+
+    @property
+    def device_time(self) -> float:
+        """The part of ``span`` that does not depend on how fast the host is (seconds)."""
+        return max(0.0, self.span - self.host)
 
     def without_recording(self, cost: float) -> Record:
         """What the record would say if recording had not cost ``cost`` seconds.

@@ -1,8 +1,13 @@
 """What each version costs at each encounter, put together from runs with forced versions.
 
 An encounter is the same in two runs if it is the same occurrence of its site within the same
-encounter around it, with the same sizes.  The *own* time of a version is its time without
+encounter around it, with the same sizes.  The *own* cost of a version is its cost without
 that of the encounters inside it; so the cost of any combination of choices is a sum.
+
+While a run never waits for the device, host and device work at the same time, and the cost has
+two parts (:mod:`runelift.runtime.tuner.clocks`).  Where the host reads what the device has
+computed before it goes on, they work in turn: the times between the ends of the encounters'
+commands count (:mod:`runelift.runtime.records`).
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from typing import TypeAlias
 from runelift.ir.syntax import Guard
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.statistics import median
+from runelift.runtime.tuner.clocks import NOTHING, Cost, least, most, total
 from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.measure import Measurements, Run
 
@@ -28,7 +34,7 @@ Key: TypeAlias = tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]
 class Point:
     """One encounter on one dataset.
 
-    ``own`` is the time of each version without the encounters ``inner`` to it, infinite where
+    ``own`` is the cost of each version without the encounters ``inner`` to it, infinite where
     the version failed.  ``par`` maps guards to the parallelism they compare with; those that are
     ``scarce`` do not hold by default, which the threshold 0 stands for.
     """
@@ -37,7 +43,7 @@ class Point:
     sizes: dict[str, int]
     par: dict[str, int]
     feasible: frozenset[int]
-    own: dict[int, float]
+    own: dict[int, Cost]
     inner: dict[int, tuple[Point, ...]]
     scarce: frozenset[str] = frozenset()
 
@@ -55,10 +61,10 @@ class Point:
         for point in self.inner.get(index, ()):
             yield from point.path(thresholds)
 
-    def frozen(self, thresholds: Thresholds, penalty: float) -> Point:
+    def frozen(self, thresholds: Thresholds, penalty: Cost) -> Point:
         """The same, but that choices other than those of these thresholds cost ``penalty`` more."""
         index = self.choose(thresholds)
-        own = {k: time + (penalty if k != index else 0.0) for k, time in self.own.items()}
+        own = {k: cost if k == index else cost + penalty for k, cost in self.own.items()}
         inner = {k: tuple(p.frozen(thresholds, penalty) for p in points)
                  for k, points in self.inner.items()}
         return replace(self, own=own, inner=inner)
@@ -71,18 +77,22 @@ class Point:
                 return index
         return max(self.feasible)
 
-    def version_cost(self, index: int, thresholds: Thresholds) -> float:
+    def version_cost(self, index: int, thresholds: Thresholds) -> Cost:
         """What the encounter costs when it runs version ``index``."""
-        return self.own[index] + sum(p.cost(thresholds) for p in self.inner.get(index, ()))
+        return total([self.own[index], *(p.cost(thresholds) for p in self.inner.get(index, ()))])
 
-    def cost(self, thresholds: Thresholds) -> float:
+    def cost(self, thresholds: Thresholds) -> Cost:
         """What the encounter costs under these thresholds."""
         return self.version_cost(self.choose(thresholds), thresholds)
 
-    def least_cost(self) -> float:
-        """What it costs when every choice is the best for this very encounter."""
-        return min(self.own[index] + sum(p.least_cost() for p in self.inner.get(index, ()))
-                   for index in self.feasible)
+    def bounds(self) -> tuple[Cost, Cost]:
+        """Both clocks at least and at most, whatever is chosen."""
+        inside = {index: [p.bounds() for p in self.inner.get(index, ())]
+                  for index in self.feasible}
+        return (least(total([self.own[index], *(low for low, _ in bounds)])
+                      for index, bounds in inside.items()),
+                most(total([self.own[index], *(high for _, high in bounds)])
+                     for index, bounds in inside.items()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +100,16 @@ class DatasetCosts:
     """All encounters of a dataset.  ``rest`` is the time of a run outside of them."""
 
     name: str
-    rest: float
+    rest: Cost
     points: tuple[Point, ...]
+
+    def cost(self, thresholds: Thresholds) -> Cost:
+        """The cost of a run under these thresholds."""
+        return total([self.rest, *(point.cost(thresholds) for point in self.points)])
 
     def total(self, thresholds: Thresholds) -> float:
         """The time of a run under these thresholds."""
-        return self.rest + sum(point.cost(thresholds) for point in self.points)
+        return self.cost(thresholds).time
 
     def path(self, thresholds: Thresholds) -> tuple[int, ...]:
         """The versions that run: with the same path, thresholds make no difference."""
@@ -103,12 +117,18 @@ class DatasetCosts:
 
     def frozen(self, thresholds: Thresholds) -> DatasetCosts:
         """The same, but that choices other than those of these thresholds cost far too much."""
-        penalty = 1e3 * max(self.total(thresholds), 1e-6)
+        penalty = Cost(1e3 * max(self.total(thresholds), 1e-6))
         return replace(self, points=tuple(p.frozen(thresholds, penalty) for p in self.points))
+
+    def bounds(self) -> tuple[Cost, Cost]:
+        """Both clocks of a run at least and at most, whatever is chosen."""
+        bounds = [point.bounds() for point in self.points]
+        return (total([self.rest, *(low for low, _ in bounds)]),
+                total([self.rest, *(high for _, high in bounds)]))
 
     def least(self) -> float:
         """The time of a run in which every choice is the best; no thresholds may reach it."""
-        return self.rest + sum(point.least_cost() for point in self.points)
+        return self.bounds()[0].time
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +151,7 @@ class _Gathered:
 
     encounter: Encounter
     feasible: set[int]
-    own: dict[int, list[float]]
+    own: dict[int, list[Cost]]
     inner: dict[int, dict[Key, None]]
 
 
@@ -152,7 +172,7 @@ def costs_of(forest: Forest, measurements: Measurements) -> Costs:
 
 def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[DatasetCosts, int]:
     gathered: dict[Key, _Gathered] = {}
-    rests = [max(0.0, time - _gather(record, gathered)) for record, time in _corrected(runs)]
+    rests = [priced.whole.without(_gather(priced, gathered)) for priced in _priced(runs)]
     tried: dict[str, set[int]] = defaultdict(set)
     for run in runs:
         for site, index in run.force.items():
@@ -163,7 +183,7 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
     for key in sorted(gathered, key=len, reverse=True):
         found = gathered[key]
         site = found.encounter.site
-        own = {index: median(times) for index, times in found.own.items()}
+        own = {index: _median(costs) for index, costs in found.own.items()}
         missing = found.feasible - set(own)
         inner = {index: tuple(points[k] for k in keys if k in points)
                  for index, keys in found.inner.items()}
@@ -172,39 +192,78 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
         if site not in sites or not missing <= tried[site] or lost or not measured:
             dropped += 1
             continue
-        own.update((index, math.inf) for index in missing)
+        own.update((index, Cost(math.inf)) for index in missing)
         points[key] = Point(sites[site], found.encounter.sizes, found.encounter.par,
                             frozenset(found.feasible), own, inner,
                             frozenset(found.encounter.scarce))
     roots = tuple(points[key] for key in gathered if len(key) == 1 and key in points)
-    return DatasetCosts(name, median(rests) if rests else 0.0, roots), dropped
+    return DatasetCosts(name, _median(rests) if rests else NOTHING, roots), dropped
 
 
-def _corrected(runs: Sequence[Run]) -> Iterator[tuple[Record, float]]:
-    """The records of a dataset, each without what recording cost the runs of its plan.
+def _median(costs: Sequence[Cost]) -> Cost:
+    """The median of either clock."""
+    return Cost(median([c.device for c in costs]), median([c.host for c in costs]))
 
-    With each comes the time of the whole run, which the encounters and the rest add up to.
-    """
-    plans: dict[tuple[tuple[str, int], ...], list[tuple[Record, float | None]]] = defaultdict(list)
+
+@dataclass(frozen=True, slots=True)
+class _Priced:
+    """A record, what its encounters cost (with those inside of them), and what the whole run."""
+
+    record: Record
+    costs: Mapping[int, Cost]
+    whole: Cost
+
+
+def _priced(runs: Sequence[Run]) -> Iterator[_Priced]:
+    """The records of a dataset with their costs, as if recording had cost nothing."""
+    plans: dict[tuple[tuple[str, int], ...], list[tuple[Record, Run]]] = defaultdict(list)
     for run in runs:
         if run.record is not None:
-            plans[tuple(sorted(run.force.items()))].append((run.record, run.time))
+            plans[tuple(sorted(run.force.items()))].append((run.record, run))
+    overlapping = all(not record.waits and run.issue is not None
+                      for made in plans.values() for record, run in made)
     for made in plans.values():
-        times = [time for _, time in made if time is not None]
-        cost = median([record.wall for record, _ in made]) - median(times) if times else 0.0
-        for record, time in made:
-            corrected = record.without_recording(max(0.0, cost))
-            yield corrected, corrected.span if time is None else time
+        yield from _overlapping(made) if overlapping else _in_turn(made)
 
 
-def _gather(record: Record, gathered: dict[Key, _Gathered]) -> float:
-    """Add the encounters of a run; the time that the run spent inside of them."""
+def _overlapping(made: Sequence[tuple[Record, Run]]) -> Iterator[_Priced]:
+    """Runs of a plan in which the host never waits: both clocks count.
+
+    Recording makes issuing slower, and the same loop more kernels: either clock of a record is
+    scaled to what runs without a record take.  What neither clock accounts for (starting and
+    ending) lies outside of encounters.
+    """
+    time, issue, recorded, busy = (median(seconds) for seconds in zip(*(
+        (run.time or record.span, run.issue or 0.0, record.issue, record.device_time)
+        for record, run in made), strict=True))
+    hosts = issue / recorded if recorded else 0.0
+    devices = min(1.0, time / busy) if busy else 0.0
+    for record, _ in made:
+        both = Cost(devices * record.device_time, hosts * record.issue)
+        slack = max(0.0, time - both.time)
+        yield _Priced(record, {e.number: Cost(devices * e.device_time, hosts * e.issue)
+                               for e in record.encounters}, both + Cost(slack, slack))
+
+
+def _in_turn(made: Sequence[tuple[Record, Run]]) -> Iterator[_Priced]:
+    """Runs of a plan in which the host waits for the device: the times between ends count."""
+    times = [run.time for _, run in made if run.time is not None]
+    cost = median([record.wall for record, _ in made]) - median(times) if times else 0.0
+    for record, run in made:
+        corrected = record.without_recording(max(0.0, cost))
+        yield _Priced(corrected, {e.number: Cost(e.time) for e in corrected.encounters},
+                      Cost(corrected.span if run.time is None else run.time))
+
+
+def _gather(priced: _Priced, gathered: dict[Key, _Gathered]) -> Cost:
+    """Add the encounters of a run; what the run spent inside of them."""
+    record, costs = priced.record, priced.costs
     keys: dict[int, Key] = {}
     occurrences: dict[tuple[Key, str], int] = defaultdict(int)
-    inside: dict[int | None, float] = defaultdict(float)
+    inside: dict[int | None, list[Cost]] = defaultdict(list)
     chosen = {encounter.number: encounter.chosen for encounter in record.encounters}
     for encounter in record.encounters:
-        inside[encounter.parent] += encounter.time
+        inside[encounter.parent].append(costs[encounter.number])
     for encounter in sorted(record.encounters, key=lambda e: e.number):
         around = keys[encounter.parent] if encounter.parent is not None else ()
         occurrence = occurrences[around, encounter.site]
@@ -215,7 +274,7 @@ def _gather(record: Record, gathered: dict[Key, _Gathered]) -> float:
             encounter, set(encounter.feasible), defaultdict(list), defaultdict(dict)))
         found.feasible &= set(encounter.feasible)
         found.own[encounter.chosen].append(
-            max(0.0, encounter.time - inside[encounter.number]))
+            costs[encounter.number].without(total(inside[encounter.number])))
         if encounter.parent is not None:
             gathered[around].inner[chosen[encounter.parent]][key] = None
-    return inside[None]
+    return total(inside[None])

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from runelift.ir.syntax import Guard
+from runelift.runtime.tuner.clocks import Clock, Clocks
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.fit import allowed_times, compared
 from runelift.runtime.tuner.forest import Site
@@ -35,16 +36,14 @@ def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = 
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     weights = np.array([1.0 / max(d.least(), 1e-12) for d in datasets])
     allowed = allowed_times(datasets, default)
-    rest = np.array([d.rest for d in datasets])
-    limits = np.array([allowed[d.name] for d in datasets]) - rest
-    if not constrained:
-        limits = np.full(len(datasets), math.inf)
-    front = Front.single(np.zeros(len(datasets)), dict(default))
+    clocks = Clocks(datasets)
+    limits = clocks.limits(allowed if constrained else dict.fromkeys(allowed, math.inf))
+    front = Front.single(np.zeros(len(clocks)), dict(default))
     for tree in costs.forest.trees:
-        front = front.plus(_tree(tree, datasets, limits), limits)
+        front = front.plus(_tree(tree, datasets, clocks, limits), limits)
     if not front.choices:
         return None
-    totals = (front.costs + rest) @ weights
+    totals = clocks.times(front.costs) @ weights
     best = int(np.argmin(totals))
     return float(totals[best]), front.choices[best]
 
@@ -53,15 +52,15 @@ def _guards(tree: Site) -> list[Guard]:
     return [guard for site in tree.walk() for guard in site.guards]
 
 
-def _tree(tree: Site, datasets: Sequence[DatasetCosts], limits: Array) -> Front:
+def _tree(tree: Site, datasets: Sequence[DatasetCosts], clocks: Clocks, limits: Array) -> Front:
     """The undominated combinations of one tree."""
     axes = {guard.name: compared(datasets, guard.name) for guard in _guards(tree)}
     shape = tuple(map(len, axes.values()))
     grids = {name: _along(np.array(values, np.int64), axis, len(shape))
              for axis, (name, values) in enumerate(axes.items())}
     costs = np.stack([np.broadcast_to(sum(
-        (_cost(p, grids) for p in d.points if p.site.name == tree.name), np.zeros(())), shape
-        ).reshape(-1) for d in datasets], axis=1)
+        (_cost(p, grids, clock) for p in datasets[index].points if p.site.name == tree.name),
+        np.zeros(())), shape).reshape(-1) for index, clock in clocks.columns], axis=1)
     keep = undominated(costs, limits)
     rows = [np.unravel_index(int(k), shape) for k in keep]
     return Front(costs[keep], tuple(
@@ -73,18 +72,18 @@ def _along(values: Array, axis: int, rank: int) -> Array:
     return values.reshape([-1 if k == axis else 1 for k in range(rank)])
 
 
-def _cost(point: Point, grids: Mapping[str, Array]) -> Array:
+def _cost(point: Point, grids: Mapping[str, Array], clock: Clock) -> Array:
     """What the encounter costs under every combination; axes it does not depend on are 1."""
     versions = point.site.alternatives
-    cost = _version(point, max(point.feasible), grids)
+    cost = _version(point, max(point.feasible), grids, clock)
     for index in sorted(point.feasible, reverse=True):
         guard = versions[index].guard
         if guard is not None:
             cost = np.where(grids[guard.name] <= point.par[guard.name],
-                            _version(point, index, grids), cost)
+                            _version(point, index, grids, clock), cost)
     return cost
 
 
-def _version(point: Point, index: int, grids: Mapping[str, Array]) -> Array:
-    return sum((_cost(p, grids) for p in point.inner.get(index, ())),
-               np.asarray(point.own[index]))
+def _version(point: Point, index: int, grids: Mapping[str, Array], clock: Clock) -> Array:
+    return sum((_cost(p, grids, clock) for p in point.inner.get(index, ())),
+               np.asarray(point.own[index].of(clock)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from runelift.runtime.tuner.clocks import Clocks, Cost
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.pareto import Array, Front
@@ -75,7 +76,7 @@ def fit(costs: Costs, default: Mapping[str, int], *,
         best = found
     else:
         kept, best = "the default thresholds are as good as any", dict(default)
-    thresholds, intervals = _centre(costs, datasets, weights, best, default, move=kept is None)
+    thresholds, intervals = _centre(costs, datasets, best, default, move=kept is None)
     return Fit(thresholds, intervals,
                predicted={d.name: d.total(thresholds) for d in datasets},
                default={d.name: d.total(default) for d in datasets},
@@ -92,48 +93,56 @@ def _never_slower(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[s
                   ) -> tuple[dict[str, int] | None, bool]:
     """The best thresholds with which no dataset is slower than by default; whether exactly.
 
-    If the best of all slow one down, all trade-offs between the datasets are solved for.  Where
-    these are too many, the weights of what is too slow are raised until nothing is.
+    Where the time of each dataset is one sum, the best of all are found first; if they slow a
+    dataset down, all trade-offs between the datasets are solved for.  Where these are too many,
+    the weights of what is too slow are raised until nothing is.
     """
     allowed = allowed_times(datasets, default)
-    raised = dict(weights)
+    clocks, raised = Clocks(datasets), dict(weights)
+    exact = clocks.linear
     for attempt in range(ROUNDS):
-        found, exact = _solve(costs, datasets, raised, default, enough)
-        slower = [d.name for d in datasets if d.total(found) > allowed[d.name]]
+        if attempt == 0 and not clocks.linear:
+            slower = list(allowed)
+        else:
+            found, solved = _solve(costs, datasets, raised, default, enough)
+            slower = [d.name for d in datasets if d.total(found) > allowed[d.name]]
+            exact = exact and solved
         if not slower:
-            return found, exact and attempt == 0
+            return found, exact
         if attempt == 0:
+            exact = False
             try:
-                return _best_allowed(costs, datasets, weights, default, enough), True
+                return _best_allowed(costs, datasets, clocks, weights, default, enough), True
             except TooMany:
                 pass
+            if not clocks.linear:
+                continue
         for name in slower:
             raised[name] *= 2
     return None, False
 
 
-def _best_allowed(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
-                  default: Mapping[str, int], enough: int) -> dict[str, int] | None:
+def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
+                  weights: Mapping[str, float], default: Mapping[str, int], enough: int
+                  ) -> dict[str, int] | None:
     """The best of all trade-offs between the datasets; None if none is allowed."""
-    allowed = allowed_times(datasets, default)
-    limits = np.array([allowed[d.name] - d.rest for d in datasets])
-    units = dict(zip((d.name for d in datasets), np.eye(len(datasets)), strict=True))
-    solver = Solver(_costing(datasets, units), limits, default, enough)
-    front = Front.single(np.zeros(len(datasets)), dict(default))
+    limits = clocks.limits(allowed_times(datasets, default))
+    solver = Solver(_costing(datasets, clocks.vector), limits, default, enough)
+    front = Front.single(np.zeros(len(clocks)), dict(default))
     for tree in costs.forest.trees:
         front = front.plus(solver.solve(tree, _roots(datasets, tree)), limits)
         solver.look(len(front.choices))
     if not front.choices:
         return None
-    totals = front.costs @ np.array([weights[d.name] for d in datasets])
+    totals = clocks.times(front.costs) @ np.array([weights[d.name] for d in datasets])
     return front.choices[int(np.argmin(totals))]
 
 
-def _costing(datasets: Sequence[DatasetCosts], of: Mapping[str, Array]
-             ) -> Callable[[Point, float], Array]:
-    """Seconds at a point as a cost vector: a multiple of its dataset's vector."""
-    vectors = {point: of[d.name] for d in datasets for root in d.points for point in _below(root)}
-    return lambda point, seconds: vectors[point] * seconds
+def _costing(datasets: Sequence[DatasetCosts], of: Callable[[str, Cost], Array]
+             ) -> Callable[[Point, Cost], Array]:
+    """What a point costs as a vector, which depends on its dataset."""
+    names = {point: d.name for d in datasets for root in d.points for point in _below(root)}
+    return lambda point, cost: of(names[point], cost)
 
 
 def _roots(datasets: Sequence[DatasetCosts], tree: Site) -> list[Point]:
@@ -154,26 +163,36 @@ def _objective(datasets: list[DatasetCosts], weights: Mapping[str, float],
 
 def _solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
            default: Mapping[str, int], enough: int) -> tuple[dict[str, int], bool]:
-    """Thresholds of all trees, which are independent as costs are sums; whether all are exact."""
-    vectors = {name: np.array([weight]) for name, weight in weights.items()}
+    """Thresholds of all trees if only the clock counts that is late by default; whether exact.
+
+    The trees are independent, as costs then are sums.
+    """
+    late = {d.name: d.cost(default).late for d in datasets}
+
+    def weighted(dataset: str, cost: Cost) -> Array:
+        return np.array([weights[dataset] * cost.of(late[dataset])])
+
     thresholds, exact = dict(default), True
     for tree in costs.forest.trees:
-        solver = Solver(_costing(datasets, vectors), np.array([math.inf]), default, enough)
+        solver = Solver(_costing(datasets, weighted), np.array([math.inf]), default, enough)
         try:
             thresholds |= solver.solve(tree, _roots(datasets, tree)).choices[0]
         except TooMany:
             exact = False
-            thresholds |= _descend(tree, datasets, weights, default)
+            thresholds |= _descend(tree, datasets, weights, thresholds)
     return thresholds, exact
 
 
 def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, float],
-             default: Mapping[str, int]) -> dict[str, int]:
-    roots = [(weights[d.name], p) for d in datasets for p in d.points
-             if p.site.name == tree.name]
+             thresholds: Mapping[str, int]) -> dict[str, int]:
+    """Better thresholds for one tree, those of the others being given."""
     choices = {g.name: compared(datasets, g.name) for s in tree.walk() for g in s.guards}
-    starts = [default, dict.fromkeys(choices, 1), {n: c[-1] for n, c in choices.items()}]
-    return descend(tree, roots, starts, choices)
+    starts = [thresholds, dict.fromkeys(choices, 1), {n: c[-1] for n, c in choices.items()}]
+
+    def cost(chosen: Mapping[str, int]) -> float:
+        return _objective(datasets, weights, {**thresholds, **chosen})
+
+    return descend(tree, cost, starts, choices)
 
 
 def _below(point: Point) -> Iterator[Point]:
@@ -189,7 +208,7 @@ def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
                        for p in _below(root) if guard in p.par])
 
 
-def _centre(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+def _centre(costs: Costs, datasets: list[DatasetCosts],
             thresholds: Mapping[str, int], default: Mapping[str, int],
             move: bool) -> tuple[dict[str, int], dict[str, Interval]]:
     """Put every threshold into the middle of the interval in which it is equally good.
@@ -199,8 +218,7 @@ def _centre(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, fl
     """
     result, intervals = dict(thresholds), {}
     for tree in costs.forest.trees:
-        roots = [(weights[d.name], p) for d in datasets for p in d.points
-                 if p.site.name == tree.name]
+        roots = _roots(datasets, tree)
         for site in tree.walk():
             for guard in site.guards:
                 interval = _interval(roots, compared(datasets, guard.name), result, guard.name)
@@ -211,22 +229,21 @@ def _centre(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, fl
     return result, intervals
 
 
-def _interval(roots: list[tuple[float, Point]], candidates: list[int],
+def _interval(roots: Sequence[Point], candidates: list[int],
               thresholds: dict[str, int], guard: str) -> Interval:
-    """How far the threshold of ``guard`` can be moved, the others fixed, at the same cost."""
+    """How far the threshold of ``guard`` can be moved, the others fixed, with the same choices."""
 
-    def cost(candidate: int) -> float:
+    def path(candidate: int) -> list[int]:
         trial = thresholds | {guard: candidate}
-        return sum(weight * point.cost(trial) for weight, point in roots)
+        return [index for point in roots for index in point.path(trial)]
 
-    now = cost(thresholds[guard])
+    now = path(thresholds[guard])
     at = next((k for k, c in enumerate(candidates) if c >= thresholds[guard]),
               len(candidates) - 1)
     low = high = at
-    while low > 0 and math.isclose(cost(candidates[low - 1]), now, rel_tol=1e-9):
+    while low > 0 and path(candidates[low - 1]) == now:
         low -= 1
-    while high < len(candidates) - 1 and math.isclose(cost(candidates[high + 1]), now,
-                                                      rel_tol=1e-9):
+    while high < len(candidates) - 1 and path(candidates[high + 1]) == now:
         high += 1
     return Interval(candidates[low - 1] if low else 0, max(candidates[high], thresholds[guard]))
 

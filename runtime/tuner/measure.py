@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.runtime.records import Encounter, Record
+from runelift.runtime.records import Encounter, Record, Timing
 from runelift.runtime.tuner.forest import Forest, plans
 
 PATIENCE = 2.0
@@ -51,6 +51,11 @@ class Measurable(Protocol):
         """The seconds that a run takes without a record."""
         ...
 
+    def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Timing:
+        """The same, and the part of it that the host needed to issue all commands."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
@@ -65,7 +70,8 @@ class Dataset:
 class Run:
     """One run with forced versions: its record, or the error that it ended in.
 
-    ``time`` is how many seconds the same run took without recording.
+    ``time`` is how many seconds the same run took without recording, ``issue`` how many of them
+    the host needed to issue all commands.
     """
 
     dataset: str
@@ -73,6 +79,7 @@ class Run:
     record: Record | None
     error: str | None = None
     time: float | None = None
+    issue: float | None = None
 
 
 @dataclass(slots=True)
@@ -123,7 +130,8 @@ def read_log(path: Path) -> dict[str, Measurements]:
         try:
             raw = json.loads(line)
             record = raw["record"] and _record(raw["record"])
-            run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"))
+            run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
+                      raw.get("issue"))
             found.setdefault(raw["entry"], Measurements(raw["entry"])).runs.append(run)
         except (ValueError, KeyError, TypeError):
             if number < len(lines) or line.endswith("\n"):
@@ -201,7 +209,7 @@ def _run(program: Measurable, entry: str, dataset: str, args: Sequence[Any],
          force: dict[str, int]) -> Run:
     try:
         record = program.record(entry, args, force=force)
-        seconds = program.time(entry, args, force=force)
+        seconds, issue = program.timing(entry, args, force=force)
     except (UserError, CompilerLimitation) as error:
         return Run(dataset, force, None, str(error))
-    return Run(dataset, force, record, time=seconds)
+    return Run(dataset, force, record, time=seconds, issue=issue)

@@ -67,7 +67,7 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
         yield from _failures(entry)
         return
     yield ""
-    yield "Time in each version (* chosen by the tuned thresholds, ×n at n encounters):"
+    yield "Device time in each version (* chosen by the tuned thresholds, ×n at n encounters):"
     head = ["version", *(d.name for d in entry.costs.datasets)]
     body = [[f"{label} {site}", *(_cell(entry, d, label) for d in entry.costs.datasets)]
             for label, site in _leaves(entry)]
@@ -162,7 +162,7 @@ def _cell(entry: EntryTuning, dataset: DatasetCosts, label: str) -> str:
     """The time in a version summed over the encounters of its site, and how often it is chosen."""
     total, count = 0.0, 0
     for point, index in _points_with(dataset, label):
-        total += point.own.get(index, math.inf) if index in point.feasible else math.inf
+        total += point.own[index].device if index in point.feasible else math.inf
         count += 1
     if not count:
         return ""
@@ -214,6 +214,8 @@ def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
 
 def _point_facts(point: Point) -> dict[str, Any]:
     return {"site": point.site.name, "sizes": point.sizes, "par": point.par,
-            "times": {str(k): t if math.isfinite(t) else None for k, t in point.own.items()},
+            "times": {str(k): c.device if math.isfinite(c.device) else None
+                      for k, c in point.own.items()},
+            "issue": {str(k): c.host for k, c in point.own.items()},
             "inner": [_point_facts(p) for ps in point.inner.values() for p in ps]}
 

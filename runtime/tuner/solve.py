@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from runelift.runtime.tuner.clocks import Cost
 from runelift.runtime.tuner.costs import Point
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.pareto import Array, Front, Thresholds, union
@@ -51,12 +52,12 @@ def candidates(par: Sequence[int]) -> list[int]:
 class Solver:
     """Solves trees exactly; remembers what it has solved.
 
-    ``cost`` turns seconds at a point into a cost vector.  Choices that exceed ``limits`` are
+    ``cost`` turns what a point costs into a cost vector.  Choices that exceed ``limits`` are
     left out.  ``enough`` sets of encounters, times their undominated choices, are looked at
     before :class:`TooMany` is raised.
     """
 
-    cost: Callable[[Point, float], Array]
+    cost: Callable[[Point, Cost], Array]
     limits: Array
     default: Mapping[str, int]
     enough: int = ENOUGH
@@ -167,18 +168,15 @@ def inner_points(inner: Site, index: int, points: Sequence[Point]) -> list[Point
     return [q for p in points for q in p.inner.get(index, ()) if q.site.name == inner.name]
 
 
-def descend(tree: Site, roots: Sequence[tuple[float, Point]],
+def descend(tree: Site, total: Callable[[Mapping[str, int]], float],
             starts: Sequence[Mapping[str, int]], choices: Mapping[str, Sequence[int]]
             ) -> Thresholds:
     """One guard after the other from several starts, until nothing improves.
 
-    ``roots`` are the encounters of the tree with their weights, ``choices`` the candidates for
-    each guard.  What :class:`Solver` finds is never worse.
+    ``total`` is what thresholds cost, ``choices`` are the candidates for each guard.  What
+    :class:`Solver` finds is never worse.
     """
     names = [guard.name for site in tree.walk() for guard in site.guards]
-
-    def total(thresholds: Mapping[str, int]) -> float:
-        return sum(weight * point.cost(thresholds) for weight, point in roots)
 
     def from_start(start: Mapping[str, int]) -> tuple[float, Thresholds]:
         chosen = {name: start[name] for name in names}

@@ -20,7 +20,7 @@ from runelift.ir.syntax import (
     Versions,
     i64,
 )
-from runelift.runtime.records import Encounter, Record
+from runelift.runtime.records import Encounter, Record, Timing
 from runelift.runtime.tuner.forest import Forest, Site, entry_forest
 
 DEVICE = 64
@@ -58,16 +58,18 @@ class Simulated:
     """Runs the forest of a function; an argument lists the parallelism per loop iteration.
 
     The parallelism that a guard is compared with is the iteration's, times 10 per guard before
-    it.  ``infeasible`` lists (site, index) pairs that cannot run; ``interrupt_after`` raises
+    it.  ``issue`` is the host's time for a version, as ``cost`` is the device's: both work at the
+    same time.  ``infeasible`` lists (site, index) pairs that cannot run; ``interrupt_after`` raises
     KeyboardInterrupt in that recorded run; ``fail`` raises instead of running a version.
     """
 
-    def __init__(self, forest: Forest, cost: Cost, *,
+    def __init__(self, forest: Forest, cost: Cost, *, issue: Cost = lambda *_: 0.0,
                  infeasible: frozenset[tuple[str, int]] = frozenset(),
                  interrupt_after: int | None = None,
                  fail: Mapping[tuple[str, int], Exception] | None = None) -> None:
         self.forest = forest
         self.cost = cost
+        self.issue = issue
         self.infeasible = infeasible
         self.runs = 0
         self.forced: list[dict[str, int]] = []
@@ -87,7 +89,12 @@ class Simulated:
 
     def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:
-        return self._record(entry, args, force, thresholds).span
+        return self.timing(entry, args, force=force, thresholds=thresholds).seconds
+
+    def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Timing:
+        record = self._record(entry, args, force, thresholds)
+        return Timing(max(record.span, record.issue), record.issue)
 
     def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Record:
@@ -100,15 +107,17 @@ class Simulated:
     def _record(self, entry: str, args: Sequence[Any], force: Mapping[str, int] | None,
                 thresholds: Mapping[str, int] | None) -> Record:
         encounters: list[Encounter] = []
-        total = sum(self._encounter(tree, par, None, force or {},
-                                    self.default | dict(thresholds or {}), encounters)
-                    for tree in self.forest.trees for par in args)
+        spent = [self._encounter(tree, par, None, force or {},
+                                 self.default | dict(thresholds or {}), encounters)
+                 for tree in self.forest.trees for par in args]
+        device, host = (sum(clock) for clock in zip(*spent, strict=True)) if spent else (0.0, 0.0)
         encounters.sort(key=lambda e: e.number)
-        return Record(entry, tuple(encounters), total + 0.5, total, 0.1, 0.0, 1, 0,
-                      "simulated")
+        return Record(entry, tuple(encounters), device + 0.5, device, 0.1, 0.0, 1, 0,
+                      "simulated", issue=host + 0.25 if host else 0.0)
 
     def _encounter(self, where: Site, par: int, parent: int | None, force: Mapping[str, int],
-                   thresholds: Mapping[str, int], out: list[Encounter]) -> float:
+                   thresholds: Mapping[str, int], out: list[Encounter]
+                   ) -> tuple[float, float]:
         pars = {guard.name: par * 10**k for k, guard in enumerate(where.guards)}
         feasible = tuple(k for k in range(len(where.alternatives))
                          if (where.name, k) not in self.infeasible)
@@ -118,13 +127,14 @@ class Simulated:
         number = len(out)
         out.append(Encounter(where.name, number, parent, {"n": par}, pars, feasible, chosen,
                              0.0, 0.0, 0.0, 1))
-        time = self.cost(where.name, chosen, par)
+        time, issue = self.cost(where.name, chosen, par), self.issue(where.name, chosen, par)
         for below in where.alternatives[chosen].sites:
             for _ in range(2 if below.loops else 1):
-                time += self._encounter(below, par, number, force, thresholds, out)
+                device, host = self._encounter(below, par, number, force, thresholds, out)
+                time, issue = time + device, issue + host
         out[number] = Encounter(where.name, number, parent, {"n": par}, pars, feasible, chosen,
-                                time, time, 0.0, 1)
-        return time
+                                time, time, 0.0, 1, issue=issue)
+        return time, issue
 
     def _choose(self, where: Site, feasible: Sequence[int], pars: Mapping[str, int],
                 force: Mapping[str, int], thresholds: Mapping[str, int]) -> int:

@@ -12,7 +12,7 @@ import runelift
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import find_devices
-from runelift.runtime.executor import Device, Run
+from runelift.runtime.executor import Device
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import plans
 
@@ -43,6 +43,12 @@ entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32, [n]i32) =
   loop (a, b, c) = (xs, map (* 2) xs, xs) for _i < k do
     let b = map2 (+) a b
     in (a, b, b)
+"""
+
+CHOOSING = """
+entry main [n][m] (k: i64) (xss: [n][m]i32): [n][m]i32 =
+  loop xss for _i < k do
+    map (\\xs -> let s = reduce (+) 0 xs in map (+ s) xs) xss
 """
 
 
@@ -85,14 +91,28 @@ def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
         assert device.persistent == before + (fused and k >= 8)
 
 
-def test_a_recorded_run_takes_every_iteration(device: Spied,
-                                              monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recorded_loop_without_choices_is_one_kernel_too(device: Spied) -> None:
+    """So a record says what runs without one cost."""
     program = Program(compile_source(Source("loop", STENCIL)), device.info)
     program._device = device
-    monkeypatch.setattr(Run, "enqueue_persistent", None)
     _, record = program.run("main", [np.int64(20), np.arange(9, dtype=np.int32)], record=True)
     assert record is not None
-    assert record.launches >= 20
+    assert record.launches < 8
+
+
+def test_a_recorded_run_takes_every_iteration_in_which_something_is_chosen(device: Spied) -> None:
+    program = Program(compile_source(Source("loop", CHOOSING)), device.info)
+    program._device = device
+    args = [np.int64(20), np.ones((3, 9), np.int32)]
+    before = device.persistent
+    program.run("main", args)
+    assert device.persistent == before + 1
+    _, record = program.run("main", args, record=True)
+    assert device.persistent == before + 1
+    assert record is not None
+    assert len(record.encounters) == 20
+    assert all(e.launches and e.issue > 0 for e in record.encounters)
+    assert record.issue >= sum(e.issue for e in record.encounters)
 
 
 def test_no_more_groups_than_surely_fit(device: Spied) -> None:

@@ -45,7 +45,8 @@ def test_conflicting_datasets_get_the_joint_optimum() -> None:
     assert unconstrained(sim, costs, 10_000) == pytest.approx((2.0 + 0.5) / (1.9 + 0.5))
 
 
-def random_costs(draw: st.DrawFn, forest_stms: list[Stm], infeasible: bool) -> Simulated:
+def random_costs(draw: st.DrawFn, forest_stms: list[Stm], infeasible: bool,
+                 issued: bool = False) -> Simulated:
     probe = Simulated.of(forest_stms, lambda *_: 0.0)
     pairs = list(versions_of(probe.forest))
     time = st.integers(1, 1000).map(float)
@@ -56,12 +57,17 @@ def random_costs(draw: st.DrawFn, forest_stms: list[Stm], infeasible: bool) -> S
             [(name, k) for name, k in pairs if k != 0]), max_size=2)))
         excluded = frozenset((name, k) for name, k in excluded
                              if sum(name == other for other, _ in excluded) == 1)
-    return Simulated.of(forest_stms, table_cost(table), infeasible=excluded)
+    if not issued:
+        return Simulated.of(forest_stms, table_cost(table), infeasible=excluded)
+    host = {pair: draw(st.lists(time, min_size=len(PARS), max_size=len(PARS))) for pair in pairs}
+    return Simulated.of(forest_stms, table_cost(table), issue=table_cost(host),
+                        infeasible=excluded)
 
 
 @st.composite
-def simulations(draw: st.DrawFn, stms: Callable[[], list[Stm]]) -> tuple[Simulated, Costs]:
-    sim = random_costs(draw, stms(), infeasible=draw(st.booleans()))
+def simulations(draw: st.DrawFn, stms: Callable[[], list[Stm]],
+                issued: bool = False) -> tuple[Simulated, Costs]:
+    sim = random_costs(draw, stms(), infeasible=draw(st.booleans()), issued=issued)
     pars = st.lists(st.sampled_from(PARS), min_size=1, max_size=3)
     datasets = draw(st.lists(pars, min_size=1, max_size=3))
     return sim, costs_for(sim, {f"d{k}": d for k, d in enumerate(datasets)})
@@ -145,6 +151,56 @@ def test_thresholds_anywhere_in_their_intervals_cost_the_same(
         for value in (interval.low + 1, interval.middle(), interval.high):
             assert math.isclose(objective(costs, result.thresholds | {name: value}), now,
                                 rel_tol=1e-6)
+
+
+@given(simulations(nested, issued=True), st.data())
+@settings(max_examples=25, deadline=None)
+def test_a_run_takes_as_long_as_the_later_clock(found: tuple[Simulated, Costs],
+                                                data: st.DataObject) -> None:
+    """What no version accounts for, before the first and after the last, is no longer than that."""
+    sim, costs = found
+    thresholds = {name: data.draw(st.sampled_from([*PARS, 20, 160, NEVER]))
+                  for name in sim.default}
+    dataset = costs.datasets[0]
+    pars = [p.sizes["n"] for p in dataset.points]
+    trees = len(sim.forest.trees)
+    run = sim.timing("main", pars[:len(pars) // trees], thresholds=thresholds)
+    assert run.seconds <= dataset.total(thresholds) + 1e-9
+    assert dataset.total(thresholds) <= run.seconds + 0.5 + 1e-9
+
+
+@given(simulations(nested, issued=True))
+@settings(max_examples=25, deadline=None)
+def test_the_best_of_two_clocks(found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    best = exhaustive(costs, sim.default)
+    result = fit(costs, sim.default, enough=10**9)
+    assert result.exact
+    expected = min(best[0] if best else math.inf, objective(costs, sim.default))
+    assert math.isclose(objective(costs, result.thresholds), expected, rel_tol=1e-9)
+
+
+@given(simulations(nested, issued=True))
+@settings(max_examples=15, deadline=None)
+def test_two_clocks_without_enumeration(found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    result = fit(costs, sim.default, enough=0)
+    assert not result.exact
+    for dataset in costs.datasets:
+        assert dataset.total(result.thresholds) <= dataset.total(sim.default) * (1 + NOISE) + 1e-9
+    assert objective(costs, result.thresholds) <= objective(costs, sim.default) + 1e-9
+
+
+def test_a_faster_kernel_is_no_gain_where_the_host_is_late() -> None:
+    """The device could do in 12 what takes it 80, while the host needs 100 whatever is chosen."""
+    sim = Simulated.of(CHAIN, lambda where, index, par: [20.0, 30.0, 3.0][index],
+                       issue=lambda *_: 25.0)
+    costs = costs_for(sim, {"a": PARS})
+    (dataset,) = costs.datasets
+    default, never = dict.fromkeys(sim.default, 1), dict.fromkeys(sim.default, NEVER)
+    assert dataset.cost(default).device - dataset.cost(never).device == pytest.approx(4 * 17.0)
+    assert dataset.total(default) == dataset.total(never)
+    assert fit(costs, default).kept_default == "the default thresholds are as good as any"
 
 
 def crossover(where: str, index: int, par: int) -> float:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.runtime.records import Timing
 from runelift.runtime.tuner.autotune import autotune, conclude, default_thresholds
-from runelift.runtime.tuner.costs import costs_of
+from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.measure import MORE, SHORT, Dataset, Log, Progress, measure, read_log
 from runelift.runtime.tuner.report import facts, render, show_seconds
@@ -34,14 +35,18 @@ def test_versions_are_interleaved_after_a_warm_up() -> None:
     assert not found.interrupted
 
 
+def device_times(point: Point) -> dict[int, float]:
+    return {index: own.device for index, own in point.own.items()}
+
+
 def test_own_times_are_without_nested_encounters() -> None:
     sim = Simulated.of(nested(), cost)
     costs = costs_of(sim.forest, measure(sim, sim.forest, inputs(a=[4, 8]), repeats=1))
     (dataset,) = costs.datasets
-    assert dataset.rest == pytest.approx(0.5)
+    assert dataset.rest.device == pytest.approx(0.5)
     assert costs.incomplete == {"a": 0}
     first = next(p for p in dataset.points if p.site.name == "a" and p.sizes["n"] == 4)
-    assert first.own == pytest.approx({0: 50.0, 1: 400.0, 2: 40.0})
+    assert device_times(first) == pytest.approx({0: 50.0, 1: 400.0, 2: 40.0})
     assert [p.site.name for p in first.inner[2]] == ["b", "c", "c"]
     for thresholds in ({}, {"main.a0": 1}, {"main.a0": 5, "main.b0": 1, "main.c0": 10**9}):
         full = sim.default | thresholds
@@ -64,7 +69,7 @@ def test_a_version_that_fails_is_never_chosen() -> None:
     found = measure(sim, sim.forest, inputs(a=[16]), repeats=1)
     tuning = conclude(sim.forest, sim.default, found)
     (dataset,) = tuning.costs.datasets
-    assert math.isinf(dataset.points[0].own[0])
+    assert math.isinf(dataset.points[0].own[0].device)
     assert tuning.fit.predicted["a"] == pytest.approx(0.5 + 40.0)
     assert found.runs[0].error == "too big\nreally"
 
@@ -153,16 +158,16 @@ def test_what_recording_costs_is_not_a_cost_of_versions() -> None:
             found = super().record(entry, args, **options)
             encounters = tuple(replace(e, time=2 * e.time, gap=e.time) for e in found.encounters)
             return replace(found, encounters=encounters, span=found.span + found.busy,
-                           wall=found.wall + found.busy)
+                           wall=found.wall + found.busy, waits=1)
 
-        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
-            return super().record(entry, args, **options).wall
+        def timing(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            return Timing(super().record(entry, args, **options).wall, 0.0)
 
     (plain,), (slowed,) = (
         costs_of(sim.forest, measure(sim, sim.forest, inputs(a=[4, 8]), repeats=1)).datasets
         for sim in (Simulated.of(nested(), cost), Slowed.of(nested(), cost)))
     for a, b in zip(plain.points, slowed.points, strict=True):
-        assert b.own == pytest.approx(a.own, rel=0.01)
+        assert device_times(b) == pytest.approx(device_times(a), rel=0.01)
 
 
 def test_short_runs_are_repeated_more_often() -> None:
