@@ -28,6 +28,7 @@ COMMANDS = {
     "test": "run the test blocks of programs",
     "bench": "time a program on its datasets",
     "autotune": "find the best thresholds for a program's datasets",
+    "tune-compare": "compare ways to tune, on a program or on the log of a tuning",
     "dataset": "make random data",
     "dump": "print a program at a stage of compilation",
     "explain": "explain an error code, or which flattening rule fired where in a program",
@@ -61,7 +62,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
                                      parser_class=Parser)
     for name, summary in COMMANDS.items():
         if name == command:
-            module = importlib.import_module(f"runelift.runtime.commands.{name}")
+            module = importlib.import_module(f"runelift.runtime.commands.{name.replace('-', '_')}")
             sub = commands.add_parser(
                 name, help=summary, description=module.__doc__,
                 formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -13,6 +13,7 @@ import pytest
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.program import Program
+from runelift.runtime.tuner.strategies import STRATEGIES
 
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
 PROGRAM = re.compile(r"```futhark\n(.*?)```", re.S)
@@ -47,3 +48,8 @@ def test_every_example_is_listed() -> None:
     root = PAGE.parents[1]
     listed = re.findall(r"^\| `([\w-]+)` \|", (root / "docs" / "examples.md").read_text(), re.M)
     assert sorted(listed) == sorted(p.stem for p in (root / "examples").glob("*.fut"))
+
+
+def test_every_strategy_is_listed() -> None:
+    page = (PAGE.parent / "tuning.md").read_text()
+    assert re.findall(r"^\| `([\w-]+)` \|", page, re.M) == list(STRATEGIES)

@@ -58,16 +58,19 @@ class Simulated:
     """Runs the forest of a function; an argument lists the parallelism per loop iteration.
 
     The parallelism that a guard is compared with is the iteration's, times 10 per guard before
-    it.  ``issue`` is the host's time for a version, as ``cost`` is the device's: both work at the
-    same time.  ``infeasible`` lists (site, index) pairs that cannot run; ``interrupt_after`` raises
-    KeyboardInterrupt in that recorded run; ``fail`` raises instead of running a version.
+    it, unless ``pars`` says another one for the k-th guard of a site.  ``issue`` is the host's time
+    for a version, as ``cost`` is the device's: both work at the same time.  ``infeasible`` lists
+    (site, index) pairs that cannot run; ``interrupt_after`` raises KeyboardInterrupt in that
+    recorded run; ``fail`` raises instead of running a version.
     """
 
     def __init__(self, forest: Forest, cost: Cost, *, issue: Cost = lambda *_: 0.0,
                  infeasible: frozenset[tuple[str, int]] = frozenset(),
                  interrupt_after: int | None = None,
-                 fail: Mapping[tuple[str, int], Exception] | None = None) -> None:
+                 fail: Mapping[tuple[str, int], Exception] | None = None,
+                 pars: Callable[[int, int], int] = lambda par, k: par * 10**k) -> None:
         self.forest = forest
+        self.pars = pars
         self.cost = cost
         self.issue = issue
         self.infeasible = infeasible
@@ -118,7 +121,7 @@ class Simulated:
     def _encounter(self, where: Site, par: int, parent: int | None, force: Mapping[str, int],
                    thresholds: Mapping[str, int], out: list[Encounter]
                    ) -> tuple[float, float]:
-        pars = {guard.name: par * 10**k for k, guard in enumerate(where.guards)}
+        pars = {guard.name: self.pars(par, k) for k, guard in enumerate(where.guards)}
         feasible = tuple(k for k in range(len(where.alternatives))
                          if (where.name, k) not in self.infeasible)
         chosen = self._choose(where, feasible, pars, force, thresholds)

@@ -1,0 +1,181 @@
+"""Compare ways to tune: how fast what they find is, and how long they take to find it.
+
+SOURCE is a log that 'runelift autotune' wrote (PROGRAM.tuning.log), on which runs are simulated,
+or a program, which is run: first instrumented, for the costs that results are judged by, then by
+each strategy.  A strategy may have options: --strategy random:tries=1000.
+
+{strategies}
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from runelift.ir.errors import UserError
+from runelift.runtime.commands.bench import inputs
+from runelift.runtime.commands.options import (
+    add_contract,
+    add_device,
+    add_entry,
+    add_json,
+    add_only,
+    add_policy,
+    existing,
+    open_program,
+    print_json,
+)
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.autotune import default_thresholds
+from runelift.runtime.tuner.compare import Comparison, compare, facts, render
+from runelift.runtime.tuner.costs import Costs, costs_of
+from runelift.runtime.tuner.forest import Forest
+from runelift.runtime.tuner.logged import logged_forest
+from runelift.runtime.tuner.measure import Dataset, Measurements, measure, read_log
+from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
+from runelift.runtime.tuner.strategies.cma_es import has_cma
+from runelift.runtime.tuner.strategies.live import Live
+from runelift.runtime.tuner.strategies.nodes import all_false
+from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
+from runelift.runtime.tuner.strategies.trials import Budget, Instrumented, parse_budget
+
+__doc__ = __doc__ and __doc__.format(strategies=textwrap.fill(
+    f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False))
+
+Strategies: TypeAlias = Mapping[str, Strategy]
+EXCLUDED_TAGS = frozenset({"notune", "disable"})
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``runelift tune-compare``."""
+    parser.add_argument("source", type=Path, metavar="SOURCE",
+                        help="a program (.fut), or the log of a tuning")
+    add_entry(parser)
+    parser.add_argument("--strategy", action="append", default=[], metavar="NAME",
+                        help="compare this one; may be repeated (default: all)")
+    parser.add_argument("--seeds", type=int, metavar="N",
+                        help="how often each strategy searches (default: 10 on a log, 1 else)")
+    parser.add_argument("--budget", type=parse_budget, default=Budget(), metavar="N|SECONDS",
+                        help="end a search after N runs (of one dataset each), or after so much "
+                             "time of runs, such as 30s or 500ms (default: no end)")
+    parser.add_argument("--replay", type=Path, metavar="LOG",
+                        help="simulate the runs of the program from a log, with its own default "
+                             "thresholds; of a log alone these are not known, and all guards "
+                             "are false")
+    parser.add_argument("--noise", action="store_true",
+                        help="let simulated runs vary as those in the log do")
+    parser.add_argument("-r", "--runs", type=int, default=3, metavar="N",
+                        help="how often to repeat each real run (default: %(default)s)")
+    parser.add_argument("-i", "--input", type=Path, metavar="FILE",
+                        help="run this input instead of the datasets of the program")
+    add_only(parser)
+    add_device(parser)
+    add_policy(parser)
+    add_contract(parser)
+    add_json(parser)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run ``runelift tune-compare``."""
+    if args.runs < 1 or (args.seeds is not None and args.seeds < 1):
+        raise UserError("--runs and --seeds must be at least 1.")
+    strategies = _strategies(args)
+    source = existing(args.source)
+    if source.suffix != ".fut":
+        found = _of_log(args, strategies, read_log(source))
+    else:
+        args.program = source
+        found = _of_program(args, strategies)
+    if not found:
+        raise UserError(f"There is nothing to compare in '{args.replay or source}': no entry "
+                        "point was measured with every version.")
+    if args.json:
+        print_json([facts(comparison) for comparison in found])
+    else:
+        print("\n\n".join(map(render, found)))
+    return 0
+
+
+def _strategies(args: argparse.Namespace) -> Strategies:
+    if args.strategy:
+        return {text: parse_strategy(text) for text in args.strategy}
+    if has_cma():
+        return STRATEGIES
+    print("runelift: the package 'cma' is not installed: without cma and cma-indices.",
+          file=sys.stderr)
+    return {name: each for name, each in STRATEGIES.items() if not name.startswith("cma")}
+
+
+def _of_log(args: argparse.Namespace, strategies: Strategies,
+            recorded: dict[str, Measurements]) -> list[Comparison]:
+    found = []
+    for entry, measurements in recorded.items():
+        if args.entry in (None, entry):
+            forest = logged_forest(measurements)
+            found += _simulated(args, strategies, forest, all_false(forest), measurements)
+    return found
+
+
+def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Comparison]:
+    program = open_program(args, tuned=False)
+    if program.device_info is None:
+        raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+    recorded = read_log(args.replay) if args.replay else None
+    datasets = [] if args.replay else [
+        Dataset(name, entry, arguments)
+        for entry, name, arguments in inputs(args, program, EXCLUDED_TAGS)]
+    found = []
+    for forest in program.tree.entries:
+        default = default_thresholds(forest, program.device_info.choice.threshold)
+        own = [dataset for dataset in datasets if dataset.entry == forest.entry]
+        if recorded is None:
+            found += _live(args, strategies, program, forest, default, own)
+        elif forest.entry in recorded and args.entry in (None, forest.entry):
+            found += _simulated(args, strategies, forest, default, recorded[forest.entry])
+    return found
+
+
+def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
+               default: dict[str, int], measurements: Measurements) -> list[Comparison]:
+    costs = costs_of(forest, measurements)
+    if not costs.datasets or not forest.trees:
+        return []
+    return [compare(strategies, costs, default,
+                    lambda seed: Recorded(costs, default, measurements,
+                                          Noise.of(measurements, seed) if args.noise else None),
+                    seeds=args.seeds or 10, budget=args.budget)]
+
+
+def _live(args: argparse.Namespace, strategies: Strategies, program: Program, forest: Forest,
+          default: dict[str, int], datasets: list[Dataset]) -> list[Comparison]:
+    if not datasets or not forest.trees:
+        return []
+    measurements = measure(program, forest, datasets, repeats=args.runs)
+    if measurements.interrupted:
+        raise KeyboardInterrupt
+    costs = costs_of(forest, measurements)
+    measured = Instrumented(costs, sum(
+        run.record.wall + (run.time or 0.0) for run in measurements.runs if run.record))
+    if not costs.datasets:
+        return []
+    weights = _weights(costs)
+    own = [dataset for dataset in datasets if dataset.name in weights]
+
+    def oracle(seed: int) -> Live:
+        return Live(program, forest, default, own, args.runs, weights, measured)
+
+    return [compare(strategies, costs, default, oracle, seeds=args.seeds or 1,
+                    budget=args.budget, progress=_show)]
+
+
+def _weights(costs: Costs) -> dict[str, float]:
+    return {d.name: 1.0 / max(d.least(), 1e-12) for d in costs.datasets}
+
+
+def _show(strategy: str, seed: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{strategy}, seed {seed}", end="\r", file=sys.stderr, flush=True)

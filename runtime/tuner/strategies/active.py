@@ -1,0 +1,87 @@
+"""Active learning: a parabola through what is known says what to try (Breddam 2019, 3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from runelift.runtime.tuner.strategies.loops import tune_with
+from runelift.runtime.tuner.strategies.trials import Trials
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """Tries where a second-degree polynomial through the tries is least (algorithm 6).
+
+    It starts from ``guesses`` random tries and ends when the least point has been tried already.
+    """
+
+    name: ClassVar[str] = "active"
+    guesses: int = 3
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        """The thresholds found."""
+        return tune_with(
+            trials, lambda count, cost: self.line(count, cost, trials.random))
+
+    def line(self, count: int, cost: Callable[[int], float], random: np.random.Generator) -> int:
+        """The best index that was tried."""
+        known = _first(count, cost, self.guesses, random)
+        while (predicted := _least_of_parabola(known, range(count))) not in known:
+            known[predicted] = cost(predicted)
+        return min(known, key=lambda index: known[index])
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveEndpoints:
+    """The same, but it ends only when both neighbours of the best try are worse (algorithm 7)."""
+
+    name: ClassVar[str] = "active-endpoints"
+    guesses: int = 3
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        """The thresholds found."""
+        return tune_with(
+            trials, lambda count, cost: self.line(count, cost, trials.random))
+
+    def line(self, count: int, cost: Callable[[int], float], random: np.random.Generator) -> int:
+        """An index that was tried and is no worse than its neighbours."""
+        known = _first(count, cost, self.guesses, random)
+        while True:
+            best = min(known, key=lambda index: known[index])
+            untried = [index for index in range(count) if index not in known]
+            if untried:
+                predicted = _least_of_parabola(known, untried)
+                known[predicted] = cost(predicted)
+            if min(known.values()) < known[best]:
+                continue
+            for neighbour in (best + 1, best - 1):
+                if 0 <= neighbour < count and neighbour not in known:
+                    known[neighbour] = cost(neighbour)
+                    if known[neighbour] < known[best]:
+                        break
+            else:
+                return best
+
+
+def _first(count: int, cost: Callable[[int], float], guesses: int, random: np.random.Generator
+           ) -> dict[int, float]:
+    drawn = random.choice(count, size=min(guesses, count), replace=False)
+    return {int(index): cost(int(index)) for index in drawn}
+
+
+def _least_of_parabola(known: dict[int, float], among: list[int] | range) -> int:
+    """Where the parabola that fits what is known best is least; failed tries are left out."""
+    points = {index: value for index, value in known.items() if np.isfinite(value)}
+    if len(points) < 2:
+        return among[len(among) // 2]
+    indices = np.array(list(points), np.float64)
+    centre, scale = indices.mean(), max(float(np.ptp(indices)), 1.0)
+    model = np.polynomial.Polynomial.fit(
+        (indices - centre) / scale, np.array(list(points.values())), min(2, len(points) - 1),
+        domain=[])
+    predicted = model((np.array(among) - centre) / scale)
+    return among[int(np.argmin(predicted))]

@@ -1,0 +1,136 @@
+"""An ensemble of techniques led by a bandit, as in OpenTuner (Ansel et al., PACT 2014).
+
+Each try is given to the technique with the best record of late, plus a bonus for one that had
+few tries.  A record counts for more the later an improvement came (area under the curve).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+
+from runelift.runtime.tuner.strategies.genetic import mutated
+from runelift.runtime.tuner.strategies.indices import Space
+from runelift.runtime.tuner.strategies.trials import Trials, Values
+
+MEMORY = 20
+"""How many of the best vectors techniques may draw on."""
+
+
+@dataclass(slots=True)
+class Known:
+    """The best vectors tried, the best first."""
+
+    space: Space
+    random: np.random.Generator
+    best: list[tuple[float, Values]] = field(default_factory=list)
+
+    def add(self, score: float, vector: Values) -> bool:
+        """Remember a try; whether it is the best so far."""
+        better = not self.best or score < self.best[0][0]
+        if all((vector != other).any() for _, other in self.best):
+            self.best = sorted([*self.best, (score, vector)], key=lambda each: each[0])[:MEMORY]
+        return better
+
+    def some(self) -> Values:
+        """One of the best vectors."""
+        return self.best[int(self.random.integers(len(self.best)))][1]
+
+
+Technique: TypeAlias = Callable[[Known], Values]
+
+
+def anywhere(known: Known) -> Values:
+    """Any vector."""
+    return known.space.draw(known.random)
+
+
+def mutation(known: Known) -> Values:
+    """The best vector with some indices drawn anew."""
+    return mutated(known.best[0][1], known.space, 0.3, known.random)
+
+
+def neighbour(known: Known) -> Values:
+    """The best vector with one index moved by one (hill climbing)."""
+    vector = known.best[0][1].copy()
+    k = int(known.random.integers(len(vector)))
+    vector[k] += 1 if known.random.random() < 0.5 else -1
+    return known.space.nearest(vector.astype(np.float64))
+
+
+def gaussian(known: Known) -> Values:
+    """The best vector with every index moved by about a tenth of its range."""
+    vector = known.best[0][1]
+    return known.space.nearest(known.random.normal(vector, 0.1 * known.space.lengths))
+
+
+def crossover(known: Known) -> Values:
+    """Every index from one of two good vectors."""
+    mother, father = known.some(), known.some()
+    return np.where(known.random.random(len(mother)) < 0.5, mother, father)
+
+
+def differential(known: Known) -> Values:
+    """A good vector moved by the difference of two others (Storn and Price 1997)."""
+    base, plus, minus = known.some(), known.some(), known.some()
+    return known.space.nearest(base + 0.7 * (plus - minus).astype(np.float64))
+
+
+TECHNIQUES: tuple[Technique, ...] = (anywhere, mutation, neighbour, gaussian, crossover,
+                                     differential)
+
+
+@dataclass(frozen=True, slots=True)
+class Bandit:
+    """Lets techniques compete for ``tries``, judged by their uses among the last ``window``.
+
+    ``exploration`` weighs the bonus for techniques that are used little.
+    """
+
+    name: ClassVar[str] = "bandit"
+    tries: int = 300
+    window: int = 100
+    exploration: float = 0.1
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        """The best thresholds tried."""
+        trials.scout()
+        known = Known(Space.of(trials), trials.random)
+        if not known.space.names:
+            return trials.best
+        self._try(trials, known, known.space.all_false())
+        recent: deque[tuple[Technique, bool]] = deque(maxlen=self.window)
+        for _ in range(self.tries):
+            technique = self._choose(recent)
+            recent.append((technique, self._try(trials, known, technique(known))))
+        return trials.best
+
+    @staticmethod
+    def _try(trials: Trials, known: Known, vector: Values) -> bool:
+        return known.add(trials.score(known.space.thresholds(vector)), vector)
+
+    def _choose(self, recent: deque[tuple[Technique, bool]]) -> Technique:
+        uses: Mapping[Technique, list[bool]] = {
+            technique: [better for used, better in recent if used is technique]
+            for technique in TECHNIQUES}
+        return max(TECHNIQUES, key=lambda technique: self._value(uses[technique], len(recent)))
+
+    def _value(self, uses: list[bool], total: int) -> float:
+        if not uses:
+            return math.inf
+        return credit(uses) + self.exploration * math.sqrt(2 * math.log2(total) / len(uses))
+
+
+def credit(uses: list[bool]) -> float:
+    """The area under the curve that goes up with every improvement, from 0 to 1.
+
+    >>> credit([True, False]), credit([False, True])
+    (0.3333333333333333, 0.6666666666666666)
+    """
+    count = len(uses)
+    return 2 * sum(k for k, better in enumerate(uses, start=1) if better) / (count * (count + 1))

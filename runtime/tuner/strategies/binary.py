@@ -1,0 +1,58 @@
+"""Halving the values that are compared, downhill (Breddam 2019, algorithm 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runelift.runtime.tuner.strategies.exhaustive import least_of_all
+from runelift.runtime.tuner.strategies.loops import tune_with
+from runelift.runtime.tuner.strategies.trials import Trials
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Follows the slope between two neighbouring values: exact where there is one valley.
+
+    As in the thesis's implementation all values are tried where there are at most ``few``.  Its
+    pseudo-code compares the middle with the best so far, which says nothing about the direction
+    in which it gets better; two runs side by side do.
+    """
+
+    name: ClassVar[str] = "binary"
+    few: int = 5
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        """The thresholds found."""
+        return tune_with(trials, self.line)
+
+    def line(self, count: int, cost: Callable[[int], float]) -> int:
+        """The bottom of the valley among so many indices."""
+        return least_of_all(count, cost) if count <= self.few else descend(count, cost)
+
+
+def descend(count: int, cost: Callable[[int], float]) -> int:
+    """The index of a local minimum, by about log2 ``count`` pairs of neighbours.
+
+    The best index looked at is returned, also where there are several valleys.
+
+    >>> descend(100, lambda k: abs(k - 61))
+    61
+    """
+    known: dict[int, float] = {}
+
+    def looked(index: int) -> float:
+        if index not in known:
+            known[index] = cost(index)
+        return known[index]
+
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if looked(middle) <= looked(middle + 1):
+            high = middle
+        else:
+            low = middle + 1
+    looked(low)
+    return min(known, key=lambda index: known[index])

@@ -1,0 +1,102 @@
+"""Covariance matrix adaptation, on thresholds and on indices (Breddam 2019, section 3.3).
+
+CMA-ES (Hansen and Ostermeier 2001) draws generations of vectors from a normal distribution that
+it adapts to the better half of each.  It comes from the package ``cma``, an optional extra.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+
+from runelift.ir.errors import UserError
+from runelift.runtime.tuner.strategies.indices import Space
+from runelift.runtime.tuner.strategies.nodes import ALWAYS
+from runelift.runtime.tuner.strategies.trials import Trials
+
+Vector = np.ndarray[tuple[int], np.dtype[np.float64]]
+FAILED = 1e9
+"""What a failing run scores: CMA-ES cannot rank infinities."""
+
+
+@dataclass(frozen=True, slots=True)
+class CmaValues:
+    """CMA-ES on the thresholds themselves.
+
+    It starts from the middle of what is compared, with a spread of ``sigma`` times its range.
+    Most tries repeat the choices of earlier ones, as the score is a step function.
+    """
+
+    name: ClassVar[str] = "cma"
+    sigma: float = 0.25
+    tries: int = 300
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        """The best thresholds tried."""
+        trials.scout()
+        space = Space.of(trials)
+        greatest = np.array([choice[-2] + 1 for choice in space.choices], np.float64)
+
+        def thresholds(vector: Vector) -> dict[str, int]:
+            values = np.clip(np.rint(vector * greatest), ALWAYS, greatest)
+            return dict(zip(space.names, map(int, values), strict=True))
+
+        middle = np.array([np.mean(choice[:-1]) for choice in space.choices]) / greatest
+        return _minimise(trials, thresholds, middle, self.sigma, self.tries)
+
+
+@dataclass(frozen=True, slots=True)
+class CmaIndices:
+    """CMA-ES on indices into the values that are compared.
+
+    It starts with no guard holding, so that a guard near the root does not hide those below it.
+    """
+
+    name: ClassVar[str] = "cma-indices"
+    sigma: float = 0.4
+    tries: int = 300
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        """The best thresholds tried."""
+        trials.scout()
+        space = Space.of(trials)
+        greatest = (space.lengths - 1).astype(np.float64)
+        return _minimise(trials, lambda vector: space.thresholds(space.nearest(vector * greatest)),
+                         np.ones(len(greatest)), self.sigma, self.tries)
+
+
+def _minimise(trials: Trials, thresholds: Callable[[Vector], dict[str, int]], start: Vector,
+              sigma: float, tries: int) -> dict[str, int]:
+    """Generations in the unit cube until ``tries`` are used up or the distribution is a point."""
+    if not len(start):
+        return trials.best
+    search = load_cma().CMAEvolutionStrategy(start, sigma, {
+        "bounds": [0, 1], "seed": int(trials.random.integers(1, 1 << 31)), "verbose": -9,
+        "maxfevals": tries})
+    while not search.stop():
+        vectors = search.ask()
+        search.tell(vectors, [min(trials.score(thresholds(v)), FAILED) for v in vectors])
+    return trials.best
+
+
+def has_cma() -> bool:
+    """Whether the package is there."""
+    return importlib.util.find_spec("cma") is not None
+
+
+def load_cma() -> ModuleType:
+    """The package ``cma``; UserError where it is not installed."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # that it cannot plot
+            import cma
+    except ImportError:
+        raise UserError("The strategies 'cma' and 'cma-indices' need the package 'cma': "
+                        "pip install 'runelift[cma]'.") from None
+    module: ModuleType = cma
+    return module

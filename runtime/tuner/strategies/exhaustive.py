@@ -1,0 +1,44 @@
+"""Every value that is compared, tried (Breddam 2019, algorithm 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import ClassVar
+
+from runelift.runtime.tuner.strategies.indices import Space
+from runelift.runtime.tuner.strategies.loops import tune_with
+from runelift.runtime.tuner.strategies.nodes import all_false
+from runelift.runtime.tuner.strategies.trials import Trials
+
+
+@dataclass(frozen=True, slots=True)
+class Exhaustive:
+    """All thresholds that differ, of one comparison after the other.
+
+    With ``joint`` all combinations within a tree are tried, whose number is the product of the
+    numbers of candidates: the optimum, where that can be waited for.
+    """
+
+    name: ClassVar[str] = "exhaustive"
+    joint: bool = False
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        """The thresholds found."""
+        if not self.joint:
+            return tune_with(trials, least_of_all)
+        trials.scout()
+        found = all_false(trials.forest)
+        for tree in trials.forest.trees:
+            space = Space.of(trials, [tree])
+            found |= min((space.thresholds(indices)
+                          for indices in product(*map(range, map(int, space.lengths)))),
+                         key=lambda thresholds, found=found: trials.score(  # type: ignore[misc]
+                             found | thresholds), default={})
+        return found
+
+
+def least_of_all(count: int, cost: Callable[[int], float]) -> int:
+    """The cheapest of so many indices."""
+    return min(range(count), key=cost)

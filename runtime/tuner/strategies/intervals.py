@@ -1,0 +1,67 @@
+"""Intervals of equally good thresholds per dataset, intersected (Munksgaard et al., TFP 2021)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from runelift.runtime.tuner.fit import Interval
+from runelift.runtime.tuner.solve import candidates
+from runelift.runtime.tuner.strategies.binary import descend
+from runelift.runtime.tuner.strategies.nodes import Node, all_false, nodes
+from runelift.runtime.tuner.strategies.trials import Trials
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """Tunes each dataset by itself, bottom-up, and combines the intervals it prefers.
+
+    A comparison with one value takes the run in which it holds, as the other one is known from
+    the nodes below; with several, a binary search along the slope (section "Size-variant
+    tuning").  Exact where a version that is faster at some parallelism is so at every greater
+    one.  Where the intervals have nothing in common, the thresholds that suit most datasets are
+    taken.
+    """
+
+    name: ClassVar[str] = "intervals"
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        """The thresholds found."""
+        order = [node for tree in trials.forest.trees for node in nodes(tree)]
+        found: dict[str, list[Interval]] = {node.name: [] for node in order}
+        for dataset in trials.datasets:
+            tuned: dict[str, int] = {}
+            for node in order:
+                interval = _prefer(trials, dataset, node, tuned)
+                if interval is not None:
+                    found[node.name].append(interval)
+                    tuned[node.name] = interval.high
+        return {name: combine(intervals).high for name, intervals in found.items() if intervals}
+
+
+def _prefer(trials: Trials, dataset: str, node: Node, tuned: dict[str, int]) -> Interval | None:
+    """The thresholds that are best for one dataset; None if it never compares."""
+    others = all_false(trials.forest) | tuned | node.reached()
+    trials.time(dataset, others)
+    values = trials.compared(node.name, dataset)
+    if not values:
+        return None
+    choices = candidates(values)
+    best = descend(len(choices), lambda index: trials.time(
+        dataset, others | {node.name: choices[index]}))
+    return Interval(choices[best - 1] if best else 0, choices[best])
+
+
+def combine(intervals: list[Interval]) -> Interval:
+    """The intersection of as many intervals as have one in common.
+
+    >>> combine([Interval(0, 100), Interval(50, 2_000)])
+    Interval(low=50, high=100)
+    >>> combine([Interval(0, 100), Interval(500, 900), Interval(0, 600), Interval(500, 700)])
+    Interval(low=500, high=600)
+    """
+    def common(high: int) -> list[Interval]:
+        return [each for each in intervals if each.low < high <= each.high]
+
+    high = max((each.high for each in intervals), key=lambda end: (len(common(end)), end))
+    return Interval(max(each.low for each in common(high)), high)

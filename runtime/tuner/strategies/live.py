@@ -1,0 +1,144 @@
+"""The oracle that runs the program."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.records import Record
+from runelift.runtime.statistics import median
+from runelift.runtime.tuner.costs import costs_of
+from runelift.runtime.tuner.forest import Forest, Site
+from runelift.runtime.tuner.measure import (
+    MORE,
+    PATIENCE,
+    SHORT,
+    Dataset,
+    Measurable,
+    measure,
+)
+from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """How the comparisons of a run came out.
+
+    Thresholds above ``low`` and at most ``high`` make the same choices; so do the same
+    ``untuned`` ones (0), which stand for more than a comparison.
+    """
+
+    low: Mapping[str, int]
+    high: Mapping[str, int]
+    untuned: frozenset[str]
+
+    @classmethod
+    def of(cls, record: Record, sites: Mapping[str, Site], thresholds: Thresholds) -> Outcomes:
+        """The outcomes that a run's record tells of."""
+        low: dict[str, int] = {}
+        high: dict[str, int] = {}
+        for encounter in record.encounters:
+            alternatives = sites[encounter.site].alternatives
+            for index in encounter.feasible:
+                guard = alternatives[index].guard
+                if guard is None:
+                    break
+                par, least = encounter.par[guard.name], thresholds[guard.name]
+                if least <= par if least else index == encounter.chosen:
+                    high[guard.name] = min(par, high.get(guard.name, par))
+                    break
+                low[guard.name] = max(par, low.get(guard.name, par))
+        tested = low.keys() | high.keys()
+        return cls(low, high, frozenset(name for name in tested if not thresholds[name]))
+
+    def same(self, thresholds: Thresholds) -> bool:
+        """Whether every comparison comes out as in this run."""
+        return (all(self._fits(name, thresholds[name]) for name in self.low)
+                and all(self._fits(name, thresholds[name]) for name in self.high))
+
+    def _fits(self, name: str, least: int) -> bool:
+        if not least:
+            return name in self.untuned
+        return self.low.get(name, -1) < least <= self.high.get(name, least)
+
+
+@dataclass(slots=True)
+class Live:
+    """Runs a program on its datasets.
+
+    The first run with new choices is recorded, which also warms up; its time is the median of
+    ``repeats`` more without a record (short runs are repeated more often).  What it took is
+    counted from the outside, with compiling and placing.  ``measured`` is what instrumenting has
+    found out already, if it was done.
+    """
+
+    program: Measurable
+    forest: Forest
+    default: Thresholds
+    inputs: Sequence[Dataset]
+    repeats: int = 3
+    weights: Mapping[str, float] | None = None
+    measured: Instrumented | None = None
+    _placed: dict[str, Sequence[Any]] = field(default_factory=dict)
+    _seen: dict[str, list[Outcomes]] = field(default_factory=dict)
+    _failed: set[tuple[str, frozenset[tuple[str, int]]]] = field(default_factory=set)
+    _compared: dict[tuple[str, str], set[int]] = field(default_factory=dict)
+
+    @property
+    def datasets(self) -> Sequence[str]:
+        """The names of the datasets."""
+        return [dataset.name for dataset in self.inputs]
+
+    def path(self, dataset: str, thresholds: Thresholds) -> Hashable | None:
+        """Which of the runs so far made the same choices."""
+        for number, outcomes in enumerate(self._seen.get(dataset, ())):
+            if outcomes.same(thresholds):
+                return number
+        failed = dataset, frozenset(thresholds.items())
+        return failed if failed in self._failed else None
+
+    def run(self, dataset: str, thresholds: Thresholds) -> Timed:
+        """Run a dataset."""
+        started = time.perf_counter()
+        seconds = self._run(dataset, thresholds)
+        return Timed(seconds, time.perf_counter() - started)
+
+    def _run(self, name: str, thresholds: Thresholds) -> float:
+        dataset = next(each for each in self.inputs if each.name == name)
+        try:
+            if name not in self._placed:
+                self._placed[name] = self.program.place(dataset.arguments())
+            args = self._placed[name]
+            record = self.program.record(dataset.entry, args, thresholds=thresholds)
+            times = [self.program.time(dataset.entry, args, thresholds=thresholds)
+                     for _ in range(self._repeats(record.wall))]
+        except RuneliftError:
+            self._failed.add((name, frozenset(thresholds.items())))
+            return math.inf
+        self._seen.setdefault(name, []).append(
+            Outcomes.of(record, self.forest.sites(), thresholds))
+        for encounter in record.encounters:
+            for guard, par in encounter.par.items():
+                self._compared.setdefault((name, guard), set()).add(par)
+        return median(times)
+
+    def _repeats(self, seconds: float) -> int:
+        """How often to time a run, as :mod:`.measure` does."""
+        return 1 if seconds >= PATIENCE else self.repeats * (MORE if seconds < SHORT else 1)
+
+    def compared(self, dataset: str, guard: str) -> Sequence[int]:
+        """The distinct values that runs so far compared with a guard."""
+        return sorted(par for par in self._compared.get((dataset, guard), ()) if par > 0)
+
+    def instrument(self) -> Instrumented:
+        """Run every version on every dataset, repeated and interleaved, and match encounters."""
+        if self.measured is None:
+            started = time.perf_counter()
+            measurements = measure(self.program, self.forest, self.inputs, repeats=self.repeats)
+            self.measured = Instrumented(costs_of(self.forest, measurements),
+                                         time.perf_counter() - started)
+        return self.measured

@@ -1,0 +1,120 @@
+"""The oracle of a log: what runs would take, summed up from recorded costs, without a device."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from runelift.runtime.statistics import median
+from runelift.runtime.tuner.costs import Costs, costs_of
+from runelift.runtime.tuner.fit import compared
+from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.measure import Measurements, Run
+from runelift.runtime.tuner.strategies.tables import Table
+from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How far repeated runs of a dataset lie from their median, as factors to draw from."""
+
+    factors: Mapping[str, Sequence[float]]
+    random: np.random.Generator
+
+    @classmethod
+    def of(cls, measurements: Measurements, seed: int) -> Noise:
+        """The noise of the runs in a log."""
+        times: dict[tuple[str, tuple[tuple[str, int], ...]], list[float]] = defaultdict(list)
+        for run in measurements.runs:
+            if (seconds := run_seconds(run)) is not None:
+                times[run.dataset, tuple(sorted(run.force.items()))].append(seconds)
+        factors: dict[str, list[float]] = defaultdict(list)
+        for (dataset, _), repeated in times.items():
+            middle = median(repeated)
+            factors[dataset] += [time / middle for time in repeated if middle]
+        return cls(factors, np.random.default_rng(seed))
+
+    def factor(self, dataset: str) -> float:
+        """By what factor one more run of a dataset is off."""
+        drawn = self.factors.get(dataset) or (1.0,)
+        return drawn[int(self.random.integers(len(drawn)))]
+
+
+def run_seconds(run: Run) -> float | None:
+    """How long a run took without recording, as far as that is known; None if it failed."""
+    if run.record is None:
+        return None
+    return run.record.span if run.time is None else run.time
+
+
+@dataclass(slots=True)
+class Recorded:
+    """Simulates the runs of a program from the costs in a log.
+
+    A simulated run takes what the costs of its versions add up to, times a factor drawn from
+    ``noise`` if there is any.  What instrumenting took is the time of the runs in
+    ``measurements``, each counted once.
+    """
+
+    costs: Costs
+    default: Thresholds
+    measurements: Measurements | None = None
+    noise: Noise | None = None
+    _tables: dict[str, Table] = field(init=False)
+    _compared: dict[tuple[str, str], list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._tables = {d.name: Table.of(d) for d in self.costs.datasets}
+        self._compared = {(d.name, guard): compared([d], guard)[:-1]
+                          for d in self.costs.datasets for guard in self.forest.guards()}
+
+    @property
+    def forest(self) -> Forest:
+        """The comparisons of the entry point."""
+        return self.costs.forest
+
+    @property
+    def datasets(self) -> Sequence[str]:
+        """The names of the datasets with complete costs."""
+        return list(self._tables)
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """Times count relative to a dataset's best, as in :mod:`.fit`."""
+        return {d.name: 1.0 / max(d.least(), 1e-12) for d in self.costs.datasets}
+
+    def path(self, dataset: str, thresholds: Thresholds) -> Hashable:
+        """The versions that run."""
+        return self._tables[dataset].look_up(thresholds)[0]
+
+    def run(self, dataset: str, thresholds: Thresholds) -> Timed:
+        """The sum of the costs."""
+        seconds = self._tables[dataset].look_up(thresholds)[1]
+        if self.noise:
+            seconds *= self.noise.factor(dataset)
+        return Timed(seconds, seconds if np.isfinite(seconds) else 0.0)
+
+    def compared(self, dataset: str, guard: str) -> Sequence[int]:
+        """The distinct values that are compared with a guard in any version."""
+        return self._compared[dataset, guard]
+
+    def instrument(self) -> Instrumented:
+        """The costs of the log; with noise, of runs drawn from those in the log."""
+        if self.measurements is None:
+            return Instrumented(self.costs, 0.0)
+        drawn, spent = [], 0.0
+        for dataset in self.datasets:
+            for force in plans(self.forest):
+                runs = [run for run in self.measurements.runs
+                        if run.dataset == dataset and run.force == force]
+                times = [t for t in map(run_seconds, runs) if t is not None]
+                spent += median(times) if times else 0.0
+                if self.noise and runs:
+                    runs = [runs[int(k)] for k in self.noise.random.integers(len(runs), size=3)]
+                drawn += runs
+        if not self.noise:
+            return Instrumented(self.costs, spent)
+        return Instrumented(costs_of(self.forest, replace(self.measurements, runs=drawn)), spent)

@@ -1,0 +1,233 @@
+"""Trying thresholds: what a strategy sees of a program, and what its tries are counted by.
+
+A strategy proposes thresholds; an :class:`Oracle` runs the program with them, or looks up in a
+log what a run would take.  :class:`Trials` stands between the two: it does not repeat runs whose
+comparisons come out the same, counts runs and time, keeps the best and stops at the budget.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from runelift.ir.errors import UserError
+from runelift.runtime.tuner.costs import Costs
+from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.solve import never
+from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
+
+Thresholds: TypeAlias = Mapping[str, int]
+Values: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A run of one dataset.
+
+    It is judged by ``seconds`` (infinite if it failed); finding these out took ``spent`` seconds.
+    """
+
+    seconds: float
+    spent: float
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumented:
+    """The costs of all versions at all encounters, and the seconds that finding them out took."""
+
+    costs: Costs
+    spent: float
+
+
+class Oracle(Protocol):
+    """Says how long a program takes with chosen thresholds."""
+
+    @property
+    def forest(self) -> Forest:
+        """The comparisons of the entry point."""
+        ...
+
+    @property
+    def default(self) -> Thresholds:
+        """The thresholds that hold without tuning."""
+        ...
+
+    @property
+    def datasets(self) -> Sequence[str]:
+        """The names of the datasets."""
+        ...
+
+    @property
+    def weights(self) -> Mapping[str, float] | None:
+        """What a second counts on each dataset; None: as much as it is of the default time."""
+        ...
+
+    def path(self, dataset: str, thresholds: Thresholds) -> Hashable | None:
+        """Which versions would run, if that is known without running: equal paths, equal runs."""
+        ...
+
+    def run(self, dataset: str, thresholds: Thresholds) -> Timed:
+        """Run a dataset, or look up what that would take; its path is known from then on."""
+        ...
+
+    def compared(self, dataset: str, guard: str) -> Sequence[int]:
+        """The distinct values, ascending, that are known to be compared with a guard."""
+        ...
+
+    def instrument(self) -> Instrumented:
+        """Run every version on every dataset, with records."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How many runs (of one dataset each) and how many seconds of them are allowed."""
+
+    runs: int | None = None
+    seconds: float | None = None
+
+
+def parse_budget(text: str) -> Budget:
+    """The budget that a user means: a number of runs, or a time with its unit.
+
+    >>> parse_budget("200"), parse_budget("1.5s"), parse_budget("500ms"), parse_budget("2min")
+    ... # doctest: +NORMALIZE_WHITESPACE
+    (Budget(runs=200, seconds=None), Budget(runs=None, seconds=1.5),
+     Budget(runs=None, seconds=0.5), Budget(runs=None, seconds=120.0))
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min)", text)
+    if match:
+        return Budget(seconds=float(match[1]) * {"ms": 1e-3, "s": 1.0, "min": 60.0}[match[2]])
+    if text.isascii() and text.isdigit():
+        return Budget(runs=int(text))
+    raise UserError(f"'{text}' is no budget: give a number of runs (200) or a time (30s).")
+
+
+class BudgetSpent(Exception):
+    """No further run is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The best score after so many runs and seconds."""
+
+    runs: int
+    seconds: float
+    score: float
+
+
+@dataclass(slots=True)
+class Trials:
+    """The runs of one search.
+
+    The *score* of thresholds is the weighted sum of the times of all datasets, by default each
+    relative to the dataset's time without tuning: what a strategy should make small.  ``tries``
+    counts the scores asked for, ``runs`` the program runs that they needed.
+    """
+
+    oracle: Oracle
+    budget: Budget = field(default_factory=Budget)
+    seed: int = 0
+    runs: int = 0
+    seconds: float = 0.0
+    tries: int = 0
+    best: dict[str, int] = field(default_factory=dict)
+    best_score: float = math.inf
+    history: list[Step] = field(default_factory=list)
+    random: np.random.Generator = field(init=False)
+    _weights: Mapping[str, float] = field(init=False)
+    _false: dict[str, int] = field(init=False)
+    _known: dict[tuple[str, Hashable], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.random = np.random.default_rng(self.seed)
+        self.best = dict(self.oracle.default)
+        self._false = all_false(self.oracle.forest)
+        weights = self.oracle.weights
+        if weights is None:
+            times = {name: self.time(name, self.best) for name in self.oracle.datasets}
+            weights = {name: 1.0 / max(time, 1e-12) if math.isfinite(time) else 0.0
+                       for name, time in times.items()}
+        self._weights = weights
+
+    @property
+    def forest(self) -> Forest:
+        """The comparisons of the entry point."""
+        return self.oracle.forest
+
+    @property
+    def datasets(self) -> Sequence[str]:
+        """The names of the datasets."""
+        return self.oracle.datasets
+
+    def time(self, dataset: str, thresholds: Thresholds) -> float:
+        """The seconds that a dataset takes; :class:`BudgetSpent` if it must not be run any more."""
+        path = self.oracle.path(dataset, thresholds)
+        if path is not None and (dataset, path) in self._known:
+            return self._known[dataset, path]
+        budget = self.budget
+        if ((budget.runs is not None and self.runs >= budget.runs)
+                or (budget.seconds is not None and self.seconds >= budget.seconds)):
+            raise BudgetSpent
+        timed = self.oracle.run(dataset, thresholds)
+        self.runs += 1
+        self.seconds += timed.spent
+        if path is None:
+            path = self.oracle.path(dataset, thresholds)
+        if path is not None:
+            self._known[dataset, path] = timed.seconds
+        return timed.seconds
+
+    def times(self, thresholds: Thresholds) -> dict[str, float]:
+        """The seconds of all datasets, infinite where a run fails; guards left out are false."""
+        thresholds = {**self._false, **thresholds}
+        times = {name: self.time(name, thresholds) for name in self.datasets}
+        self.tries += 1
+        score = self.weigh(times)
+        if score < self.best_score:
+            self.best_score, self.best = score, thresholds
+            self.history.append(Step(self.runs, self.seconds, score))
+        return times
+
+    def score(self, thresholds: Thresholds) -> float:
+        """How slow the program is with these thresholds."""
+        return self.weigh(self.times(thresholds))
+
+    def weigh(self, times: Mapping[str, float]) -> float:
+        """The score of times of all datasets; what fails by default counts nothing."""
+        return sum(weight * times[name] for name, weight in self._weights.items() if weight)
+
+    def compared(self, guard: str, dataset: str | None = None) -> list[int]:
+        """The distinct values known to be compared with a guard (on one dataset), ascending."""
+        names = self.datasets if dataset is None else (dataset,)
+        return sorted({value for name in names for value in self.oracle.compared(name, guard)})
+
+    def scout(self) -> None:
+        """Reach every comparison once, so that what is compared is known."""
+        base = all_false(self.forest)
+        for node in (node for tree in self.forest.trees for node in nodes(tree)):
+            self.times(base | node.reached())
+
+    def instrument(self) -> Costs:
+        """The costs of every version at every encounter, from one run per version and dataset."""
+        needed = len(plans(self.forest)) * len(self.datasets)
+        if self.budget.runs is not None and self.runs + needed > self.budget.runs:
+            raise BudgetSpent
+        found = self.oracle.instrument()
+        self.runs += needed
+        self.seconds += found.spent
+        return found.costs
+
+    def settled(self, thresholds: Thresholds) -> dict[str, int]:
+        """The same choices as lasting thresholds: what no strategy cares about has its default."""
+        result = dict(self.oracle.default)
+        for name, least in thresholds.items():
+            values = self.compared(name)
+            if values or least < FALSE:
+                result[name] = min(least, never(values))
+        return result
