@@ -207,16 +207,16 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit,
     """Comparisons by dataset; where both thresholds lead to the same versions, none is needed."""
     same = {d.name for d in tuning.costs.datasets if not tuning.costs.incomplete[d.name]
             and d.path(tuning.defaults) == d.path(found.thresholds)}
-    compared = {d.name: _compare(program, tuning, found, d, repeats)
+    compared = {d.name: side_by_side(program, d, tuning.defaults, found.thresholds, repeats)
                 for d in datasets if d.name not in same}
     return {name: both for name, both in compared.items() if both is not None}
 
 
-def _compare(program: Measurable, tuning: EntryTuning, found: Fit, dataset: Dataset,
-             repeats: int) -> Verified | None:
+def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, int],
+                 tuned: Mapping[str, int], repeats: int) -> Verified | None:
     """Times by default and tuned, until they are decided; None where the program fails."""
     values = dataset.arguments()
-    both = (tuning.defaults, found.thresholds)
+    both = (default, tuned)
     times: tuple[list[float], list[float]] = ([], [])
     look = max(repeats, PAIRS)
     started = time.perf_counter()

@@ -76,8 +76,10 @@ def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[s
         judged = []
         for seed in range(seeds):
             progress(name, seed)
-            judged.append(_judge(search(strategy, oracle(seed), seed=seed, budget=budget),
-                                 costs, default))
+            result = search(strategy, oracle(seed), seed=seed, budget=budget)
+            if result.interrupted:
+                raise KeyboardInterrupt
+            judged.append(_judge(result, costs, default))
         found[name] = tuple(judged)
     best, tried = _yardstick(costs, default)
     if tried is None:

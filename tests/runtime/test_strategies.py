@@ -305,6 +305,7 @@ def test_without_weights_the_default_run_is_the_measure() -> None:
     sim = Simulated.of(PAIR, crossing)
     live = Live(sim, sim.forest, sim.default, inputs({"a": [10], "b": [100]}))
     trials = Trials(live)
+    trials.begin()
     assert trials.runs == 2
     assert trials.score(sim.default) == pytest.approx(2.0)
     assert trials.runs == 2
@@ -315,6 +316,7 @@ def test_what_fails_is_never_chosen_nor_tried_twice() -> None:
                        fail={("s", 2): CompilerLimitation("too big")})
     live = Live(sim, sim.forest, sim.default, inputs({"a": [10]}))
     trials = Trials(live)
+    trials.begin()
     assert math.isinf(trials.score(dict.fromkeys(sim.default, FALSE)))
     runs = trials.runs
     trials.score(dict.fromkeys(sim.default, FALSE))

@@ -10,7 +10,7 @@ content or the budget is spent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any, ClassVar, Protocol, cast
@@ -84,7 +84,8 @@ class Search:
     """The outcome of a search: thresholds, and what finding them took.
 
     ``tries`` are the thresholds whose score was asked for; what did not have to be run again
-    cost no ``runs``.  ``finished`` is unset if the budget ended the search.
+    cost no ``runs``.  ``finished`` is unset if the budget or Ctrl-C (``interrupted``) ended the
+    search.
     """
 
     strategy: str
@@ -94,19 +95,23 @@ class Search:
     tries: int
     seconds: float
     finished: bool
+    interrupted: bool
     history: tuple[Step, ...]
 
 
-def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget | None = None
-           ) -> Search:
+def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget | None = None,
+           progress: Callable[[Step], None] = lambda _: None) -> Search:
     """Search with a strategy; when the budget is spent, the best thresholds so far count.
 
     Without a single complete try the thresholds stay what they are without tuning.
     """
-    trials = Trials(oracle, budget or Budget(), seed)
+    trials = Trials(oracle, budget or Budget(), seed, progress)
+    finished = interrupted = False
     try:
-        found, finished = dict(strategy.search(trials)), True
-    except BudgetSpent:
-        found, finished = trials.best, False
+        trials.begin()
+        found: Mapping[str, int] = strategy.search(trials)
+        finished = True
+    except (BudgetSpent, KeyboardInterrupt) as end:
+        found, interrupted = trials.best, isinstance(end, KeyboardInterrupt)
     return Search(strategy.name, seed, trials.settled(found), trials.runs, trials.tries,
-                  trials.seconds, finished, tuple(trials.history))
+                  trials.seconds, finished, interrupted, tuple(trials.history))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
@@ -127,12 +127,14 @@ class Trials:
 
     The *score* of thresholds is the weighted sum of the times of all datasets, by default each
     relative to the dataset's time without tuning: what a strategy should make small.  ``tries``
-    counts the scores asked for, ``runs`` the program runs that they needed.
+    counts the scores asked for, ``runs`` the program runs that they needed; ``progress`` hears of
+    each.
     """
 
     oracle: Oracle
     budget: Budget = field(default_factory=Budget)
     seed: int = 0
+    progress: Callable[[Step], None] = lambda _: None
     runs: int = 0
     seconds: float = 0.0
     tries: int = 0
@@ -148,12 +150,15 @@ class Trials:
         self.random = np.random.default_rng(self.seed)
         self.best = dict(self.oracle.default)
         self._false = all_false(self.oracle.forest)
-        weights = self.oracle.weights
-        if weights is None:
-            times = {name: self.time(name, self.best) for name in self.oracle.datasets}
-            weights = {name: 1.0 / max(time, 1e-12) if math.isfinite(time) else 0.0
-                       for name, time in times.items()}
-        self._weights = weights
+        self._weights = self.oracle.weights or {}
+
+    def begin(self) -> None:
+        """Find out what to compare with: unless the oracle says, run what is not tuned."""
+        if self.oracle.weights is None:
+            times = {name: self.time(name, self.best) for name in self.datasets}
+            self._weights = {name: 1.0 / max(time, 1e-12) if math.isfinite(time) else 0.0
+                             for name, time in times.items()}
+            self.times(self.best)
 
     @property
     def forest(self) -> Forest:
@@ -177,6 +182,7 @@ class Trials:
         timed = self.oracle.run(dataset, thresholds)
         self.runs += 1
         self.seconds += timed.spent
+        self.progress(Step(self.runs, self.seconds, self.best_score))
         if path is None:
             path = self.oracle.path(dataset, thresholds)
         if path is not None:
