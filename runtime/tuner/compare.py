@@ -124,9 +124,9 @@ def _render(comparison: Comparison) -> Iterator[str]:
     yield table([head, *(_line(row) for row in comparison.rows)], "  ")
     yield ""
     best = (f"the best of {comparison.tried:,} combinations" if comparison.tried is not None else
-            "the best thresholds known (there are too many to try all)")
-    yield f"  regret: how much slower than {best}, all datasets alike;"
-    yield f"          untuned it is {_percent(comparison.untuned)}"
+            "the best thresholds known (there are too many to try)")
+    yield f"  regret: how much slower than {best},"
+    yield f"          all datasets alike; untuned it is {_percent(comparison.untuned)}"
     yield "  slowest: the time of the dataset that fares worst, relative to untuned"
     if any(not each.search.finished for row in comparison.rows for each in row.found):
         yield "  !: ended by the budget"
