@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,11 @@ PARS = (50, 100)
 class Bimodal(Simulated):
     """Run times of a shared machine: most close together, one in seventeen twice as long.
 
-    With a median of 2.9 ms the 95th percentile is 5.7 ms.
+    With a median of 2.9 ms the 95th percentile is 5.7 ms.  ``clock`` counts their seconds.
     """
 
     random: np.random.Generator
+    clock = 0.0
 
     def _factor(self) -> float:
         if self.random.random() < 0.06:
@@ -38,7 +40,9 @@ class Bimodal(Simulated):
     def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Timing:
         found = super().timing(entry, args, force=force, thresholds=thresholds)
-        return Timing((found.seconds - OUTSIDE) * self._factor(), 0.0)
+        seconds = (found.seconds - OUTSIDE) * self._factor()
+        self.clock += seconds
+        return Timing(seconds, 0.0)
 
     def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Record:
@@ -50,14 +54,16 @@ class Bimodal(Simulated):
 
 
 @pytest.mark.parametrize("spread", [0.1, 0.03])
-def test_what_is_shipped_is_not_slower(spread: float) -> None:
-    """Versions that differ by little; 1 of 1,000 such trials ended 1.01 % slower than before."""
+def test_what_is_shipped_is_not_slower(spread: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Versions that differ by little; of 1,000 trials 0 and 1 end more than 1 % slower (1.07 %)."""
     for trial in range(20):
         random = np.random.default_rng(trial)
         times = {(index, par): 2.9e-3 * random.uniform(1 - spread, 1 + spread)
                  for index in range(3) for par in PARS}
         sim = Bimodal.of(CHAIN, lambda where, index, par, times=times: float(times[index, par]))
         sim.random = random
+        monkeypatch.setattr("runelift.runtime.tuner.autotune.time",
+                            SimpleNamespace(perf_counter=lambda sim=sim: sim.clock))
         datasets = [Dataset(str(par), "main", lambda par=par: [par])  # type: ignore[misc]
                     for par in PARS]
         tuned = autotune(sim, Forests((sim.forest,)), datasets, DEVICE).thresholds
