@@ -124,6 +124,8 @@ def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Compar
     program = open_program(args, tuned=False)
     if program.device_info is None:
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+    if not any(forest.trees for forest in program.tree.entries):
+        raise UserError("The program has one version only: there is nothing to compare.")
     recorded = read_log(args.replay) if args.replay else None
     datasets = [] if args.replay else [
         Dataset(name, entry, arguments)

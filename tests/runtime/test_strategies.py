@@ -3,6 +3,8 @@
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -21,7 +23,7 @@ from runelift.runtime.tuner.strategies import STRATEGIES, Search, parse_strategy
 from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.cma_es import has_cma
 from runelift.runtime.tuner.strategies.intervals import combine
-from runelift.runtime.tuner.strategies.live import Live
+from runelift.runtime.tuner.strategies.live import Live, Outcomes
 from runelift.runtime.tuner.strategies.nodes import FALSE, nodes
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
 from runelift.runtime.tuner.strategies.tables import Table
@@ -311,6 +313,36 @@ def test_without_weights_the_default_run_is_the_measure() -> None:
     assert trials.runs == 2
 
 
+def test_untuned_thresholds_stand_for_more_than_a_comparison() -> None:
+    """A guard that holds by default says nothing of thresholds above its parallelism."""
+    sim = Simulated.of(PAIR, crossing)
+    record = sim.record("main", [10, 70], thresholds={"main.t0": 64})
+    untuned = Outcomes.of(record, sim.forest.sites(), {"main.t0": 0})
+    assert untuned.same({"main.t0": 0})
+    assert [least for least in (1, 10, 11, 64, 70, 71) if untuned.same({"main.t0": least})
+            ] == [11, 64, 70]
+    assert not Outcomes.of(record, sim.forest.sites(), {"main.t0": 64}).same({"main.t0": 0})
+
+
+class Cramped(Simulated):
+    """A device that has room for one dataset."""
+
+    placed: object = None
+
+    def place(self, args: Sequence[int]) -> Sequence[int]:
+        if self.placed is not None:
+            self.placed = None
+            raise UserError("no room")
+        self.placed = args
+        return args
+
+
+def test_datasets_make_room_for_each_other() -> None:
+    sim = Cramped.of(PAIR, crossing)
+    live = Live(sim, sim.forest, sim.default, inputs({"a": [10], "b": [100]}))
+    assert all(math.isfinite(live.run(name, sim.default).seconds) for name in ("a", "b", "a"))
+
+
 def test_what_fails_is_never_chosen_nor_tried_twice() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: 5.0 - index,
                        fail={("s", 2): CompilerLimitation("too big")})
@@ -364,6 +396,28 @@ def test_strategies_have_options() -> None:
         parse_strategy("binary:many=3")
     with pytest.raises(UserError, match="'x' is no value for few"):
         parse_strategy("binary:few=x")
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """A strategy from outside: one try."""
+
+    name: ClassVar[str] = "fixed"
+    least: int = 20
+
+    def search(self, trials: Trials) -> dict[str, int]:
+        thresholds = dict.fromkeys(trials.forest.guards(), self.least)
+        trials.times(thresholds)
+        return thresholds
+
+
+def test_strategies_can_come_from_elsewhere() -> None:
+    strategy = parse_strategy(f"{__name__}.Fixed:least=30")
+    found = search(strategy, recorded(Simulated.of(PAIR, crossing), {"a": [10, 100], "b": [40]}))
+    assert (found.thresholds, found.runs) == ({"main.t0": 30}, 2)
+    for name in ("no.such.Module", f"{__name__}.Missing", f"{__name__}.inputs"):
+        with pytest.raises(UserError, match="cannot be imported"):
+            parse_strategy(name)
 
 
 @pytest.mark.parametrize("text", ["", "fast", "-3", "3 hours", "1.5"])

@@ -119,6 +119,14 @@ def test_mistakes(log: Path, run: Out, arguments: list[str], message: str) -> No
     assert message in err
 
 
+def test_one_version_is_nothing_to_compare(tmp_path: Path, run: Out) -> None:
+    path = tmp_path / "one.fut"
+    path.write_text("entry main (x: i32): i32 = x + 1\n")
+    status, _, err = run(path)
+    assert status == 1
+    assert "one version only" in err
+
+
 def test_too_many_combinations_are_judged_by_the_best_known() -> None:
     stms = [looped(site("s", *((f"t{k}", []) for k in range(5)), (None, [])))]
     sim = Simulated.of(stms, lambda where, index, par: 9.0 - index + par / 100)

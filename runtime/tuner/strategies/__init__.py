@@ -10,6 +10,7 @@ content or the budget is spent.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -49,17 +50,27 @@ STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in (
 def parse_strategy(text: str) -> Strategy:
     """A strategy by its name, with options behind a colon; UserError if there is none such.
 
+    A name with dots is that of a class to import: a strategy of somebody else's.
+
     >>> parse_strategy("random:tries=1000"), parse_strategy("exhaustive:joint=true")
     (Random(tries=1000), Exhaustive(joint=True))
     """
     name, _, options = text.partition(":")
-    if name not in STRATEGIES:
+    strategy: Any = _imported(name) if "." in name else STRATEGIES.get(name)
+    if strategy is None:
         near = get_close_matches(name, STRATEGIES, n=1)
         raise UserError(f"No strategy is called '{name}'." + (
             f"  Did you mean '{near[0]}'?" if near else f"  There are {', '.join(STRATEGIES)}."))
-    strategy: Any = STRATEGIES[name]
     chosen = dict(_option(strategy, each) for each in options.split(",") if each)
     return cast(Strategy, replace(strategy, **chosen))
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = name.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), attribute)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise UserError(f"The strategy '{name}' cannot be imported: {error}.") from None
 
 
 def _option(strategy: Any, text: str) -> tuple[str, Any]:

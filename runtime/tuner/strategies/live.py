@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runelift.ir.errors import RuneliftError
+from runelift.ir.errors import RuneliftError, UserError
 from runelift.runtime.records import Record
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import costs_of
@@ -109,9 +109,10 @@ class Live:
 
     def _run(self, name: str, thresholds: Thresholds) -> float:
         dataset = next(each for each in self.inputs if each.name == name)
+        values = None if name in self._placed else dataset.arguments()
         try:
-            if name not in self._placed:
-                self._placed[name] = self.program.place(dataset.arguments())
+            if values is not None:
+                self._placed[name] = self._place(values)
             args = self._placed[name]
             record = self.program.record(dataset.entry, args, thresholds=thresholds)
             times = [self.program.time(dataset.entry, args, thresholds=thresholds)
@@ -125,6 +126,14 @@ class Live:
             for guard, par in encounter.par.items():
                 self._compared.setdefault((name, guard), set()).add(par)
         return median(times)
+
+    def _place(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The arguments on the device; the other datasets make room if there is none."""
+        try:
+            return self.program.place(values)
+        except UserError:
+            self._placed.clear()
+            return self.program.place(values)
 
     def _repeats(self, seconds: float) -> int:
         """How often to time a run, as :mod:`.measure` does."""
