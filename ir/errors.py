@@ -87,6 +87,11 @@ class ProgramError(UserError):
         super().__init__("\n\n".join(d.render() for d in diagnostics))
         self.diagnostics = diagnostics
 
+    @property
+    def code(self) -> str:
+        """The code of the first diagnostic; "" if there is none."""
+        return self.diagnostics[0].code if self.diagnostics else ""
+
 
 class ProgramWarning(UserWarning):
     """The source program is right, but something in it has no effect; carries the diagnostic."""

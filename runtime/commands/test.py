@@ -2,7 +2,8 @@
 
 Each case runs on the device and is compared with its output or, where it has none, with what
 the interpreter says.  With --all-versions it runs once more for every code version.  Cases
-tagged 'notest' or 'disable' are skipped.  Exits with 0 if nothing failed.
+tagged 'notest' or 'disable' are skipped.  Failures are counted by cause.  Exits with 0 if
+nothing failed.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import argparse
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from runelift.frontend.load import load, read_source
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.errors import CompilerLimitation, ProgramError, UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
@@ -37,6 +40,8 @@ from runelift.runtime.testblocks import Block, Case, Failure, parse_blocks
 
 SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+OTHER_TEXT = "another error text"
+"""The cause of a failure, or of a note, that an error is worded in another way than expected."""
 
 Runner: TypeAlias = Callable[[str, Sequence[Any]], Sequence[Any]]
 """A way to run an entry point on arguments."""
@@ -50,6 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="run every code version in turn, too")
     parser.add_argument("--interpreter", action="store_true",
                         help="run with the interpreter only, without a device")
+    parser.add_argument("--error-text", choices=("match", "any"), default="match",
+                        help="'any': an expected error may have another text; such errors are "
+                             "counted apart")
+    parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N",
+                        help="test N programs at a time (default: 1)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print every case")
     add_entry(parser)
     add_device(parser)
@@ -61,15 +71,53 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift test``."""
-    tester = Tester(args)
-    for path in programs(args.paths):
-        tester.program(path)
-    counts = Counter(outcome["outcome"] for outcome in tester.outcomes)
+    outcomes: list[dict[str, Any]] = []
+    for found in _tested(args, list(programs(args.paths))):
+        outcomes += found
+        if not args.json:
+            _print(found, args.verbose)
     if args.json:
-        print_json(tester.outcomes)
-    print(f"{counts[PASSED]} passed, {counts[FAILED]} failed, {counts[SKIPPED]} skipped",
-          file=sys.stderr if args.json else sys.stdout)
-    return 1 if counts[FAILED] else 0
+        print_json(outcomes)
+    for line in summary(outcomes):
+        print(line, file=sys.stderr if args.json else sys.stdout)
+    return 1 if any(outcome["outcome"] == FAILED for outcome in outcomes) else 0
+
+
+def _tested(args: argparse.Namespace, paths: Sequence[Path]) -> Iterable[list[dict[str, Any]]]:
+    """The outcomes of each program, in order."""
+    test = partial(_test_program, args)
+    if args.jobs <= 1:
+        yield from map(test, paths)
+        return
+    with ProcessPoolExecutor(args.jobs, get_context("spawn")) as workers:
+        yield from workers.map(test, paths)
+
+
+def _test_program(args: argparse.Namespace, path: Path) -> list[dict[str, Any]]:
+    tester = Tester(args)
+    tester.program(path)
+    return tester.outcomes
+
+
+def _print(outcomes: Iterable[dict[str, Any]], verbose: bool) -> None:
+    for outcome in outcomes:
+        place, message = f"{outcome['file']}:{outcome['line']}", outcome["message"]
+        if outcome["outcome"] == FAILED:
+            print(f"{place}: {outcome['case']}: FAILED: {message}", flush=True)
+        elif verbose:
+            print(f"{place}: {outcome['case']}: {outcome['outcome']}", flush=True)
+
+
+def summary(outcomes: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """How many cases failed for each cause, and how many passed, failed and were skipped."""
+    failed = Counter(o["cause"] for o in outcomes if o["outcome"] == FAILED)
+    if len(failed) > 1:
+        for cause, count in failed.most_common():
+            yield f"{count:5} {cause}"
+    counts = Counter(outcome["outcome"] for outcome in outcomes)
+    other = sum(o["outcome"] == PASSED and o["cause"] == OTHER_TEXT for o in outcomes)
+    yield (f"{counts[PASSED]} passed" + f" ({other} with {OTHER_TEXT})" * bool(other)
+           + f", {counts[FAILED]} failed, {counts[SKIPPED]} skipped")
 
 
 def programs(paths: Sequence[Path]) -> Iterator[Path]:
@@ -84,7 +132,11 @@ def programs(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 class Mismatch(Exception):
-    """A test failed: what is wrong."""
+    """A test failed: what is wrong, and what kind of mistake that is."""
+
+    def __init__(self, message: str, cause: str = "wrong result") -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class Tester:
@@ -132,27 +184,28 @@ class Tester:
     def _guarded(self, path: Path, line: int, what: str, body: Callable[[], None],
                  quiet: bool = False) -> None:
         """Run ``body``; whatever it raises is the failure of this test and not of the others."""
-        message = ""
+        message = cause = ""
         try:
             body()
-        except (Mismatch, UserError) as error:
-            message = str(error)
+        except Mismatch as error:
+            message, cause = str(error), error.cause
+        except ProgramError as error:
+            message, cause = str(error), f"rejected: {error.code}"
+        except UserError as error:
+            message, cause = str(error), "failed"
         except CompilerLimitation as error:
-            message = f"not supported: {error}"
+            message, cause = f"not supported: {error}", "not supported"
         except Exception as error:
             message = f"a bug in Runelift: {type(error).__name__}: {error}"
+            cause = "bug in Runelift"
+        right = not message or (cause == OTHER_TEXT and self._args.error_text == "any")
         if message or not quiet:
-            self._note(path, line, what, FAILED if message else PASSED, message)
+            self._note(path, line, what, PASSED if right else FAILED, message, cause)
 
-    def _note(self, path: Path, line: int, what: str, outcome: str, message: str = "") -> None:
+    def _note(self, path: Path, line: int, what: str, outcome: str, message: str = "",
+              cause: str = "") -> None:
         self.outcomes.append({"file": str(path), "line": line, "case": what, "outcome": outcome,
-                              "message": message})
-        if self._args.json:
-            return
-        if outcome == FAILED:
-            print(f"{path}:{line}: {what}: FAILED: {message}", flush=True)
-        elif self._args.verbose:
-            print(f"{path}:{line}: {what}: {outcome}", flush=True)
+                              "cause": cause, "message": message})
 
 
 def _must_reject(source: Source, block: Block) -> None:
@@ -162,7 +215,7 @@ def _must_reject(source: Source, block: Block) -> None:
     except UserError as error:
         _must_match(block.error or "", str(error))
     else:
-        raise Mismatch("the program should be rejected, but is accepted")
+        raise Mismatch("the program should be rejected, but is accepted", "accepted")
 
 
 def _must_match(pattern: str, message: str) -> None:
@@ -171,7 +224,7 @@ def _must_match(pattern: str, message: str) -> None:
     except re.error as error:
         raise UserError(f"'{pattern}' is not a regular expression: {error}.") from None
     if not found:
-        raise Mismatch(f"the error should match '{pattern}', but is:\n{message}")
+        raise Mismatch(f"the error should match '{pattern}', but is:\n{message}", OTHER_TEXT)
 
 
 class _Subject:
@@ -204,10 +257,12 @@ class _Subject:
                     difference = first_difference(expected, list(run(entry, arguments)))
                     if difference:
                         raise Mismatch(difference)
-            except (Mismatch, UserError, CompilerLimitation) as error:
+            except Mismatch as error:
+                raise Mismatch(f"{name}: {error}" if name else str(error), error.cause) from error
+            except (UserError, CompilerLimitation) as error:
                 if not name:
                     raise
-                raise Mismatch(f"{name}: {error}") from error
+                raise Mismatch(f"{name}: {error}", "failed in a version") from error
 
     def _runners(self, entry: str) -> Iterator[tuple[str, Runner]]:
         """The ways to run the entry point, each with its name."""
@@ -242,7 +297,7 @@ def _must_fail(pattern: str, body: Callable[[], object]) -> None:
     except UserError as error:
         _must_match(pattern, str(error))
     else:
-        raise Mismatch("the program should fail, but does not")
+        raise Mismatch("the program should fail, but does not", "does not fail")
 
 
 def _show(force: Mapping[str, int]) -> str:

@@ -351,6 +351,28 @@ def test_expected_errors(run: Run, tmp_path: Path) -> None:
     assert run("test", tmp_path / "none").status == 1
 
 
+def test_errors_may_have_another_text(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "bad.fut"
+    path.write_text("-- ==\n-- error: something else\nentry main = y\n")
+    found = run("test", "--error-text=any", path)
+    assert (found.status, found.out) == (
+        0, "1 passed (1 with another error text), 0 failed, 0 skipped\n")
+    path.write_text("-- ==\n-- error: unknown\nentry main = 1i32\n")
+    assert run("test", "--error-text=any", path).status == 1
+
+
+def test_failures_are_counted_by_cause(run: Run, tmp_path: Path) -> None:
+    for name, text in (("a", "-- input { 1 }\n-- output { 3 }\nentry main (x: i32) = x"),
+                       ("b", "-- input { 1 }\n-- output { 3 }\nentry main (x: i32) = y"),
+                       ("c", "-- error: unknown\nentry main = 1i32")):
+        (tmp_path / f"{name}.fut").write_text(f"-- ==\n{text}\n")
+    one = run("test", "--interpreter", tmp_path)
+    assert one.out.splitlines()[-4:] == [
+        "    1 wrong result", "    1 rejected: unknown-name", "    1 accepted",
+        "0 passed, 3 failed, 1 skipped"]
+    assert run("test", "--interpreter", "--jobs", "2", tmp_path).out == one.out
+
+
 @needs_oclgrind
 def test_all_versions_on_a_device(run: Run, program: Path) -> None:
     found = run("test", "--all-versions", "--device", "oclgrind", program)
