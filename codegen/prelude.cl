@@ -70,25 +70,24 @@ UNSIGNED(u64, ulong, 64)
 FLOAT(f32, float)
 FLOAT(f64, double)
 
-// A float truncated to an integer that wraps; 0 for NaN and the infinities.
-inline ulong bits_of_f32(float x) {
-    float r = isfinite(x) ? fmod(trunc(x), 0x1p64f) : 0.0f;
-    return r < 0 ? 0UL - (ulong)(-r) : (ulong)r; }
-inline ulong bits_of_f64(double x) {
-    double r = isfinite(x) ? fmod(trunc(x), 0x1p64) : 0.0;
-    return r < 0 ? 0UL - (ulong)(-r) : (ulong)r; }
-
-#define TRUNCATION(NAME, T, NEAR, LIMIT) \
+// A float truncated to the signed type NEAR, whose bits T has; the least number of NEAR where it
+// does not fit, 0 for NaN and the infinities.
+#define TRUNCATION(NAME, T, NEAR, LEAST, LIMIT) \
     inline T NAME##_of_f32(float x) { \
-        return fabs(x) < LIMIT##f ? (T)(NEAR)x : (T)bits_of_f32(x); } \
+        return fabs(x) < LIMIT##f ? (T)(NEAR)x : isfinite(x) ? (T)LEAST : (T)0; } \
     inline T NAME##_of_f64(double x) { \
-        return fabs(x) < LIMIT ? (T)(NEAR)x : (T)bits_of_f64(x); }
+        return fabs(x) < LIMIT ? (T)(NEAR)x : isfinite(x) ? (T)LEAST : (T)0; }
 
-TRUNCATION(i8, char, int, 0x1p31)
-TRUNCATION(i16, short, int, 0x1p31)
-TRUNCATION(i32, int, int, 0x1p31)
-TRUNCATION(i64, long, long, 0x1p63)
-TRUNCATION(u8, uchar, int, 0x1p31)
-TRUNCATION(u16, ushort, int, 0x1p31)
-TRUNCATION(u32, uint, long, 0x1p63)
-TRUNCATION(u64, ulong, long, 0x1p63)
+TRUNCATION(i8, char, int, INT_MIN, 0x1p31)
+TRUNCATION(i16, short, int, INT_MIN, 0x1p31)
+TRUNCATION(i32, int, int, INT_MIN, 0x1p31)
+TRUNCATION(i64, long, long, LONG_MIN, 0x1p63)
+TRUNCATION(u8, uchar, int, INT_MIN, 0x1p31)
+TRUNCATION(u16, ushort, int, INT_MIN, 0x1p31)
+TRUNCATION(u32, uint, long, LONG_MIN, 0x1p63)
+TRUNCATION(near_u64, ulong, long, LONG_MIN, 0x1p63)
+
+inline ulong u64_of_f32(float x) {
+    return x >= 0x1p63f && x < 0x1p64f ? (ulong)x : near_u64_of_f32(x); }
+inline ulong u64_of_f64(double x) {
+    return x >= 0x1p63 && x < 0x1p64 ? (ulong)x : near_u64_of_f64(x); }

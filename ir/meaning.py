@@ -213,17 +213,21 @@ def apply(name: str, prim: Prim, *args: Scalar) -> Scalar:
 def convert(value: Scalar, to: Prim) -> Scalar:
     """``value`` as a ``to``: C's conversions, made total.
 
-    Integers wrap.  Floats truncate towards zero to an integer, which wraps; NaN and the infinities
-    become 0.  Anything but zero becomes ``true``.
+    Integers wrap.  Floats truncate towards zero to an i32, or an i64 for u32 and types of 64 bits,
+    whose bits count; what does not fit there becomes its least number, NaN and the infinities
+    become 0.  (C leaves open what does not fit; processors do this.)  Anything but zero becomes
+    ``true``.
     """
     value = np.asarray(value)
     if to is Prim.BOOL:
         return (value != 0)[()]
     if value.dtype.kind == "f" and to.is_int:
         whole = np.trunc(np.where(np.isfinite(value), value, 0).astype(np.float64))
-        rest = np.fmod(whole, 2.0**64)
-        size = np.abs(rest).astype(np.uint64)
+        limit = 2.0**31 if to.bits <= 32 and to is not Prim.U32 else 2.0**63
+        near = np.where(np.abs(whole) < limit, whole, -limit).astype(np.int64)
+        high = (to is Prim.U64) & (whole >= 2.0**63) & (whole < 2.0**64)
+        large = np.where(high, whole, 0).astype(np.uint64)
         with np.errstate(all="ignore"):
-            return np.where(rest < 0, np.uint64(0) - size, size).astype(to.dtype)[()]
+            return np.where(high, large, near.astype(np.uint64)).astype(to.dtype)[()]
     with np.errstate(all="ignore"):
         return value.astype(to.dtype)[()]

@@ -125,7 +125,18 @@ class Builder:
         safe = name in HOISTED or (trap and isinstance(args[-1], Const) and args[-1].value > 0)
         if prim.is_int and safe:
             return self._outermost(exp, args, result, base, span)
+        if trap:
+            return self._once(exp, result, base, span)
         return self.emit1(exp, result, base, span)
+
+    def _once(self, exp: PrimOp, type_: Prim, base: str, span: Span | None) -> VName:
+        """Emit ``exp``, which may fail, here unless a body around has it already."""
+        for scope in reversed(self.scopes):
+            if (found := scope.known.get(exp)) is not None:
+                return found
+        name = self.emit1(exp, type_, base, span)
+        self.scopes[-1].known[exp] = name
+        return name
 
     def convert(self, from_: Prim, to: Prim, arg: Atom, span: Span | None) -> Atom:
         """``arg`` as a ``to``."""

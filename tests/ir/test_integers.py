@@ -37,10 +37,12 @@ def test_integers(op: str, prim: Prim, data: st.DataObject) -> None:
 
 @pytest.mark.parametrize(("value", "to", "expected"), [
     (300.7, Prim.U8, 44), (-5.9, Prim.U8, 251), (-5.9, Prim.I8, -5),
-    (3e9, Prim.I32, 3 * 10**9 - 2**32),
-    (-1.0, Prim.U64, 2**64 - 1), (2.0**63, Prim.I64, -2**63), (2.0**65, Prim.U64, 0),
+    (3e9, Prim.I32, -2**31), (-3e9, Prim.I32, -2**31), (3e9, Prim.U32, 3 * 10**9),
+    (3e9, Prim.U8, 0), (-3e9, Prim.U32, 1_294_967_296),
+    (-1.0, Prim.U64, 2**64 - 1), (2.0**63, Prim.I64, -2**63), (-2.0**65, Prim.I64, -2**63),
+    (2.0**63 + 2.0**12, Prim.U64, 2**63 + 2**12), (2.0**65, Prim.U64, 2**63),
     (math.inf, Prim.I32, 0), (-math.inf, Prim.U8, 0), (math.nan, Prim.I64, 0),
 ])
-def test_floats_become_integers_that_wrap(value: float, to: Prim, expected: int) -> None:
+def test_floats_become_integers(value: float, to: Prim, expected: int) -> None:
     assert convert(np.float64(value), to) == expected
     assert convert(np.array([value, 1.0]), to).tolist() == [expected, 1]
