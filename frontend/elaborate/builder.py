@@ -7,7 +7,7 @@ scope in which its operands are known, and the same computation is emitted once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -32,16 +32,18 @@ from runelift.ir.syntax import (
 HOISTED = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le"})
 """Integer operations that cannot fail and cost next to nothing."""
 
+COMMUTATIVE = frozenset({"add", "mul", "min", "max", "eq"})
+
 BUDGET = 200_000
 """How many statements a program may have after inlining."""
 
 
 @dataclass(slots=True)
 class Scope:
-    """The statements of a body under construction, and the arithmetic already done in it."""
+    """The statements of a body under construction, and what is already computed in it."""
 
     stms: list[Stm] = field(default_factory=list)
-    known: dict[Exp, VName] = field(default_factory=dict)
+    known: dict[Hashable, Atom] = field(default_factory=dict)
     bound: set[VName] = field(default_factory=set)
 
 
@@ -129,14 +131,25 @@ class Builder:
             return self._once(exp, result, base, span)
         return self.emit1(exp, result, base, span)
 
-    def _once(self, exp: PrimOp, type_: Prim, base: str, span: Span | None) -> VName:
+    def _once(self, exp: PrimOp, type_: Prim, base: str, span: Span | None) -> Atom:
         """Emit ``exp``, which may fail, here unless a body around has it already."""
-        for scope in reversed(self.scopes):
-            if (found := scope.known.get(exp)) is not None:
-                return found
+        key = _key(exp)
+        if (found := self.computed(key)) is not None:
+            return found
         name = self.emit1(exp, type_, base, span)
-        self.scopes[-1].known[exp] = name
+        self.remember(key, name)
         return name
+
+    def computed(self, key: Hashable) -> Atom | None:
+        """What this body, or one around it, remembers under ``key``."""
+        for scope in reversed(self.scopes):
+            if (found := scope.known.get(key)) is not None:
+                return found
+        return None
+
+    def remember(self, key: Hashable, atom: Atom) -> None:
+        """Note that this body has computed ``key``."""
+        self.scopes[-1].known[key] = atom
 
     def convert(self, from_: Prim, to: Prim, arg: Atom, span: Span | None) -> Atom:
         """``arg`` as a ``to``."""
@@ -150,17 +163,17 @@ class Builder:
         return self.emit1(exp, to, "t", span)
 
     def _outermost(self, exp: Exp, args: tuple[Atom, ...], type_: Prim, base: str,
-                   span: Span | None) -> VName:
+                   span: Span | None) -> Atom:
         """Emit ``exp`` where its arguments are first known, or find where that was done."""
         depth = max((self._depth(a) for a in args if isinstance(a, VName)), default=0)
-        scope = self.scopes[depth]
-        if (found := scope.known.get(exp)) is not None:
+        scope, key = self.scopes[depth], _key(exp)
+        if (found := scope.known.get(key)) is not None:
             return found
         name = self.names.fresh(base)
         loc = Loc.of(span, self.calls) if span else None
         scope.stms.append(Stm((Param(name, type_),), exp, (), loc))
         scope.bound.add(name)
-        scope.known[exp] = name
+        scope.known[key] = name
         self.emitted += 1
         return name
 
@@ -187,6 +200,19 @@ class Builder:
     def rename(self, atom: Atom, type_: Type, span: Span | None) -> VName:
         """A name for an atom."""
         return atom if isinstance(atom, VName) else self.emit1(AtomExp(atom), type_, "c", span)
+
+
+def _key(exp: Exp) -> Exp:
+    """One form for integer operations that are the same: ``1 + n``, ``n + 1`` and ``n - -1``."""
+    match exp:
+        case PrimOp("sub", prim, (x, Const(value))):
+            return PrimOp("add", prim, (x, Const(compute("sub", prim, 0, int(value)), prim)))
+        case PrimOp(op, prim, (Const() as x, VName() as y)) if op in COMMUTATIVE:
+            return PrimOp(op, prim, (y, x))
+        case PrimOp(op, prim, (VName(_, first) as x, VName(_, second) as y)) if (
+                op in COMMUTATIVE and first > second):
+            return PrimOp(op, prim, (y, x))
+    return exp
 
 
 def _identity(name: str, prim: Prim, args: tuple[Atom, ...]) -> Atom | None:

@@ -288,10 +288,26 @@ class Evaluator:
     def _application(self, fun: ast.Exp, args: tuple[ast.Exp, ...], env: Env,
                      span: Span) -> Value:
         """A call; the sizes of its arguments may be implicit arguments as well."""
-        if not (isinstance(fun, ast.Name) and fun.sizes):
+        if not isinstance(fun, ast.Name):
             return self.apply(self.exp(fun, env), tuple([self.exp(a, env) for a in args]), span)
         values = tuple([self.exp(arg, env) for arg in args])
-        return self.apply(self.exp(fun, with_sizes_of(args, values, env)), values, span)
+        if fun.sizes:
+            return self.apply(self.exp(fun, with_sizes_of(args, values, env)), values, span)
+        name = str(fun.name)
+        if not fun.types and name in self.globals and env.get(name) is self.globals[name]:
+            return self.call(name, values, span)
+        return self.apply(self.exp(fun, env), values, span)
+
+    def call(self, name: str, args: tuple[Value, ...], span: Span) -> Value:
+        """A function of the program; sizes that it computes of sizes are computed only once."""
+        atoms = [arg.atom for arg in args if isinstance(arg, Dynamic) and arg.type is Prim.I64]
+        key = (name, *atoms)
+        if len(atoms) == len(args) and (found := self.builder.computed(key)) is not None:
+            return Dynamic(found, Prim.I64)
+        result = self.apply(self.globals[name], args, span)
+        if len(atoms) == len(args) and isinstance(result, Dynamic) and result.type is Prim.I64:
+            self.builder.remember(key, result.atom)
+        return result
 
     def _variable(self, exp: ast.Name, env: Env) -> Value:
         """The value of a name, for the sizes that the type checker has found for it."""

@@ -181,8 +181,8 @@ def size_atom(e: Evaluator, size: Size, env: Env, span: Span) -> Atom | None:
     """A size of a type as the program computes it; None if it has parts that nothing names."""
     op = e.builder.op
     total: Atom = i64(0)
-    for monomial, coefficient in size.terms:
-        term: Atom = i64(coefficient)
+    for monomial, coefficient in sorted(size.terms, key=lambda term: term[1] < 0):
+        term: Atom = i64(abs(coefficient))
         for factor in monomial:
             atom: Atom | None = None
             if isinstance(factor, VName):
@@ -193,7 +193,7 @@ def size_atom(e: Evaluator, size: Size, env: Env, span: Span) -> Atom | None:
             if atom is None:
                 return None
             term = op("mul", Prim.I64, (term, atom), span)
-        total = op("add", Prim.I64, (total, term), span)
+        total = op("sub" if coefficient < 0 else "add", Prim.I64, (total, term), span)
     return total
 
 
@@ -207,7 +207,7 @@ def _applied_size(e: Evaluator, factor: Applied, env: Env, span: Span) -> Atom |
     if factor.op in OPERATORS:
         value = arithmetic(e, factor.op, args[0], args[1], span)
     else:
-        value = e.apply(e.globals[factor.op], args, span)
+        value = e.call(factor.op, args, span)
     return value.atom if isinstance(value, Dynamic) else None
 
 
