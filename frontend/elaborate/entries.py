@@ -17,6 +17,7 @@ from runelift.frontend.elaborate.values import (
     leaves,
     shaped,
 )
+from runelift.frontend.library import walk
 from runelift.frontend.types import Arrow, Record, Sum, Tuple, Type, payload
 from runelift.ir import failures
 from runelift.ir.names import Names, VName
@@ -38,12 +39,36 @@ from runelift.ir.syntax import (
 
 def elaborate(module: ast.Flat, names: Names) -> Program:
     """The entry points of a checked module as core functions."""
-    return Program(tuple(_entry(module, dec, names) for dec in module.entry_points))
+    references = {dec.name: _named(dec) for dec in module.decs}
+    return Program(tuple(_entry(module, dec, _reachable(dec.name, references), names)
+                         for dec in module.entry_points))
 
 
-def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
+def _named(dec: ast.CoreDec) -> set[str]:
+    """The names that occur in a declaration, of which some are local."""
+    found: set[str] = set()
+    for node in walk(dec):
+        match node:
+            case ast.Name(_, name) | ast.TypeName(_, name) | ast.BinExp(_, name) | (
+                    ast.OpSection(_, name)):
+                found.add(str(name))
+    return found
+
+
+def _reachable(name: str, references: dict[str, set[str]]) -> set[str]:
+    """The declarations that one of them needs, directly or not."""
+    found: set[str] = set()
+    todo = [name]
+    while todo:
+        new = references[todo.pop()] & references.keys() - found
+        found |= new
+        todo.extend(new)
+    return found
+
+
+def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], names: Names) -> Fun:
     evaluator = Evaluator(Builder(names))
-    env = _declarations_before(module, entry, evaluator)
+    env = _declarations_before(module, entry, needed, evaluator)
     sizes: dict[VName | Size, Param] = {}
     params: list[Param] = []
     args: list[Value] = []
@@ -72,15 +97,16 @@ def _entry(module: ast.Flat, entry: ast.ValDec, names: Names) -> Fun:
     return Fun(entry.name, (*hidden, *params), results, body, len(hidden))
 
 
-def _declarations_before(module: ast.Flat, entry: ast.ValDec,
+def _declarations_before(module: ast.Flat, entry: ast.ValDec, needed: set[str],
                          evaluator: Evaluator) -> dict[str | VName, Value]:
-    """The environment of an entry point."""
+    """The environment of an entry point: the declarations that it needs."""
     env: dict[str | VName, Value] = {}
     for dec in module.decs:
         if isinstance(dec, ast.ValDec) and not dec.only_checks:
             if dec is entry:
                 break
-            env[dec.name] = evaluator.globals[dec.name] = evaluator.declaration(dec, env)
+            if dec.name in needed:
+                env[dec.name] = evaluator.globals[dec.name] = evaluator.declaration(dec, env)
     return env
 
 
