@@ -6,7 +6,7 @@ size, else a part of a global scratch buffer in which the work-items are interle
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -25,6 +25,7 @@ from runelift.ir.errors import CompilerBug, CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.imp.traverse import memories
+from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, least, product
@@ -40,7 +41,6 @@ from runelift.ir.syntax import (
     Type,
     shape_of,
 )
-from runelift.ir.traverse import free_vars
 
 Value: TypeAlias = Exp | View
 PRIVATE_BYTES = 128
@@ -91,7 +91,7 @@ class CodeBuilder:
     fixing: bool = False
     lengths: dict[VName, Size] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])
-    later: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
+    later: list[Set[VName]] = field(default_factory=lambda: [frozenset()])
     dest: dict[VName, View] = field(default_factory=dict)
     idle: set[VName] = field(default_factory=set)
     loc: Loc | None = None
@@ -297,15 +297,10 @@ class CodeBuilder:
 
     # Bodies
 
-    def body(self, body: Body, used_after: frozenset[VName] = frozenset()) -> list[Value]:
+    def body(self, body: Body, used_after: Set[VName] = frozenset()) -> list[Value]:
         """Run the statements of ``body``; its results."""
-        needed = frozenset(a for a in body.result if isinstance(a, VName)) | used_after
-        later: list[frozenset[VName]] = []
-        for stm in reversed(body.stms):
-            later.insert(0, needed)
-            needed |= frozenset(free_vars(stm))
         self.idle |= idle_copies(body)
-        for stm, after in zip(body.stms, later, strict=True):
+        for stm, after in with_uses_after(body, used_after):
             self.later.append(after)
             self.statement(stm)
             self.later.pop()

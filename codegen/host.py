@@ -27,6 +27,7 @@ from runelift.ir import failures, imp
 from runelift.ir.consumption import consumed_in, idle_copies, root_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp.traverse import memories, variables
+from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, product
@@ -142,7 +143,7 @@ class HostBuilder:
     views: dict[VName, View] = field(default_factory=dict)
     types: dict[VName, Type] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])
-    later: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
+    later: list[Set[VName]] = field(default_factory=lambda: [frozenset()])
     inherited: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
     local_bytes: list[Size] = field(default_factory=list)
     deferred: dict[VName, imp.Exp] = field(default_factory=dict)
@@ -299,15 +300,10 @@ class HostBuilder:
 
     # Bodies
 
-    def body(self, body: Body, used_after: frozenset[VName]) -> tuple[Atom, ...]:
+    def body(self, body: Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""
-        needed = frozenset(a for a in body.result if isinstance(a, VName)) | used_after
-        later: list[frozenset[VName]] = []
-        for stm in reversed(body.stms):
-            later.insert(0, needed)
-            needed |= frozenset(free_vars(stm))
         self.idle |= idle_copies(body)
-        for stm, after in zip(body.stms, later, strict=True):
+        for stm, after in with_uses_after(body, used_after):
             self.later.append(after)
             self.statement(stm)
             self.later.pop()
@@ -375,8 +371,8 @@ class HostBuilder:
 
     def _defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
         """Whether a scalar comes from the device or a loop's index, and the host can do without."""
-        elsewhere = self.deferred.keys() | self.indices
-        return stm.pat[0].name not in self.needed and not elsewhere.isdisjoint(args)
+        return stm.pat[0].name not in self.needed and any(
+            arg in self.deferred or arg in self.indices for arg in args)
 
     def _defer(self, stm: Stm, exp: imp.Exp) -> None:
         self.deferred[stm.pat[0].name] = exp

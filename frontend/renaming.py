@@ -149,7 +149,7 @@ def _projection(node: ast.Project, scope: Structure) -> ast.Exp:
     while isinstance(root, ast.Project):
         path.insert(0, (root.field_name, root.span))
         root = root.record
-    if (not isinstance(root, ast.Name) or root.name.name in scope.local
+    if (not isinstance(root, ast.Name) or scope.local.get(root.name.name)
             or (not root.name.quals and root.name.name in scope.values)):
         return _fields(node, scope)  # type: ignore[no-any-return]
     quals = (*root.name.quals, root.name.name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend import ast
+from runelift.frontend.layered import Layered
 from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.ir.errors import Code, Diagnostic, ProgramError
 from runelift.ir.prim import Prim
@@ -28,7 +29,7 @@ class Builtin:
 class Structure:
     """What a module is outside, or a scope inside: source names to what they stand for.
 
-    ``local`` are variables of the expressions around, which hide everything else.
+    ``local`` says of variables of the expressions around whether they hide everything else.
     """
 
     values: dict[str, ast.QualName] = field(default_factory=dict)
@@ -36,7 +37,7 @@ class Structure:
     modules: dict[str, Mod] = field(default_factory=dict)
     signatures: dict[str, Signature] = field(default_factory=dict)
     opened: tuple[str, ...] = ()
-    local: frozenset[str] = frozenset()
+    local: Layered[str, bool] = field(default_factory=Layered)
 
     def copy(self) -> Structure:
         """A structure that can grow without changing this one."""
@@ -52,19 +53,27 @@ class Structure:
         self.modules |= other.modules
         self.signatures |= other.signatures
         self.opened += other.opened
-        self.local -= other.values.keys()
+        self._uncover(other.values)
 
     def _hide_members(self, prim: str) -> None:
         """Forget what has the name of a member of a built-in module that is opened."""
         self.values = {k: v for k, v in self.values.items() if member(prim, k) is None}
         self.types.pop("t", None)
-        self.local = frozenset(k for k in self.local if member(prim, k) is None)
+        self._uncover([name for name in self.local if member(prim, name) is not None])
+
+    def _uncover(self, names: Iterable[str]) -> None:
+        """Variables around no longer hide these names."""
+        covered = {name: False for name in names if self.local.get(name)}
+        if covered:
+            self.local = self.local.child()
+            self.local.update(covered)
 
     def hiding(self, values: Iterable[str], types: Iterable[str] = ()) -> Structure:
         """The scope inside of binders of variables and type parameters."""
-        hidden, gone = frozenset(values), set(types)
-        return Structure(self.values, {k: v for k, v in self.types.items() if k not in gone},
-                         self.modules, self.signatures, self.opened, self.local | hidden)
+        gone, local = set(types), self.local.child()
+        local.update(dict.fromkeys(values, True))
+        kept = {k: v for k, v in self.types.items() if k not in gone} if gone else self.types
+        return Structure(self.values, kept, self.modules, self.signatures, self.opened, local)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +160,7 @@ def find_value(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName
     """The global name of a variable; itself if it is not defined in a module."""
     if name.quals:
         return member_value(find_module(name.quals, scope, span), name, span)
-    if name.name in scope.local:
+    if scope.local.get(name.name):
         return name
     if name.name in scope.values:
         return scope.values[name.name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 
@@ -11,6 +12,15 @@ class Source:
 
     name: str
     text: str = field(repr=False)
+    _newlines: list[int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        ends = [k for k, character in enumerate(self.text) if character == "\n"]
+        object.__setattr__(self, "_newlines", ends)
+
+    def line(self, place: int) -> int:
+        """The 1-based line of a character."""
+        return bisect_left(self._newlines, place) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +34,7 @@ class Span:
     @property
     def line(self) -> int:
         """The 1-based line of the first character."""
-        return self.source.text.count("\n", 0, self.start) + 1
+        return self.source.line(self.start)
 
     @property
     def column(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from runelift.frontend import ast
 from runelift.frontend.check.forms import base_name
 from runelift.frontend.elaborate.builder import Builder
+from runelift.frontend.elaborate.environment import Environment
 from runelift.frontend.elaborate.exps import Evaluator
 from runelift.frontend.elaborate.sizes import size_atom
 from runelift.frontend.elaborate.sums import whole
@@ -17,6 +18,7 @@ from runelift.frontend.elaborate.values import (
     leaves,
     shaped,
 )
+from runelift.frontend.layered import Layered
 from runelift.frontend.library import walk
 from runelift.frontend.types import Arrow, Record, Sum, Tuple, Type, payload
 from runelift.ir import failures
@@ -98,9 +100,9 @@ def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], names: Names) 
 
 
 def _declarations_before(module: ast.Flat, entry: ast.ValDec, needed: set[str],
-                         evaluator: Evaluator) -> dict[str | VName, Value]:
+                         evaluator: Evaluator) -> Environment:
     """The environment of an entry point: the declarations that it needs."""
-    env: dict[str | VName, Value] = {}
+    env: Environment = Layered()
     for dec in module.decs:
         if isinstance(dec, ast.ValDec) and not dec.only_checks:
             if dec is entry:

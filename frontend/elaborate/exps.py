@@ -16,6 +16,7 @@ from runelift.frontend.elaborate.array_exps import (
 )
 from runelift.frontend.elaborate.arrays import Arrays
 from runelift.frontend.elaborate.builder import BUDGET, Builder
+from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import arithmetic, intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop
 from runelift.frontend.elaborate.sizes import (
@@ -80,7 +81,7 @@ class Evaluator:
     def declaration(self, dec: ast.ValDec, env: Env) -> Value:
         """The value of a top-level declaration in the environment before it."""
         assert dec.type is not None
-        return self._function(dec.type_params, dec.params, dec.ret, dec.body, dict(env),
+        return self._function(dec.type_params, dec.params, dec.ret, dec.body, inside(env),
                               bool(type_variables(dec.type)), dec.name)
 
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
@@ -93,8 +94,8 @@ class Evaluator:
             if self.builder.emitted > BUDGET:
                 raise CompilerLimitation(f"{span}: the program has more than {BUDGET} statements "
                                          "after inlining.")
-            inner = dict(env)
-            inner |= given
+            inner = inside(env)
+            inner.update(given)
             free = set(sizes)
             for pattern, arg in zip(params, args, strict=True):
                 self.bind(pattern, arg, inner, free)
@@ -138,7 +139,7 @@ class Evaluator:
 
     # Patterns and type expressions
 
-    def bind(self, pattern: ast.Pattern, value: Value, env: dict[str | VName, Value],
+    def bind(self, pattern: ast.Pattern, value: Value, env: Environment,
               sizes: set[str]) -> None:
         """Bind the names of ``pattern``; ``sizes`` are size names that are still free."""
         bind_by_type(self, pattern, value, env)
@@ -211,7 +212,7 @@ class Evaluator:
                 prim = elem_of(operand.type)
                 return Dynamic(self.builder.op("not", prim, (operand.atom,), span), prim)
             case ast.LambdaExp(_, params, ret, body):
-                return self._function((), params, ret, body, dict(env))
+                return self._function((), params, ret, body, inside(env))
             case ast.OpSection():
                 return self._section(exp, env)
             case ast.ProjectSection(_, path):
@@ -227,7 +228,7 @@ class Evaluator:
             case ast.MatchExp():
                 return match_value(self, exp, self.exp(exp.value, env), env)
             case ast.LetPat(_, sizes, pattern, value, body):
-                inner = dict(env)
+                inner = inside(env)
                 free = {s.name for s in sizes}
                 self.bind(pattern, self.exp(value, env), inner, free)
                 for size in sizes:
@@ -237,11 +238,11 @@ class Evaluator:
                             inner[size.name] = Dynamic(atom, Prim.I64)
                 return self.exp(body, inner)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
-                inner = dict(env)
+                inner = inside(env)
                 inner[name] = self._function(type_params, params, ret, value, env, False, name)
                 return self.exp(body, inner)
             case ast.LetWith(span, name, _, dims, value, body):
-                inner = dict(env)
+                inner = inside(env)
                 whole = env[name]
                 inner[name] = self.arrays.update(whole, selection(self, dims, whole, env),
                                                  self.exp(value, env), span)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
 from runelift.frontend.elaborate.builder import Scope
+from runelift.frontend.elaborate.environment import inside
 from runelift.frontend.elaborate.sizes import conform
 from runelift.frontend.elaborate.values import (
     Dynamic,
@@ -99,7 +100,7 @@ def _loop_with(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value,
         carried = rebuild(init, iter([Dynamic(p.param.name, p.param.type) for p in params]))
         index = builder.names.fresh("i")
         body_scope.bound.add(index)
-        inner = dict(env)
+        inner = inside(env)
         e.bind(exp.pattern, carried, inner, {s.name for s in exp.sizes})
         if isinstance(exp.form, ast.ForForm):
             counter = builder.convert(Prim.I64, bound_prim, index, span)
@@ -111,7 +112,7 @@ def _loop_with(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value,
         after = list(leaves(result))
         cond: Dynamic | None = None
         if isinstance(exp.form, ast.WhileForm):
-            inner = dict(env)
+            inner = inside(env)
             e.bind(exp.pattern, result, inner, {s.name for s in exp.sizes})
             cond = e.scalar(exp.form.cond, inner)
     if len(after) > len(parts):
@@ -141,7 +142,7 @@ def _loop_with(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value,
 
 def _while_start(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value) -> Atom:
     assert isinstance(exp.form, ast.WhileForm)
-    inner = dict(env)
+    inner = inside(env)
     e.bind(exp.pattern, init, inner, {s.name for s in exp.sizes})
     return e.scalar(exp.form.cond, inner).atom
 

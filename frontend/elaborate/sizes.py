@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
+from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import arithmetic, intrinsic
 from runelift.frontend.elaborate.values import (
     Dynamic,
@@ -96,7 +97,7 @@ def written_sizes(e: Evaluator, exp: ast.TypeExp | None, env: Env) -> Env:
     if exp not in e.written:
         e.written[exp] = tuple([node for node in walk(exp) if isinstance(node, ast.Exp)
                                 and node.as_size is not None])
-    inner = dict(env)
+    inner = inside(env)
     for node in e.written[exp]:
         if node.as_size is not None and node.as_size not in env and _in_scope(e, node, env):
             inner[node.as_size] = e.exp(node, env)
@@ -111,7 +112,7 @@ def _with_sizes(e: Evaluator, leaf: Dynamic, wanted: list[Atom | None], span: Sp
     return e.arrays.retype(leaf, (*front, *shape[len(wanted):]), span)
 
 
-def bind_sizes(exp: ast.TypeExp, value: Value, depth: int, env: dict[str | VName, Value],
+def bind_sizes(exp: ast.TypeExp, value: Value, depth: int, env: Environment,
                sizes: set[str]) -> None:
     """Give the free size names in ``exp`` their values from the shape of ``value``."""
     match exp:
@@ -132,7 +133,7 @@ def bind_sizes(exp: ast.TypeExp, value: Value, depth: int, env: dict[str | VName
 
 
 def bind_by_type(e: Evaluator, pattern: ast.Pattern, value: Value,
-                 env: dict[str | VName, Value]) -> None:
+                 env: Environment) -> None:
     """Note what the sizes in the type of a pattern are in the value that it is bound to."""
     if pattern.type is None or isinstance(pattern.type, Prim):
         return
@@ -148,7 +149,7 @@ def bind_by_type(e: Evaluator, pattern: ast.Pattern, value: Value,
                 env[unknown[0]] = Dynamic(left, Prim.I64)
 
 
-def _note_variables(found: Iterable[tuple[Size, Atom]], env: dict[str | VName, Value]) -> None:
+def _note_variables(found: Iterable[tuple[Size, Atom]], env: Environment) -> None:
     """Note the dimensions that are names."""
     for size, atom in found:
         match size.terms:
@@ -156,7 +157,7 @@ def _note_variables(found: Iterable[tuple[Size, Atom]], env: dict[str | VName, V
                 env.setdefault(name, Dynamic(atom, Prim.I64))
 
 
-def name_sizes(params: tuple[ast.SizeParam | ast.TypeParam, ...], env: dict[str | VName, Value],
+def name_sizes(params: tuple[ast.SizeParam | ast.TypeParam, ...], env: Environment,
                free: set[str]) -> None:
     """Give size parameters that are still free the values that their names in types have."""
     for param in params:
@@ -170,7 +171,7 @@ def name_sizes(params: tuple[ast.SizeParam | ast.TypeParam, ...], env: dict[str 
 
 def with_sizes_of(exps: tuple[ast.Exp, ...], values: tuple[Value, ...], env: Env) -> Env:
     """``env`` that knows the sizes in the types of evaluated expressions."""
-    inner = dict(env)
+    inner = inside(env)
     for exp, value in zip(exps, values, strict=True):
         if isinstance(exp.type, Array | Tuple | Record):
             _note_variables(dimensions(exp.type, value), inner)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
 from runelift.frontend.elaborate.array_exps import zeros
+from runelift.frontend.elaborate.environment import inside
 from runelift.frontend.elaborate.values import (
     TAG,
     Dynamic,
@@ -81,7 +82,7 @@ def match_value(evaluator: Evaluator, exp: ast.MatchExp, value: Value,
         case, test = possible[number]
 
         def body() -> Value:
-            inner = dict(env)
+            inner = inside(env)
             evaluator.bind(case.pattern, value, inner, set())
             return evaluator.exp(case.body, inner)
 

@@ -8,9 +8,10 @@ all: they become definitions of the nest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING
 
+from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.syntax import (
@@ -71,7 +72,8 @@ class Walk:
         self.out: list[Stm] = []
         self.pending: list[Stm] = []
         self.parallel = 0
-        self._later: frozenset[VName] = frozenset()
+        self._later: Set[VName] = frozenset()
+        self._needed: set[VName] = set()
         self._arithmetic: dict[VName, frozenset[VName]] = {}
 
     @property
@@ -83,13 +85,16 @@ class Walk:
         """Walk ``body``; the results are expanded by Σ."""
         return distribution(self, body)
 
-    def look_ahead(self, later: frozenset[VName]) -> None:
+    def look_ahead(self, later: Set[VName]) -> None:
         """Say which names are used after the next statement."""
-        self._later = later
+        self._later, self._needed = later, set()
 
     def need(self, names: Iterable[VName]) -> None:
         """Say that ``names`` are used after the present statement."""
-        self._later |= frozenset(names)
+        self._needed.update(names)
+
+    def _is_used_later(self, name: VName) -> bool:
+        return name in self._later or name in self._needed
 
     def statement(self, stm: Stm) -> None:
         """Walk one statement."""
@@ -158,7 +163,7 @@ class Walk:
         The result are the expanded arrays of ``extra``.
         """
         stored = [p for stm in self.pending for p in stm.pat
-                  if p.name in self._later and p.name not in extra]
+                  if self._is_used_later(p.name) and p.name not in extra]
         pat = [*stored, *(Param(name, self.flattener.types[name]) for name in extra)]
         if not pat and not any(_must_run(stm) for stm in self.pending):
             return ()
@@ -176,16 +181,15 @@ class Walk:
         bound = {name for held in self.pending for name in _bound(held)}
         if not bound & set(free_vars(stm)):
             return None
+        free = free_vars(stm)
         irregular = [p for held in self.pending for p in held.pat
-                     if p.name in self._later_or_used(stm) and not self.regular(p.type)]
+                     if (p.name in free or self._is_used_later(p.name))
+                     and not self.regular(p.type)]
         if irregular:
             return f"'{irregular[0].name.base}' has another shape at each point of the nest"
-        self._later |= frozenset(free_vars(stm)) & bound
+        self.need(bound & set(free))
         self.flush()
         return None
-
-    def _later_or_used(self, stm: Stm) -> frozenset[VName]:
-        return self._later | frozenset(free_vars(stm))
 
     def regular(self, type_: Type) -> bool:
         """Whether the sizes of ``type_`` are known outside of Σ."""
@@ -227,7 +231,7 @@ class Walk:
         """The results of the body, expanded by Σ; what is still pending runs in one kernel."""
         if not self.nest.space:
             return atoms
-        self._later = frozenset()
+        self.look_ahead(frozenset())
         scalars = [a for a in dict.fromkeys(atoms) if isinstance(a, VName) and self._in_kernel(a)]
         stored: dict[VName, VName] = {}
         if scalars or self.pending:
@@ -255,12 +259,7 @@ def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
     Statements without parallelism are held back and run together, by G0, when something outside
     of their kernel needs what they compute.
     """
-    needed: frozenset[VName] = frozenset(a for a in body.result if isinstance(a, VName))
-    later = [needed]
-    for stm in reversed(body.stms[1:]):
-        needed |= frozenset(free_vars(stm))
-        later.append(needed)
-    for stm, after in zip(body.stms, reversed(later), strict=False):
+    for stm, after in with_uses_after(body):
         walk.look_ahead(after)
         walk.statement(stm)
     results = walk.results(body.result)

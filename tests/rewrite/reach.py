@@ -99,7 +99,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "unused_map_result": (VECTOR + "(unzip (map (\\x -> (x * 2, x * 3)) xs)).0", [XS]),
     "copy_of_dying": (VECTOR + "let ys = map (* 2) xs in copy ys", [XS]),
     "unused_input": (TWO + "map2 (\\x _ -> x * 2) xs ys", [XS, YS]),
-    "common_subexpression": (ONE + "(x * y) * (y * x)", [X, Y]),
+    "common_subexpression": (ONE + "(x & y) * (y & x)", [X, Y]),
     "hoist_invariant": (
         "entry main [n] (xs: [n]f32) (y: f32) = map (\\x -> x * (y * y)) xs", [FS, F32(3)]),
     "map_map": (VECTOR + "map (+ 1) (map (* 2) xs)", [XS]),
