@@ -108,7 +108,9 @@ def _declarations_before(module: ast.Flat, entry: ast.ValDec, needed: set[str],
             if dec is entry:
                 break
             if dec.name in needed:
-                env[dec.name] = evaluator.globals[dec.name] = evaluator.declaration(dec, env)
+                value = evaluator.declaration(dec, env)
+                env = env.child()  # what was defined before does not see this one
+                env[dec.name] = evaluator.globals[dec.name] = value
     return env
 
 

@@ -25,6 +25,11 @@ def test_bits_of_floats(float_: str, word: str) -> None:
     assert np.array_equal(program.back(bits), xs)
 
 
+def test_a_definition_of_a_builtin_name_may_use_the_builtin() -> None:
+    text = "def length [n] (xs: [n]i32) = length xs + 1\nentry main (xs: []i32) = length xs"
+    assert runelift.compile(text, device="interpreter").main(np.arange(3, dtype="int32")) == 4
+
+
 def test_rep_takes_its_size_from_the_use() -> None:
     program = runelift.compile("def main (xs: []i32) = map2 (+) xs (rep 3)", device="interpreter")
     assert program.main(np.arange(3, dtype="int32")).tolist() == [3, 4, 5]
