@@ -30,6 +30,10 @@ class Front:
 
     def plus(self, other: Front, limits: Array) -> Front:
         """All sums of one choice of each, pruned."""
+        if len(self.choices) == len(other.choices) == 1:
+            costs = self.costs + other.costs
+            within = bool((costs <= limits).all())
+            return Front(costs[:within], (self.choices[0] | other.choices[0],)[:within])
         width = self.costs.shape[1]
         sums = (self.costs[:, None, :] + other.costs[None, :, :]).reshape(-1, width)
         keep = undominated(sums, limits)

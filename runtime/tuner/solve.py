@@ -102,6 +102,7 @@ class _Chain:
         self.passing = [self._passing(guard, list(classes)) for guard in range(len(self.names))]
         self._fronts: dict[tuple[int, int], Front] = {}
         self._taken: dict[tuple[int, int], Front] = {}
+        self._owns: dict[int, Array] = {}
 
     @staticmethod
     def _passing(guard: int, classes: Sequence[tuple[tuple[int, ...], frozenset[int]]]
@@ -138,29 +139,46 @@ class _Chain:
     def taken(self, index: int, mask: int) -> Front:
         """The cost of version ``index`` for these classes, with what is best inside of it."""
         if (index, mask) not in self._taken:
-            solver = self.solver
-            points = [p for k, members in enumerate(self.classes) if mask >> k & 1
-                      for p in members]
-            cost = np.zeros(len(solver.limits))
-            reached: dict[int, list[Point]] = {}
-            for point in points:
-                actual = index if index in point.feasible else max(point.feasible)
-                cost = cost + solver.cost(point, point.own[actual])
-                reached.setdefault(actual, []).append(point)
-            front = Front.single(cost, {})
-            for inner_index, inner in self._inside(index, reached):
-                found = solver.solve(inner, inner_points(
-                    inner, inner_index, reached.get(inner_index, [])))
-                front = front.plus(found, solver.limits)
+            chosen = _members(mask, len(self.classes))
+            front = Front.single(self._own(index)[chosen].sum(axis=0), {})
+            for version, inner in self._inside():
+                points = [p for k in chosen for p in self.classes[k]
+                          if _runs(p, index) == version]
+                if points or version == index:
+                    front = front.plus(self.solver.solve(
+                        inner, inner_points(inner, version, points)), self.solver.limits)
             self._taken[index, mask] = front
         return self._taken[index, mask]
 
-    def _inside(self, index: int, reached: Mapping[int, list[Point]]
-                ) -> Iterator[tuple[int, Site]]:
-        """The sites inside of the versions that these encounters run."""
-        for version in sorted({index, *reached}):
-            for inner in self.site.alternatives[version].sites:
+    def _own(self, index: int) -> Array:
+        """What version ``index`` costs for each class, without what is inside of it."""
+        if index not in self._owns:
+            none = np.zeros(len(self.solver.limits))
+            self._owns[index] = np.array([
+                sum((self.solver.cost(p, p.own[_runs(p, index)]) for p in members), none)
+                for members in self.classes])
+        return self._owns[index]
+
+    def _inside(self) -> Iterator[tuple[int, Site]]:
+        """The sites inside of versions."""
+        for version, alternative in enumerate(self.site.alternatives):
+            for inner in alternative.sites:
                 yield version, inner
+
+
+def _runs(point: Point, index: int) -> int:
+    """The version that an encounter runs instead of ``index`` if that is not feasible."""
+    return index if index in point.feasible else max(point.feasible)
+
+
+def _members(mask: int, count: int) -> Array:
+    """The numbers of the bits that are set.
+
+    >>> _members(0b1000000101, 10).tolist()
+    [0, 2, 9]
+    """
+    octets = np.frombuffer(mask.to_bytes((count + 7) // 8, "little"), np.uint8)
+    return np.unpackbits(octets, bitorder="little").nonzero()[0]
 
 
 def inner_points(inner: Site, index: int, points: Sequence[Point]) -> list[Point]:
