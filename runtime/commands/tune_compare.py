@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
+from runelift.runtime.commands.autotune import EXCLUDED_TAGS, INTERRUPTED
 from runelift.runtime.commands.bench import inputs
 from runelift.runtime.commands.options import (
     add_contract,
@@ -47,7 +48,6 @@ __doc__ = __doc__ and __doc__.format(strategies=textwrap.fill(
     f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False))
 
 Strategies: TypeAlias = Mapping[str, Strategy]
-EXCLUDED_TAGS = frozenset({"notune", "disable"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -97,7 +97,10 @@ def execute(args: argparse.Namespace) -> int:
         print_json([facts(comparison) for comparison in found])
     else:
         print("\n\n".join(map(render, found)))
-    return 0
+    if not any(comparison.interrupted for comparison in found):
+        return 0
+    print("runelift: interrupted; these are the searches that were over.", file=sys.stderr)
+    return INTERRUPTED
 
 
 def _strategies(args: argparse.Namespace) -> Strategies:
@@ -117,6 +120,8 @@ def _of_log(args: argparse.Namespace, strategies: Strategies,
         if args.entry in (None, entry):
             forest = logged_forest(measurements)
             found += _simulated(args, strategies, forest, all_false(forest), measurements)
+        if found and found[-1].interrupted:
+            break
     return found
 
 
@@ -138,6 +143,8 @@ def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Compar
             found += _live(args, strategies, program, forest, default, own)
         elif forest.entry in recorded and args.entry in (None, forest.entry):
             found += _simulated(args, strategies, forest, default, recorded[forest.entry])
+        if found and found[-1].interrupted:
+            break
     return found
 
 

@@ -53,7 +53,8 @@ class Comparison:
     """Strategies on the datasets of one entry point.
 
     ``tried`` is how many combinations the best thresholds are the best of; None if there are too
-    many, so that the best that any strategy or the fit found stands in.
+    many, so that the best that any strategy or the fit found stands in.  ``interrupted`` says that
+    Ctrl-C ended it, and strategies are missing.
     """
 
     entry: str
@@ -62,6 +63,7 @@ class Comparison:
     rows: tuple[Row, ...]
     untuned: float
     tried: int | None
+    interrupted: bool = False
 
 
 def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[str, int],
@@ -69,26 +71,28 @@ def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[s
             progress: Callable[[str, int], None] = lambda *_: None) -> Comparison:
     """Let every strategy search once per seed, each with a fresh oracle.
 
-    ``strategies`` are called what they should be called in the result.
+    ``strategies`` are called what they should be called in the result.  After Ctrl-C the result
+    has the searches that were over.
     """
-    found: dict[str, tuple[Found, ...]] = {}
+    found: dict[str, list[Found]] = {}
+    interrupted = False
     for name, strategy in strategies.items():
-        judged = []
         for seed in range(seeds):
             progress(name, seed)
             result = search(strategy, oracle(seed), seed=seed, budget=budget)
-            if result.interrupted:
-                raise KeyboardInterrupt
-            judged.append(_judge(result, costs, default))
-        found[name] = tuple(judged)
+            if interrupted := result.interrupted:
+                break
+            found.setdefault(name, []).append(_judge(result, costs, default))
+        if interrupted:
+            break
     best, tried = _yardstick(costs, default)
     if tried is None:
         best = min([best, *(each.loss for several in found.values() for each in several)])
-    rows = tuple(Row(name, several, tuple(_regret(each.loss, best) for each in several))
+    rows = tuple(Row(name, tuple(several), tuple(_regret(each.loss, best) for each in several))
                  for name, several in found.items())
     return Comparison(costs.forest.entry, tuple(d.name for d in costs.datasets),
                       len(plans(costs.forest)), rows,
-                      _regret(objective(costs, default), best), tried)
+                      _regret(objective(costs, default), best), tried, interrupted)
 
 
 def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> Found:
@@ -154,7 +158,7 @@ def facts(comparison: Comparison) -> dict[str, Any]:
     """The comparison for a program to read; times in seconds, regrets as fractions."""
     return {"entry": comparison.entry, "datasets": list(comparison.datasets),
             "versions": comparison.versions, "combinations_tried": comparison.tried,
-            "untuned_regret": comparison.untuned,
+            "untuned_regret": comparison.untuned, "interrupted": comparison.interrupted,
             "strategies": {row.strategy: [_facts(found, regret) for found, regret in
                                           zip(row.found, row.regrets, strict=True)]
                            for row in comparison.rows}}

@@ -11,6 +11,7 @@ from runelift.runtime.tuner.compare import compare, render
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.measure import Dataset, Log, measure
 from runelift.runtime.tuner.strategies import STRATEGIES
+from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.recorded import Recorded
 from runelift.runtime.tuner.strategies.trials import Budget
 from tests.runtime.simulated import Simulated, looped, site
@@ -138,6 +139,18 @@ def test_too_many_combinations_are_judged_by_the_best_known() -> None:
     assert found.tried is None
     assert min(row.regrets[0] for row in found.rows) >= 0
     assert "the best thresholds known" in render(found)
+
+
+def test_ctrl_c_keeps_the_searches_that_are_over() -> None:
+    sim = Simulated.of(LOOP, cost)
+    datasets = [Dataset("a", "main", lambda: range(1, 9))]
+    costs = costs_of(sim.forest, measure(sim, sim.forest, datasets, repeats=1))
+    stopping = Simulated.of(LOOP, cost, interrupt_after=7)
+    found = compare({name: STRATEGIES[name] for name in ("simple", "random", "binary")}, costs,
+                    sim.default, lambda seed: Live(stopping, sim.forest, sim.default, datasets))
+    assert found.interrupted
+    assert [row.strategy for row in found.rows] == ["simple"]
+    assert "simple" in render(found)
 
 
 def test_a_program_is_run(tmp_path: Path, run: Out) -> None:
