@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from runelift.ir.errors import RuneliftError, UserError
 from runelift.runtime.statistics import Summary, median_interval, summarise
 from runelift.runtime.tuner.costs import Costs, costs_of
-from runelift.runtime.tuner.fit import Fit, fit
+from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests, plans
 from runelift.runtime.tuner.measure import (
     MORE,
@@ -35,7 +35,11 @@ if TYPE_CHECKING:
     from runelift.runtime.program import Program
 
 TOLERANCE = 0.01
-"""By how much the tuned program may seem slower on a dataset before we mind."""
+"""By how much the tuned program may be slower on a dataset before we mind."""
+UNDECIDED = 0.05
+"""By how much it may seem slower where chance leaves it open."""
+WORTHWHILE = 0.01
+"""By how much the sum of relative times must get better: less could not be told from chance."""
 PAIRS = 6
 """How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
 distorts, take more."""
@@ -74,8 +78,8 @@ class Verified:
     @property
     def slower(self) -> bool:
         """Whether the tuned program is slower by more than chance, as far as can be seen."""
-        worse = 1 + TOLERANCE
-        return self.low > worse or self.tuned.median > self.default.median * worse
+        return (self.low > 1 + TOLERANCE
+                or self.tuned.median > self.default.median * (1 + UNDECIDED))
 
     @property
     def decided(self) -> bool:
@@ -88,7 +92,8 @@ class EntryTuning:
     """What tuning one entry point found out.
 
     ``first`` is the fit that runs side by side did not bear out, if there is one; the datasets
-    ``unmoved`` turned out slower with it, and so keep the versions that they have by default.
+    ``unmoved`` turned out slower with it, or no faster, and keep the versions that they have by
+    default.
     """
 
     forest: Forest
@@ -100,6 +105,11 @@ class EntryTuning:
     interrupted: bool = False
     first: Fit | None = None
     unmoved: frozenset[str] = frozenset()
+
+    @property
+    def known(self) -> Costs:
+        """The costs by all runs: where runs side by side refute the forced ones, they count."""
+        return self.costs.frozen(self.unmoved, self.defaults) if self.unmoved else self.costs
 
     @property
     def program_runs(self) -> int:
@@ -168,6 +178,9 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
               repeats: int) -> EntryTuning:
     """Run tuned and default side by side; what got slower keeps its versions in the next fit."""
     found, times, kept = tuning.fit, dict[str, Verified](), set[str]()
+    if not found.kept_default and objective(tuning.costs, found.thresholds) > (
+            1 - WORTHWHILE) * objective(tuning.costs, tuning.defaults):
+        return _by_default(tuning, found, kept, "others would gain less than 1 %")
     try:
         while not found.kept_default:
             times = _compare_all(program, tuning, found, datasets, repeats)
@@ -186,7 +199,7 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
         return _by_default(tuning, found, kept,
                            f"the fitted thresholds made {_listed(kept)} slower when run")
     if not found.kept_default and not any(both.faster for both in times.values()):
-        return _by_default(tuning, found, kept,
+        return _by_default(tuning, found, kept | set(times),
                            "no dataset is faster for certain with the fitted ones")
     return replace(tuning, fit=found, verified=times, first=tuning.fit if kept else None,
                    unmoved=frozenset(kept))
@@ -195,7 +208,8 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
 def _by_default(tuning: EntryTuning, found: Fit, kept: set[str], why: str) -> EntryTuning:
     default = replace(found, thresholds=dict(tuning.defaults), predicted=found.default,
                       kept_default=why)
-    return replace(tuning, fit=default, first=tuning.fit, unmoved=frozenset(kept))
+    return replace(tuning, fit=default, first=tuning.fit if kept else None,
+                   unmoved=frozenset(kept))
 
 
 def _listed(names: Collection[str]) -> str:

@@ -200,7 +200,8 @@ def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:
     (entry,) = tuning.entries
     assert entry.unmoved == {"b"}
     assert entry.fit.predicted == {"a": 50.5, "b": 90.5}
-    assert "within 0.00 % of the best that leaves b alone" in render(tuning)
+    assert "within 0.00 % of the best of an exhaustive search" in render(tuning)
+    assert "side by side, b gained nothing" in render(tuning)
 
 
 def test_a_dataset_that_does_not_fit_leaves_the_others_alone() -> None:
@@ -217,3 +218,12 @@ def test_a_dataset_that_does_not_fit_leaves_the_others_alone() -> None:
         "Out of device memory: too large."] * 3
     assert list(entry.verified) == ["b"]
     assert "Out of device memory" in render(tuning)
+
+
+def test_a_gain_that_chance_could_explain_is_left_alone() -> None:
+    own = [100.0, 200.0, 99.5]
+    sim = Simulated.of(CHAIN, lambda where, index, par: own[index])
+    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[4]), 1, repeats=1)
+    assert tuning.thresholds == dict.fromkeys(sim.default, 1)
+    assert "less than 1 %" in str(tuning.entries[0].fit.kept_default)
+    assert "within 0.50 % of the best of an exhaustive search" in render(tuning)
