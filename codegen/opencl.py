@@ -22,6 +22,8 @@ TYPES = {
     Prim.U8: "uchar", Prim.U16: "ushort", Prim.U32: "uint", Prim.U64: "ulong",
     Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
 }
+LOCAL_CELL = "ulong2"
+"""The widest type of local memory: arrays in it start at multiples of its size."""
 FAILURE_ARGS = 32
 """How many i64 arguments a failure can have."""
 
@@ -69,7 +71,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     printer = _Printer(kernel, base, given)
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in kernel.params]
-    params += [f"__local {TYPES[a.prim]} *{name(a.name)}" for a in kernel.local_memory]
+    params += [_local_param(a) for a in kernel.local_memory]
     lines = [f"// {kernel.comment}"] if kernel.comment else []
     chosen = "" if constants else "  // chosen by the host for each build"
     lines += [f"#define {name(c)} {value}L{chosen}" for c, value in given.items()]
@@ -77,8 +79,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
         group = given[kernel.constants[0]]
         lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
-    lines += [f"    __local {TYPES[a.prim]} *{name(a.name)} = (__local {TYPES[a.prim]} *)"
-              f"{name(a.within)};" for a in kernel.locals if a.within is not None]
+    lines += _local_arrays(kernel)
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {name(c)}" for c in given)]
     return "\n".join(lines) + "\n"
@@ -99,16 +100,26 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
     params = ["const long group_id", "const long num_groups",
               "volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in kernel.params]
-    params += [f"__local uchar *{name(a.name)}_bytes" for a in kernel.local_memory]
+    params += [_local_param(a) for a in kernel.local_memory]
     lines = [f"#define {name(c)} {value}L" for c, value in given.items()]
     lines.append(f"inline void {phase_name(kernel, constants)}(\n    "
                  + ",\n    ".join(params) + ")\n{")
-    lines += [f"    __local {TYPES[a.prim]} *{name(a.name)} = (__local {TYPES[a.prim]} *)"
-              f"{name(a.within) if a.within is not None else f'{name(a.name)}_bytes'};"
-              for a in kernel.locals]
+    lines += _local_arrays(kernel)
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {name(c)}" for c in given)]
     return "\n".join(lines) + "\n"
+
+
+def _local_param(array: imp.LocalArray) -> str:
+    """Local memory by its widest type, so that compilers know how it is aligned."""
+    return f"__local {LOCAL_CELL} *{name(array.name)}_cells"
+
+
+def _local_arrays(kernel: imp.Kernel) -> list[str]:
+    """The local arrays by their own types; those within another one start where it does."""
+    return [f"    __local {TYPES[a.prim]} *{name(a.name)} = (__local {TYPES[a.prim]} *)"
+            f"{f'{name(a.name)}_cells' if a.within is None else name(a.within)};"
+            for a in kernel.locals]
 
 
 def name(vname: VName) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.codegen import plan
-from runelift.codegen.opencl import TYPES, phase_function, phase_name, prelude
+from runelift.codegen.opencl import LOCAL_CELL, TYPES, phase_function, phase_name, prelude
 from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -79,7 +79,7 @@ def _mention(index: VName, sizes: Sequence[Size]) -> bool:
 class Phase:
     """One kernel of the loop: its build constants and, per parameter, the C expression for it.
 
-    ``offsets``: where its local arrays lie in the local memory of the group, in bytes.
+    ``offsets``: where its local arrays lie in the local memory of the group, in its cells.
     """
 
     kernel: imp.Kernel
@@ -106,7 +106,7 @@ def persistent_source(phases: Sequence[Phase], bases: dict[str, int], buffers: i
     params = ["volatile __global int *failure_code", "__global long *failure_args",
               "volatile __global uint *arrived", "const uint before", "const long iterations",
               "const long first",
-              "__local ulong2 *local_memory"]
+              f"__local {LOCAL_CELL} *local_memory"]
     params += [f"__global uchar *buffer_{n}" for n in range(buffers)]
     params += [f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(scalars)]
     params += [f"const long groups_{n}" for n in range(len(phases))]
@@ -121,7 +121,7 @@ def persistent_source(phases: Sequence[Phase], bases: dict[str, int], buffers: i
 
 def _phase(number: int, phase: Phase) -> list[str]:
     function = phase_name(phase.kernel, phase.constants)
-    given = [f"(__local uchar *)local_memory + {offset}" for offset in phase.offsets]
+    given = [f"local_memory + {cell}" for cell in phase.offsets]
     args = ["group", f"groups_{number}", "failure_code", "failure_args", *phase.args, *given]
     again = ["            barrier(CLK_LOCAL_MEM_FENCE);"] if phase.offsets else []
     return [

@@ -5,8 +5,10 @@ i and k only, with elements of arrays that vary with j and k only.  A work-group
 of points.  It goes through k in slabs, brings the slab's elements to local memory once, and every
 work-item combines them at ``rows`` x ``columns`` points, whose totals it keeps in registers.  So an
 element is loaded from global memory once per block and from local memory once per row or column of
-a work-item (Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra").  The order
-of combination is that of the sequential reduction, so results are the same to the last bit.
+a work-item (Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra").  The points
+of a work-item lie in runs, whose elements one vector load brings; while a slab is combined, the
+elements of the next are on their way.  The order of combination is that of the sequential
+reduction, so results are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -50,6 +52,8 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import free_vars
 
+RUN = 4
+"""How many rows or columns of a work-item are neighbours, if it has as many."""
 REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert)
 """What may come before the reduction: it is computed again for every element that is loaded."""
 
@@ -140,6 +144,7 @@ class _Block:
                                                                       self.columns)
         self.length = self.k.scalar(product.redomap.width)
         self.slabs: dict[VName, VName] = {}
+        self.ahead: dict[VName, VName] = {}
         self.prims = dict(zip(product.redomap.arrays, (
             p.type for p in product.redomap.lam.params), strict=True))
 
@@ -151,11 +156,13 @@ class _Block:
             across = Size.var(names.rows if array in product.left else names.columns)
             slab = k.names.fresh("slab")
             k.locals.append(imp.LocalArray(slab, self.prim(array),
-                                           depth * (side * across + Size.of(1))))
+                                           depth * (side * across + Size.of(RUN))))
             self.slabs[array] = slab
+            self.ahead[array] = k.names.fresh("ahead")
         outs = [self.lowering.result(p, k) for p in self.lowering.stm.pat]
         self.place()
         totals = self.start()
+        self.prepare()
         k.loop(self.length, lambda first: self.slab(first, totals), step=self.depth, base="slab")
         self.finish(outs, totals)
         blocks = (names.batch * ceil_div(names.height, side * Size.var(names.rows))
@@ -220,13 +227,27 @@ class _Block:
 
     # Slabs
 
+    def prepare(self) -> None:
+        """Fetch the first slab."""
+        k = self.k
+        for array, ahead in self.ahead.items():
+            k.emit(imp.DeclareArray(ahead, self.prim(array), self.count(array)))
+        with k.block() as some:
+            for array in self.slabs:
+                self.fetch(array, lit(0))
+        k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), self.length)), tuple(some)))
+
     def slab(self, first: Exp, totals: Sequence[Sequence[VName]]) -> None:
-        """Load a slab and combine its elements at all points."""
+        """Combine the elements of a slab at all points, and fetch the next."""
         k = self.k
         for array in self.slabs:
-            self.load(array, first)
+            self.put(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", self.length, first))
+        with k.block() as further:
+            for array in self.slabs:
+                self.fetch(array, op("add", first, self.depth))
+        k.emit(imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further)))
         with k.block() as whole:
             self.each(self.depth, lambda n: self.combine(first, n, totals), "n")
         with k.block() as part:
@@ -234,12 +255,14 @@ class _Block:
         k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
         k.emit(imp.Barrier(imp.Space.LOCAL))
 
-    def load(self, array: VName, first: Exp) -> None:
-        """Bring the elements that the block needs; beyond the edges, any others."""
+    def count(self, array: VName) -> VName:
+        """How many elements of a slab a work-item fetches; slabs are as deep as a block's side."""
+        return self.block.rows if array in self.product.left else self.block.columns
+
+    def fetched(self, array: VName, work: Callable[[Exp, Exp, Exp], None]) -> None:
+        """All elements that the work-item fetches: number, depth and offset within the slab."""
         k, left = self.k, array in self.product.left
-        across, origin = (self.height, self.top) if left else (self.width, self.start_j)
-        dim = -2 if left else -1
-        inside = op("sub", self.shape[dim], lit(1))
+        across = self.height if left else self.width
         along_k = self._is_contiguous(array)
 
         def element(n: Exp) -> None:
@@ -247,7 +270,17 @@ class _Block:
             fast = self.depth if along_k else across
             low = k.declare("low", Prim.I64, op("rem", place, fast))
             high = k.declare("high", Prim.I64, op("quot", place, fast))
-            depth, offset = (low, high) if along_k else (high, low)
+            work(n, *((low, high) if along_k else (high, low)))
+
+        self.each(imp.Var(self.count(array)), element, "load")
+
+    def fetch(self, array: VName, first: Exp) -> None:
+        """Read the elements that the block needs; beyond the edges, any others."""
+        k, left = self.k, array in self.product.left
+        origin = self.top if left else self.start_j
+        inside = op("sub", self.shape[-2 if left else -1], lit(1))
+
+        def element(n: Exp, depth: Exp, offset: Exp) -> None:
             point = k.declare("at", Prim.I64, imp.Apply("min", Prim.I64, (
                 op("add", origin, offset), inside)))
             step = k.declare("k", Prim.I64, imp.Apply("min", Prim.I64, (
@@ -256,15 +289,27 @@ class _Block:
             bind_point(k, self.product.exp.space, indices)
             (view,) = k.body(Body(self._needed_for(array), (array,)))
             assert isinstance(view, View)
-            k.emit(imp.Store(self.slabs[array], self.cell(depth, offset, across),
-                             view.read([step]), self.prim(array)))
+            k.emit(imp.Store(self.ahead[array], n, view.read([step]), self.prim(array)))
 
-        count = op("quot", op("mul", across, self.depth), LSIZE)
-        self.each(count, element, "load")
+        self.fetched(array, element)
+
+    def put(self, array: VName) -> None:
+        """Make what was fetched the present slab."""
+        prim, across = self.prim(array), (
+            self.height if array in self.product.left else self.width)
+        self.fetched(array, lambda n, depth, offset: self.k.emit(imp.Store(
+            self.slabs[array], self.cell(depth, offset, across),
+            imp.Load(self.ahead[array], n, prim), prim)))
 
     def cell(self, depth: Exp, offset: Exp, across: Exp) -> Exp:
-        """Where an element lies in a slab; a row has a spare cell, so that columns do not clash."""
-        return op("add", op("mul", depth, op("add", across, lit(1))), offset)
+        """Where an element lies in a slab; rows have spare cells, so that columns do not clash."""
+        return op("add", op("mul", depth, op("add", across, lit(RUN))), offset)
+
+    def position(self, number: Exp, count: VName, own: Exp) -> Exp:
+        """Where in the block a row or column of the work-item lies: runs, dealt out in turn."""
+        run = imp.Apply("min", Prim.I64, (imp.Var(count), lit(RUN)))
+        start = op("mul", op("add", op("mul", op("quot", number, run), self.side), own), run)
+        return op("add", start, op("rem", number, run))
 
     def _needed_for(self, array: VName) -> tuple[Stm, ...]:
         """What must be computed before an element of the array can be read."""
@@ -325,7 +370,7 @@ class _Block:
         """The elements at depth ``n`` of a slab that the work-item needs, in registers."""
         prim = self.prim(array)
         self.each(imp.Var(count), lambda r: self.k.emit(imp.Store(mine, r, imp.Load(
-            self.slabs[array], self.cell(n, op("add", op("mul", r, self.side), start), across),
+            self.slabs[array], self.cell(n, self.position(r, count, start), across),
             prim), prim)))
 
     # Results
@@ -335,10 +380,10 @@ class _Block:
         k, product = self.k, self.product
 
         def point(r: Exp, c: Exp) -> None:
-            i = k.declare("i", Prim.I64, op("add", self.top, op("add", op(
-                "mul", r, self.side), self.y)))
-            j = k.declare("j", Prim.I64, op("add", self.start_j, op("add", op(
-                "mul", c, self.side), self.x)))
+            i = k.declare("i", Prim.I64, op("add", self.top, self.position(
+                r, self.block.rows, self.y)))
+            j = k.declare("j", Prim.I64, op("add", self.start_j, self.position(
+                c, self.block.columns, self.x)))
             indices = [*self.outer, i, j]
             with k.block() as inside:
                 bind_point(k, product.exp.space, indices)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
@@ -32,8 +33,8 @@ MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
 MOST_WAVES = 8
 """Phases with so much more work than fits on the device at once gain nothing."""
-LOCAL_ALIGNMENT = 16
-"""Where the local arrays of phases may start: a multiple of so many bytes."""
+CELL_BYTES = 16
+"""The size of a cell of local memory (:data:`runelift.codegen.opencl.LOCAL_CELL`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     arguments, phases, room = Arguments(swapped), list[Phase](), 0
     for launched in launches:
         offsets = _offsets(launched.lengths)
-        room = max(room, offsets[-1])
+        room = max(room, CELL_BYTES * offsets[-1])
         kernel = run.executable.sites[launched.number].launch.kernel
         phases.append(Phase(kernel, launched.constants, tuple(
             arguments.of(p, v) for p, v in zip(kernel.params, launched.args, strict=True)),
@@ -155,15 +156,12 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
         return False
     device, groups = run.device, min(groups, most)
     kernel.set_args(*device.failure, device.arrived, device.arrivals(groups * len(phases) * count),
-                    count, first, cl.LocalMemory(max(room, LOCAL_ALIGNMENT)), *arguments.buffers,
+                    count, first, cl.LocalMemory(max(room, CELL_BYTES)), *arguments.buffers,
                     *arguments.scalars, *(launched.groups for launched in launches))
     run.enqueue_persistent(kernel, groups, group)
     return True
 
 
 def _offsets(lengths: Sequence[int]) -> tuple[int, ...]:
-    """Where pieces of local memory start, and where the last ends."""
-    offsets = [0]
-    for length in lengths:
-        offsets.append(offsets[-1] + -(-max(length, 1) // LOCAL_ALIGNMENT) * LOCAL_ALIGNMENT)
-    return tuple(offsets)
+    """Where pieces of local memory of so many bytes start, and where the last ends, in cells."""
+    return tuple(accumulate((-(-max(length, 1) // CELL_BYTES) for length in lengths), initial=0))
