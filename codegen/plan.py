@@ -216,7 +216,8 @@ class Block:
 
     A group has ``side`` x ``side`` work-items (``group`` in all), each of them ``rows`` x
     ``columns`` points (``cells`` in all), and goes through the reduction ``depth`` elements at a
-    time.  ``rows`` is 0 where blocks are not worth while.
+    time.  ``rows`` is 0 where blocks are not worth while.  Where there are few blocks, the
+    reduction of ``length`` elements is done in ``pieces``, by a group for each.
     """
 
     group: VName
@@ -225,13 +226,19 @@ class Block:
     columns: VName
     depth: VName
     cells: VName
+    pieces: VName
     height: Size
     width: Size
     batch: Size
+    length: Size
+
+    def constants(self) -> tuple[VName, ...]:
+        """The sizes that kernels are built for."""
+        return (self.group, self.side, self.rows, self.columns, self.depth, self.cells)
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
-        return (self.group, self.side, self.rows, self.columns, self.depth, self.cells)
+        return (*self.constants(), self.pieces)
 
 
 # Control

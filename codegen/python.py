@@ -215,9 +215,9 @@ class _Writer:
             case plan.Tile(group, staged, chunk, count, size):
                 self.line(f"{_var(group)}, {_var(staged)}, {_var(chunk)} = "
                           f"rt.tile({_var(count)}, {size})")
-            case plan.Block(height=height, width=width, batch=batch):
-                self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.block({_size(height)}, {_size(width)}, {_size(batch)})")
+            case plan.Block(height=height, width=width, batch=batch, length=length):
+                sizes = ", ".join(map(_size, (height, width, batch, length)))
+                self.line(f"{', '.join(map(_var, step.names()))} = rt.block({sizes})")
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
                 self.nested(then_, version)

@@ -212,8 +212,8 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     if together:
         last = _is_last(k, segment, per)
         with k.block() as combine:
-            _combine_partials(k, exp, arrays, partials, op("mul", segment, per), per,
-                              [r.row(*outer) for r in results[:count]])
+            combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
+            _write_combined(k, exp, arrays, [r.row(*outer) for r in results[:count]])
         k.emit(imp.If(last, tuple(combine)), imp.Barrier(imp.Space.LOCAL))
     lowering.launch(k, "segred", groups)
     if not together:
@@ -230,8 +230,8 @@ def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[V
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, widths(k, exp.space[:-1]))]
     per, count = k.scalar(per_segment), sum(len(p) for p in partials)
-    _combine_partials(k, exp, arrays, partials, op("mul", segment, per), per,
-                      [r.row(*outer) for r in results[:count]])
+    combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
+    _write_combined(k, exp, arrays, [r.row(*outer) for r in results[:count]])
     lowering.launch(k, "segred_final", total(lowering, exp.space[:-1]))
 
 
@@ -258,12 +258,14 @@ def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
         Prim.I32, Prim.BOOL, imp.Load(told, lit(0), Prim.I32)))
 
 
-def _combine_partials(k: KernelBuilder, exp: SegRed, arrays: Sequence[Sequence[VName]],
-                      partials: Sequence[Sequence[VName]], first: Exp, count: Exp,
-                      results: Sequence[View]) -> None:
-    """A group combines ``count`` partial results from ``first`` on, in order."""
-    place, part = iter(results), share(k, count, LID, LSIZE)
-    for op_, mems, sources in zip(exp.ops, arrays, partials, strict=True):
+def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence[Sequence[VName]],
+                     partials: Sequence[Sequence[VName]], first: Exp, count: Exp) -> None:
+    """A group combines ``count`` partial results from ``first`` on, in order.
+
+    The results are the first elements of the local ``arrays``.
+    """
+    part = share(k, count, LID, LSIZE)
+    for op_, mems, sources in zip(ops, arrays, partials, strict=True):
         totals = scalars(k.neutral(op_))
         prims = [require_scalar(t) for t in op_.lam.ret]
 
@@ -275,6 +277,13 @@ def _combine_partials(k: KernelBuilder, exp: SegRed, arrays: Sequence[Sequence[V
 
         k.loop(part.end, fold, start=part.start)
         tree_reduce(k, op_, mems, totals)
-        stores = tuple(next(place).write([], imp.Load(mem, lit(0), prim))
-                       for mem, prim in zip(mems, prims, strict=True))
-        k.emit(imp.If(IS_FIRST, stores))
+
+
+def _write_combined(k: KernelBuilder, exp: SegRed, arrays: Sequence[Sequence[VName]],
+                    results: Sequence[View]) -> None:
+    """Write what :func:`combine_partials` found."""
+    place = iter(results)
+    k.emit(imp.If(IS_FIRST, tuple(
+        next(place).write([], imp.Load(mem, lit(0), require_scalar(type_)))
+        for op_, mems in zip(exp.ops, arrays, strict=True)
+        for mem, type_ in zip(mems, op_.lam.ret, strict=True))))

@@ -19,17 +19,24 @@ from dataclasses import dataclass
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
 from runelift.codegen.launches import (
+    GROUP,
     GROUP_ID,
+    IS_FIRST,
     LID,
     LSIZE,
     Lowering,
+    WithScalar,
     bind_point,
     branch,
+    local_arrays,
+    require_scalar,
     store_results,
     total,
     widths,
 )
-from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index
+from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.reductions import combine_partials
+from runelift.codegen.views import View, ceil_quot, flat_index, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -118,14 +125,21 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
     fresh = lowering.names.fresh
     space = product.exp.space
     height, width = (lowering.size(dim.width) for dim in space[-2:])
+    computed = {p.name for stm in product.before for p in stm.pat}
+    length = product.redomap.width
     block = plan.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
-                       fresh("depth"), fresh("cells"), height, width,
-                       total(lowering, space[:-2]))
+                       fresh("depth"), fresh("cells"), fresh("pieces"), height, width,
+                       total(lowering, space[:-2]),
+                       Size.of(0) if length in computed else lowering.size(length))
     lowering.steps.append(block)
-    tiled = branch(lowering, lambda: _Block(lowering, product, block).launch())
-    apart = fresh("apart")
-    lowering.steps += [plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))),
-                       plan.Branch(apart, otherwise, tiled)]
+    lowering.env = WithScalar(lowering.env, block.pieces)
+    whole = branch(lowering, lambda: _Block(lowering, product, block).launch())
+    split = branch(lowering, lambda: _Pieces(lowering, product, block).launch())
+    apart, one = fresh("apart"), fresh("one")
+    lowering.steps += [
+        plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))),
+        plan.Compute(one, "eq", Prim.I64, (block.pieces, i64(1))),
+        plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
 
 
 class _Block:
@@ -136,7 +150,7 @@ class _Block:
         self.product = product
         self.k = lowering.builder()
         self.block = block
-        self.k.constants = list(block.names())
+        self.k.constants = list(block.constants())
         self.side, self.rows, self.columns, self.depth = (
             imp.Var(n) for n in (block.side, block.rows, block.columns, block.depth))
         self.shape = widths(self.k, product.exp.space)
@@ -149,7 +163,22 @@ class _Block:
             p.type for p in product.redomap.lam.params), strict=True))
 
     def launch(self) -> None:
-        """Write the kernel."""
+        """The kernel for whole reductions."""
+        outs = [self.lowering.result(p, self.k) for p in self.lowering.stm.pat]
+        self.place(GROUP_ID)
+        totals = self.reduce(lit(0), self.length)
+        self.points(lambda r, c: self.finish(outs, totals, r, c))
+        self.lowering.launch(self.k, "segmap_tiled", self.blocks(), Size.var(self.block.group),
+                             fits=True)
+
+    def blocks(self) -> Size:
+        """How many blocks there are."""
+        names, side = self.block, Size.var(self.block.side)
+        return (names.batch * ceil_div(names.height, side * Size.var(names.rows))
+                * ceil_div(names.width, side * Size.var(names.columns)))
+
+    def reduce(self, start: Exp, end: Exp) -> list[list[VName]]:
+        """Reduce the elements from ``start`` up to ``end``: the totals at the item's points."""
         k, names, product = self.k, self.block, self.product
         side, depth = Size.var(names.side), Size.var(names.depth)
         for array in sorted(product.left | product.right, key=lambda n: n.tag):
@@ -159,15 +188,11 @@ class _Block:
                                            depth * (side * across + Size.of(RUN))))
             self.slabs[array] = slab
             self.ahead[array] = k.names.fresh("ahead")
-        outs = [self.lowering.result(p, k) for p in self.lowering.stm.pat]
-        self.place()
         totals = self.start()
-        self.prepare()
-        k.loop(self.length, lambda first: self.slab(first, totals), step=self.depth, base="slab")
-        self.finish(outs, totals)
-        blocks = (names.batch * ceil_div(names.height, side * Size.var(names.rows))
-                  * ceil_div(names.width, side * Size.var(names.columns)))
-        self.lowering.launch(k, "segmap_tiled", blocks, Size.var(names.group), fits=True)
+        self.prepare(start, end)
+        k.loop(end, lambda first: self.slab(first, end, totals), start=start, step=self.depth,
+               base="slab")
+        return totals
 
     def prim(self, array: VName) -> Prim:
         """The type of an array's elements."""
@@ -175,15 +200,15 @@ class _Block:
         assert isinstance(prim, Prim)
         return prim
 
-    def place(self) -> None:
-        """Which block the group has, and which points of it the work-item."""
+    def place(self, number: Exp) -> None:
+        """Which points the work-item has in block ``number``."""
         k = self.k
 
         down, along = (k.declare("blocks", Prim.I64, ceil_quot(size, across)) for size, across in (
             (self.shape[-2], self.height), (self.shape[-1], self.width)))
-        rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
+        rest = k.declare("rest", Prim.I64, op("quot", number, along))
         self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.height))
-        self.start_j = k.declare("start", Prim.I64, op("mul", op("rem", GROUP_ID, along),
+        self.start_j = k.declare("start", Prim.I64, op("mul", op("rem", number, along),
                                                        self.width))
         self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
             k.declare("batch", Prim.I64, op("quot", rest, down)), self.shape[:-2])]
@@ -227,23 +252,23 @@ class _Block:
 
     # Slabs
 
-    def prepare(self) -> None:
+    def prepare(self, start: Exp, end: Exp) -> None:
         """Fetch the first slab."""
         k = self.k
         for array, ahead in self.ahead.items():
             k.emit(imp.DeclareArray(ahead, self.prim(array), self.count(array)))
         with k.block() as some:
             for array in self.slabs:
-                self.fetch(array, lit(0))
-        k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), self.length)), tuple(some)))
+                self.fetch(array, start)
+        k.emit(imp.If(imp.Apply("lt", Prim.I64, (start, end)), tuple(some)))
 
-    def slab(self, first: Exp, totals: Sequence[Sequence[VName]]) -> None:
+    def slab(self, first: Exp, end: Exp, totals: Sequence[Sequence[VName]]) -> None:
         """Combine the elements of a slab at all points, and fetch the next."""
         k = self.k
         for array in self.slabs:
             self.put(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
-        rest = k.declare("rest", Prim.I64, op("sub", self.length, first))
+        rest = k.declare("rest", Prim.I64, op("sub", end, first))
         with k.block() as further:
             for array in self.slabs:
                 self.fetch(array, op("add", first, self.depth))
@@ -375,28 +400,90 @@ class _Block:
 
     # Results
 
-    def finish(self, outs: Sequence[View], totals: Sequence[Sequence[VName]]) -> None:
-        """What comes after the reduction, at the points that exist."""
-        k, product = self.k, self.product
+    def indices(self, r: Exp, c: Exp) -> tuple[list[Exp], Exp]:
+        """The indices of a point of the work-item, and whether there is such a point."""
+        k = self.k
+        i = k.declare("i", Prim.I64, op("add", self.top, self.position(
+            r, self.block.rows, self.y)))
+        j = k.declare("j", Prim.I64, op("add", self.start_j, self.position(
+            c, self.block.columns, self.x)))
+        exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.shape[-2])),
+                                              imp.Apply("lt", Prim.I64, (j, self.shape[-1]))))
+        return [*self.outer, i, j], exists
+
+    def finish(self, outs: Sequence[View], totals: Sequence[Sequence[VName]], r: Exp,
+               c: Exp) -> None:
+        """What comes after the reduction, at a point of the work-item."""
+        k = self.k
+        indices, exists = self.indices(r, c)
+        with k.block() as inside:
+            _conclude(k, self.product, outs, indices, [
+                imp.Load(name, self.held(r, c), self._atom_prim(atom))
+                for operator, names in zip(self.product.redomap.ops, totals, strict=True)
+                for name, atom in zip(names, operator.neutral, strict=True)])
+        k.emit(imp.If(exists, tuple(inside)))
+
+
+def _conclude(k: KernelBuilder, product: Product, outs: Sequence[View], indices: Sequence[Exp],
+              totals: Sequence[Exp]) -> None:
+    """Results of a point from the totals of its reduction."""
+    bind_point(k, product.exp.space, indices)
+    k.body(Body(product.before, ()))
+    for param, value in zip(product.reduction.pat, totals, strict=True):
+        k.bind_scalar(param, value)
+    store_results(k, outs, indices, k.body(Body(product.after, product.exp.body.result)))
+
+
+class _Pieces(_Block):
+    """The kernels of a product of few points: a group reduces a piece of a block's elements, and
+    then a group combines the pieces of a point.
+    """
+
+    def launch(self) -> None:
+        """Write both kernels."""
+        lowering, k, ops = self.lowering, self.k, self.product.redomap.ops
+        pieces, points = Size.var(self.block.pieces), total(lowering, self.product.exp.space)
+        partials = [[lowering.temporary("partial", require_scalar(t), points * pieces)
+                     for t in o.lam.ret] for o in ops]
+        count = k.scalar(self.block.pieces)
+        piece = k.declare("piece", Prim.I64, op("rem", GROUP_ID, count))
+        self.place(op("quot", GROUP_ID, count))
+        share = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
+        start = k.declare("start", Prim.I64, op("mul", piece, share))
+        end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
+            op("add", start, share), self.length)))
+        totals = self.reduce(start, end)
 
         def point(r: Exp, c: Exp) -> None:
-            i = k.declare("i", Prim.I64, op("add", self.top, self.position(
-                r, self.block.rows, self.y)))
-            j = k.declare("j", Prim.I64, op("add", self.start_j, self.position(
-                c, self.block.columns, self.x)))
-            indices = [*self.outer, i, j]
-            with k.block() as inside:
-                bind_point(k, product.exp.space, indices)
-                k.body(Body(product.before, ()))
-                place = iter(product.reduction.pat)
-                for operator, names in zip(product.redomap.ops, totals, strict=True):
-                    for name, atom in zip(names, operator.neutral, strict=True):
-                        k.bind_scalar(next(place), imp.Load(name, self.held(r, c),
-                                                            self._atom_prim(atom)))
-                store_results(k, outs, indices, k.body(Body(product.after,
-                                                            product.exp.body.result)))
-            exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.shape[-2])),
-                                                  imp.Apply("lt", Prim.I64, (j, self.shape[-1]))))
-            k.emit(imp.If(exists, tuple(inside)))
+            indices, exists = self.indices(r, c)
+            place = op("add", op("mul", flat_index(indices, self.shape), count), piece)
+            k.emit(imp.If(exists, tuple(
+                imp.Store(out, place, imp.Load(name, self.held(r, c), self._atom_prim(atom)),
+                          self._atom_prim(atom))
+                for o, names, mems in zip(ops, totals, partials, strict=True)
+                for atom, name, out in zip(o.neutral, names, mems, strict=True))))
 
         self.points(point)
+        lowering.launch(k, "segmap_pieces", self.blocks() * pieces, Size.var(self.block.group),
+                        fits=True)
+        self.combine_pieces(partials)
+
+    def combine_pieces(self, partials: Sequence[Sequence[VName]]) -> None:
+        """A group for each point."""
+        lowering, product = self.lowering, self.product
+        k = lowering.builder()
+        outs = [lowering.result(p, k) for p in lowering.stm.pat]
+        ops = product.redomap.ops
+        arrays = local_arrays(k, ops, GROUP)
+        held = k.declare("point", Prim.I64, GROUP_ID)
+        indices = [k.declare("o", Prim.I64, i)
+                   for i in unflat_index(held, widths(k, product.exp.space))]
+        count = k.scalar(self.block.pieces)
+        combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
+        with k.block() as first:
+            _conclude(k, product, outs, indices, [
+                imp.Load(mem, lit(0), require_scalar(t))
+                for o, mems in zip(ops, arrays, strict=True)
+                for mem, t in zip(mems, o.lam.ret, strict=True)])
+        k.emit(imp.If(IS_FIRST, tuple(first)))
+        lowering.launch(k, "segmap_combined", total(lowering, product.exp.space))

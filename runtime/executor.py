@@ -424,10 +424,10 @@ class Run:
         info = self.device.info
         return tile(info.shares, points, size, info.num_groups, info.local_bytes)
 
-    def block(self, height: int, width: int, batch: int) -> tuple[int, ...]:
+    def block(self, height: int, width: int, batch: int, length: int) -> tuple[int, ...]:
         """How groups share a product."""
         info = self.device.info
-        return block(info.shares, height, width, batch, info.handle.max_compute_units)
+        return block(info.shares, height, width, batch, length, info.handle.max_compute_units)
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:

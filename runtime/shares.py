@@ -14,6 +14,17 @@ from math import isqrt
 MOST_POINTS = 8
 """How many rows and columns of a block a work-item has at most."""
 
+ALONE = 4
+"""How many elements of a row a work-item takes in a loop before the group grows: to put results of
+a larger group together takes as long."""
+
+IDLE = 4
+"""Products with fewer blocks than one for so many compute units are done in pieces,"""
+PIECES = 4
+"""of which there are so many for each compute unit,"""
+SLABS = 8
+"""if each goes through so many slabs at least."""
+
 
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
@@ -50,8 +61,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...],
     (256, 1, 16, 1, 1, 1)
     >>> share_out(gpu, (100,), ())
     (32, 1, 4, 0)
-    >>> share_out(gpu, (), (1000000,))
-    (256, 1)
+    >>> share_out(gpu, (), (1000000,)), share_out(gpu, (), (100,))
+    ((256, 1), (32, 1))
     >>> share_out(gpu, (1000000,), ())
     (0, 1, 1024, 0)
     """
@@ -60,7 +71,7 @@ def share_out(limits: ShareLimits, points: tuple[int, ...],
         chunk *= 2
     while chunk < limits.max_chunk and _over(longest, chunk) > limits.max_group:
         chunk *= 2
-    looping = min(max(loops, default=1), limits.group)
+    looping = min(_over(max(loops, default=1), ALONE), limits.group)
     group = min(max(limits.lanes, _power(_over(longest, chunk)), _power(looping)),
                 limits.max_group)
     sizes = [_power(_over(count, group)) for count in points]
@@ -95,30 +106,41 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
 
 
 @cache
-def block(limits: ShareLimits, height: int, width: int, batch: int,
-          units: int) -> tuple[int, int, int, int, int, int]:
+def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
+          units: int) -> tuple[int, int, int, int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.Block`.
 
     Work-items have as many points as the sizes allow, as long as every compute unit has a block.
+    Where most units would have none even so, long reductions are done in pieces.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
-    >>> block(gpu, 4096, 4096, 1, 132)
-    (256, 16, 8, 8, 16, 64)
-    >>> block(gpu, 1024, 1024, 1, 132)
-    (256, 16, 4, 4, 16, 16)
-    >>> block(gpu, 262144, 16, 1, 132)
-    (256, 16, 8, 1, 16, 8)
-    >>> block(gpu, 8, 8, 1, 132)
-    (256, 16, 0, 0, 16, 0)
+    >>> block(gpu, 4096, 4096, 1, 4096, 132)
+    (256, 16, 8, 8, 16, 64, 1)
+    >>> block(gpu, 1024, 1024, 1, 1024, 132)
+    (256, 16, 4, 4, 16, 16, 1)
+    >>> block(gpu, 262144, 16, 1, 64, 132)
+    (256, 16, 8, 1, 16, 8, 1)
+    >>> block(gpu, 16, 16, 1, 1 << 20, 132)
+    (256, 16, 1, 1, 16, 1, 528)
+    >>> block(gpu, 8, 8, 1, 1 << 20, 132)
+    (256, 16, 0, 0, 16, 0, 1)
     """
     side = isqrt(limits.group)
     if not limits.staged or min(height, width) < side or side * side != limits.group:
-        return limits.group, side, 0, 0, side, 0
-    rows, columns = (min(MOST_POINTS, _power_below(size // side)) for size in (height, width))
-    while max(rows, columns) > 1 and (
-            batch * _over(height, side * rows) * _over(width, side * columns) < units):
+        return limits.group, side, 0, 0, side, 0, 1
+    most = [min(MOST_POINTS, _power_below(size // side)) for size in (height, width)]
+    rows, columns = most
+
+    def blocks() -> int:
+        return batch * _over(height, side * rows) * _over(width, side * columns)
+
+    while max(rows, columns) > 1 and blocks() < units:
         rows, columns = (rows // 2, columns) if rows >= columns else (rows, columns // 2)
-    return limits.group, side, rows, columns, side, rows * columns
+    pieces, useful = 1, length // (SLABS * side)
+    if useful > 1 and IDLE * blocks() < units:
+        rows, columns = most
+        pieces = max(1, min(useful, PIECES * units // max(1, blocks())))
+    return limits.group, side, rows, columns, side, rows * columns, pieces
 
 
 def _power_below(most: int) -> int:

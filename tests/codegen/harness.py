@@ -307,7 +307,7 @@ class Machine:
                     self.scalars |= {group: self.scalars[plan.GROUP_SIZE],
                                      staged: self.scalars[STAGED], chunk: self.scalars[CHUNK]}
                 case plan.Block():
-                    values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS])
+                    values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS], 1)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
                     self.launch(step)

@@ -1,4 +1,4 @@
-"""Products that work-groups compute in blocks: the same answers at all sizes."""
+"""Products that work-groups compute in blocks, and in pieces: the same answers at all sizes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p](i32, i32) =
 """
 
 
-@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4), (4, 2, 1, 4, 2, 4), (16, 4, 4, 1, 4, 4)])
+@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4, 1), (4, 2, 1, 4, 2, 4, 1),
+                                    (16, 4, 4, 1, 4, 4, 1), (4, 2, 1, 1, 2, 1, 2),
+                                    (4, 2, 2, 8, 2, 16, 3), (4, 2, 1, 2, 2, 2, 9)])
 @pytest.mark.parametrize("size", [(1, 1, 1), (8, 4, 8), (9, 7, 10), (17, 3, 5), (4, 0, 4)])
 @pytest.mark.parametrize("text", [PRODUCT, SCALED, BATCHED, ORDERED],
                          ids=["product", "scaled", "batched", "ordered"])
@@ -37,7 +39,8 @@ def test_blocks(text: str, size: tuple[int, int, int], blocks: tuple[int, ...],
                 monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(executor, "block", lambda *_: blocks)
     program = runelift.compile(text, device="oclgrind", tuning={})
-    assert "kernel segmap_tiled" in program.source("imp")
+    for kernel in ("segmap_tiled", "segmap_pieces", "segmap_combined"):
+        assert f"kernel {kernel}" in program.source("imp")
     n, m, p = size
     right = (p, m) if text is SCALED else (m, p)
     shapes = [(n, m), right, *([(n, p)] if text is SCALED else [])]
