@@ -17,11 +17,12 @@ from runelift.codegen.launches import (
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.reductions import segred
 from runelift.codegen.scans import segscan
-from runelift.codegen.tiling import lower_product, product_of
+from runelift.codegen.tiling import lower_product
 from runelift.codegen.transposes import lower_transposition, transposition_of
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
+from runelift.ir.products import product_of
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Level,

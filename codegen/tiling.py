@@ -14,7 +14,6 @@ reduction, so results are the same to the last bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
@@ -41,18 +40,12 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import (
     Atom,
-    AtomExp,
     Body,
-    Convert,
     Index,
-    PrimOp,
-    Rearrange,
-    Redomap,
-    Reshape,
-    SegMap,
     SliceDim,
     Stm,
     i64,
@@ -61,63 +54,6 @@ from runelift.ir.traverse import free_vars
 
 RUN = 4
 """How many rows or columns of a work-item are neighbours, if it has as many."""
-REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert)
-"""What may come before the reduction: it is computed again for every element that is loaded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """The parts of a map that is a product.
-
-    ``left`` and ``right`` say which arrays of the reduction vary with the last but one and with
-    the last index of the space; all other arrays vary with neither.
-    """
-
-    exp: SegMap
-    before: tuple[Stm, ...]
-    reduction: Stm
-    redomap: Redomap
-    after: tuple[Stm, ...]
-    left: frozenset[VName]
-    right: frozenset[VName]
-
-
-def product_of(exp: SegMap) -> Product | None:
-    """The map as a product, if it is one."""
-    if len(exp.space) < 2:
-        return None
-    place = next((n for n, s in enumerate(exp.body.stms) if isinstance(s.exp, Redomap)), None)
-    if place is None:
-        return None
-    before, reduction, after = (exp.body.stms[:place], exp.body.stms[place],
-                                exp.body.stms[place + 1:])
-    redomap = reduction.exp
-    assert isinstance(redomap, Redomap)
-    simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
-              and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
-              and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
-              and all(isinstance(t, Prim) for t in exp.ret))
-    if not simple:
-        return None
-    i, j = (dim.index for dim in exp.space[-2:])
-    uses = _dependences(before)
-    inner = {v for part in (redomap.lam, *(o.lam for o in redomap.ops)) for v in free_vars(part)}
-    varying = {v for v in (*inner, redomap.width) if isinstance(v, VName)
-               and {i, j} & uses.get(v, {v})}
-    left = frozenset(a for a in redomap.arrays if i in uses.get(a, {a}))
-    right = frozenset(a for a in redomap.arrays if j in uses.get(a, {a}))
-    if varying or left & right or not left or not right:
-        return None
-    return Product(exp, before, reduction, redomap, after, left, right)
-
-
-def _dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:
-    """What each name that is bound depends on, itself included."""
-    found: dict[VName, set[VName]] = {}
-    for stm in stms:
-        needs = {d for v in free_vars(stm) for d in found.get(v, {v})}
-        found |= {p.name: {p.name, *needs} for p in stm.pat}
-    return found
 
 
 def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.Step, ...]) -> None:

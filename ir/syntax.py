@@ -550,7 +550,7 @@ class Guard:
     threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
     ``group`` is the number of work-items that one work-group can use, ``groups`` how many
     work-groups there are (intra versions only).  ``default`` is the threshold when nothing was
-    tuned; None means the device's.
+    tuned; None means the device's, and of an outer version the less of both.
     """
 
     name: str
@@ -560,6 +560,12 @@ class Guard:
     group: Size | None = None
     default: int | None = None
     groups: Size | None = None
+
+    def untuned(self, device: int) -> int:
+        """The threshold when nothing was tuned; ``device`` is the device's own."""
+        if self.default is None:
+            return device
+        return min(device, self.default) if self.kind is Kind.OUTER else self.default
 
     @property
     def chunk(self) -> str:

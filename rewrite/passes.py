@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.bounds import PROVING, remove_checks
+from runelift.rewrite.busy import estimate, products_share
 from runelift.rewrite.cse import SHARING, eliminate_common
 from runelift.rewrite.fuse import fuse
 from runelift.rewrite.hoist import hoist, hoist_invariant
@@ -40,8 +41,10 @@ FUSE = Pass("fuse", "make one array operation of two", fuse,
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates,))
+ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
+                (products_share,))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE, ESTIMATE)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

@@ -11,7 +11,7 @@ from runelift.ir.check import check
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
-from runelift.rewrite.passes import BOUNDS, CSE, FUSE, HOIST, PREDICATE, SIMPLIFY, Pass
+from runelift.rewrite.passes import BOUNDS, CSE, ESTIMATE, FUSE, HOIST, PREDICATE, SIMPLIFY, Pass
 from runelift.rewrite.rule import Rewriting
 
 STANDARD: tuple[Pass, ...] = (
@@ -27,7 +27,8 @@ STANDARD: tuple[Pass, ...] = (
 )
 """From the core IR of the front end to the core IR that is flattened."""
 
-AFTER_FLATTENING: tuple[Pass, ...] = (SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE)
+AFTER_FLATTENING: tuple[Pass, ...] = (
+    SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, ESTIMATE)
 """Versioned IR is not hoisted: flattening has put definitions into kernels on purpose."""
 
 Watch: TypeAlias = Callable[[Pass, Program], None]

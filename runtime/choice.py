@@ -41,5 +41,4 @@ class Choice:
 
     def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
         """Whether the guard's version runs, provided those before it do not."""
-        least = self.threshold if guard.default is None else guard.default
-        return par >= least and self.fills(crowd)
+        return par >= guard.untuned(self.threshold) and self.fills(crowd)

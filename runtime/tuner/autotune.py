@@ -140,8 +140,8 @@ def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
 
     0 stands for more than a threshold: the version must also have enough work-groups.
     """
-    return {name: 0 if guard.groups is not None else device if guard.default is None
-            else guard.default for name, guard in forest.guards().items()}
+    return {name: 0 if guard.groups is not None else guard.untuned(device)
+            for name, guard in forest.guards().items()}
 
 
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,

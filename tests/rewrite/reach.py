@@ -127,6 +127,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "assertion_proved": (VECTOR + "map (\\i -> assert (i >= 0) xs[i]) (iota n)", [XS]),
     "predicated_updates": (VECTOR + "let ys = map (+ 1) xs "
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
+    "products_share": (
+        "entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p]i32 = "
+        "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
+        [np.arange(6, dtype=np.int32).reshape(2, 3), np.arange(12, dtype=np.int32).reshape(3, 4)]),
     "size_known": (VECTOR + "(n + 2) - (n + 1)", [XS]),
 }
 """The same for rules that work after flattening."""

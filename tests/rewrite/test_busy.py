@@ -1,0 +1,48 @@
+"""Defaults of guards that the bodies of versions tell."""
+
+from __future__ import annotations
+
+from runelift.ir.source import Source
+from runelift.ir.syntax import Guard, Kind
+from runelift.rewrite.busy import PRODUCT_POINTS
+from runelift.runtime.choice import Choice
+from runelift.runtime.compiler import compile_source
+from runelift.runtime.tuner.autotune import default_thresholds
+from runelift.runtime.tuner.forest import forest_of
+
+PRODUCT = """
+entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
+  map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
+"""
+SUMS = """
+entry main [n][m][p] (xsss: [n][m][p]f32): [n][m]f32 = map (map f32.sum) xsss
+"""
+
+
+def outer_guards(text: str) -> list[Guard]:
+    versioned = compile_source(Source("program", text)).versioned
+    return [guard for guard in forest_of(versioned).entry("main").guards().values()
+            if guard.kind is Kind.OUTER]
+
+
+def test_products_need_fewer_points() -> None:
+    one, both = outer_guards(PRODUCT)
+    assert one.default is None  # its work-items run through whole rows
+    assert both.default == PRODUCT_POINTS
+    assert all(guard.default is None for guard in outer_guards(SUMS))
+
+
+def test_no_more_than_the_device_asks_for() -> None:
+    _, guard = outer_guards(PRODUCT)
+    gpu, cpu = (Choice(threshold=threshold, groups=1, short=1, long=1)
+                for threshold in (200_000, 8))
+    assert gpu.holds(guard, PRODUCT_POINTS, None)
+    assert not gpu.holds(guard, PRODUCT_POINTS - 1, None)
+    assert cpu.holds(guard, 8, None)
+
+
+def test_the_tuner_knows_the_same_defaults() -> None:
+    forest = forest_of(compile_source(Source("program", PRODUCT)).versioned).entry("main")
+    _, guard = outer_guards(PRODUCT)
+    assert default_thresholds(forest, 200_000)[guard.name] == PRODUCT_POINTS
+    assert default_thresholds(forest, 8)[guard.name] == 8
