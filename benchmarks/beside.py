@@ -1,0 +1,151 @@
+"""Time our examples beside the same programs compiled by Futhark: same text, data and device.
+
+``python benchmarks/beside.py FOLDER [--device NAME] [--peer "OPTIONS"] [--rows] [--only PART]``
+
+FOLDER holds the examples compiled by another compiler, made for instance by
+``futhark opencl examples/matmul.fut -o FOLDER/matmul``; examples without a program there are left
+out.  Data are the tuning datasets of the examples, or with ``--rows`` the large ones of
+``compare.py``.  Runs of both take turns; times are medians of microseconds for a call with inputs
+on the device.  Ours are those of the default thresholds and of the fastest version; neither side
+is tuned.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from compare import EXAMPLES, ROWS
+
+import runelift
+from runelift.ir.errors import RuneliftError, UserError
+from runelift.ir.prim import INTS
+from runelift.runtime.commands.autotune import EXCLUDED_TAGS
+from runelift.runtime.data.dataset import Bounds, Generator, parse_spec
+from runelift.runtime.data.values import format_values
+from runelift.runtime.device import select
+from runelift.runtime.statistics import median
+from runelift.runtime.testblocks import datasets_of
+from runelift.runtime.tuner.forest import plans
+
+ROUNDS = 3
+RUNS = 5
+"""How often each side runs before the other has its turn."""
+PATIENCE = 4.0
+"""A version that has taken so many seconds is not run again."""
+
+
+class Case(NamedTuple):
+    """One input of an entry point."""
+
+    entry: str
+    label: str
+    arguments: Callable[[], Sequence[Any]]
+
+
+def main() -> None:
+    """Run the comparison and print a row as soon as it is measured."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--device")
+    parser.add_argument("--peer", default="", help="options of the other programs, such as "
+                                                   "'--device=H200'")
+    parser.add_argument("--rows", action="store_true")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--budget", type=float, default=math.inf, help="seconds; then stop")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    started, found = time.perf_counter(), []
+    device = select(options.device)
+    print("device:", device.label if device else "none")
+    print(f"{'program':36}{'peer':>10}{'default':>10}{'best':>10}{'/ default':>11}{'/ best':>9}")
+    for path in sorted(EXAMPLES.glob("*.fut")):
+        peer = options.folder / path.stem
+        late = time.perf_counter() - started > options.budget
+        if late or not peer.exists() or options.only.split()[:1] not in ([], [path.stem]):
+            continue
+        program = runelift.compile(path, device=options.device, tuning={})
+        for case in _large(path.stem) if options.rows else _own(program):
+            label = f"{path.stem} {case.label}"
+            if options.only not in label or time.perf_counter() - started > options.budget:
+                continue
+            try:
+                row = compare(program, [str(peer), *shlex.split(options.peer)], case)
+            except (RuneliftError, subprocess.TimeoutExpired) as error:
+                print(f"{label:36}{str(error).splitlines()[0]}")
+                continue
+            found.append({"program": label, **row})
+            print(f"{label:36}{row['peer']:>10.0f}{row['default']:>10.0f}{row['best']:>10.0f}"
+                  f"{row['peer'] / row['default']:>11.2f}{row['peer'] / row['best']:>9.2f}",
+                  flush=True)
+    for which in ("default", "best"):
+        logs = [math.log(row["peer"] / row[which]) for row in found]
+        if logs:
+            print(f"geometric mean of peer / {which} over {len(logs)} rows: "
+                  f"{math.exp(sum(logs) / len(logs)):.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def _own(program: Any) -> Iterator[Case]:
+    """The tuning datasets of an example."""
+    for entry in program.entries:
+        prims = [p.prim for p in program.interface(entry).params]
+        for case in datasets_of(program.compiled.source, entry, EXCLUDED_TAGS):
+            if case.named:
+                yield Case(entry, case.dataset, lambda case=case, p=prims: case.arguments(p))
+
+
+def _large(name: str) -> Iterator[Case]:
+    """The rows of ``compare.py``."""
+    for program, entry, label, specs, *_ in ROWS:
+        if program == name:
+            yield Case(entry, label, lambda specs=specs: list(Generator(
+                42, {p: Bounds(0, 100) for p in INTS}).values(map(parse_spec, specs))))
+
+
+def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
+    """Median microseconds of the peer, of our default and of our fastest version."""
+    args = case.arguments()
+    resident = program.place(args)
+    versions = [{}, *plans(program.tree.entry(case.entry))]
+    ours: list[list[float]] = [[] for _ in versions]
+    for force in versions:
+        program.time(case.entry, resident, force=force)  # to warm up, and to build it
+    theirs: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "data"
+        data.write_bytes(format_values(args, binary=True))
+        for _ in range(ROUNDS):
+            theirs += _run_peer(peer, case.entry, data)
+            for force, times in zip(versions, ours, strict=True):
+                for _ in range(RUNS):
+                    if sum(times) < 1e6 * PATIENCE:
+                        times.append(1e6 * program.time(case.entry, resident, force=force))
+    medians = [median(times) for times in ours]
+    return {"peer": median(theirs), "default": medians[0], "best": min(medians),
+            "versions": medians[1:]}
+
+
+def _run_peer(peer: Sequence[str], entry: str, data: Path) -> list[float]:
+    """Microseconds of runs of another program."""
+    times = data.with_name("times")
+    with data.open("rb") as given:
+        done = subprocess.run([*peer, "-e", entry, "-n", "-r", str(RUNS), "-t", str(times)],
+                              stdin=given, check=False, capture_output=True, timeout=600, text=True)
+    if done.returncode:
+        raise UserError(f"the peer failed: {done.stderr.strip()[-200:]}")
+    return [float(line) for line in times.read_text().split()]
+
+
+if __name__ == "__main__":
+    main()
