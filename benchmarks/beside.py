@@ -1,6 +1,6 @@
 """Time our examples beside the same programs compiled by Futhark: same text, data and device.
 
-``python benchmarks/beside.py FOLDER [--device NAME] [--peer "OPTIONS"] [--rows] [--only PART]``
+``python benchmarks/beside.py FOLDER [--device NAME] [--peer-device NAME] [--rows] [--only PART]``
 
 FOLDER holds the examples compiled by another compiler, made for instance by
 ``futhark opencl examples/matmul.fut -o FOLDER/matmul``; examples without a program there are left
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import shlex
 import subprocess
 import tempfile
 import time
@@ -57,14 +56,14 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--device")
-    parser.add_argument("--peer", default="", help="options of the other programs, such as "
-                                                   "'--device=H200'")
+    parser.add_argument("--peer-device", help="what the other programs call the device")
     parser.add_argument("--rows", action="store_true")
     parser.add_argument("--only", default="")
     parser.add_argument("--budget", type=float, default=math.inf, help="seconds; then stop")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     started, found = time.perf_counter(), []
+    chosen = [f"--device={options.peer_device}"] if options.peer_device else []
     device = select(options.device)
     print("device:", device.label if device else "none")
     print(f"{'program':36}{'peer':>10}{'default':>10}{'best':>10}{'/ default':>11}{'/ best':>9}")
@@ -79,7 +78,7 @@ def main() -> None:
             if options.only not in label or time.perf_counter() - started > options.budget:
                 continue
             try:
-                row = compare(program, [str(peer), *shlex.split(options.peer)], case)
+                row = compare(program, [str(peer), *chosen], case)
             except (RuneliftError, subprocess.TimeoutExpired) as error:
                 print(f"{label:36}{str(error).splitlines()[0]}")
                 continue
