@@ -19,9 +19,17 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import (
     Atom,
+    AtomExp,
     Body,
+    Convert,
+    Index,
+    Iota,
     Operator,
     Param,
+    PrimOp,
+    Rearrange,
+    Replicate,
+    Reshape,
     Space,
     Stm,
     Type,
@@ -36,7 +44,7 @@ GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
 IS_FIRST = imp.Apply("eq", Prim.I64, (LID, lit(0)))
 """Whether a work-item is the first of its group."""
 LEAST_SHARE = 8
-"""Elements per work-item below which a segment gets no further group."""
+"""Elements per work-item below which a segment gets no further group, if they cost little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +259,12 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
 
 def _capped(lowering: Lowering, space: Space) -> Size:
     return least(ceil_div(total(lowering, space), GROUP), GROUPS)
+
+
+def is_cheap(body: Body) -> bool:
+    """Whether elements cost no more to compute than to load."""
+    return all(isinstance(s.exp, AtomExp | PrimOp | Convert | Index | Iota | Replicate | Rearrange
+                          | Reshape) for s in body.stms)
 
 
 def store_results(k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],

@@ -19,6 +19,7 @@ from runelift.codegen.launches import (
     branch,
     choose_by_length,
     each_point,
+    is_cheap,
     local_arrays,
     require_scalar,
     scalars,
@@ -117,7 +118,8 @@ def _segred_long(lowering: Lowering, exp: SegRed) -> None:
 def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
     """As many groups as the device wants for all segments, but enough work for each work-item."""
     length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
-    useful = greatest(Size.of(1), ceil_div(length, GROUP * LEAST_SHARE))
+    least_share = LEAST_SHARE if is_cheap(exp.body) else 1
+    useful = greatest(Size.of(1), ceil_div(length, GROUP * least_share))
     wanted = ceil_div(GROUPS, greatest(Size.of(1), segments))
     return lowering.scalar("per_segment", least(useful, wanted))
 

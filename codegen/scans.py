@@ -27,6 +27,7 @@ from runelift.codegen.launches import (
     branch,
     choose_by_length,
     each_point,
+    is_cheap,
     require_scalar,
     reset,
     scalars,
@@ -43,16 +44,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import (
-    AtomExp,
-    Body,
-    Convert,
-    Index,
-    Iota,
     Operator,
-    PrimOp,
-    Rearrange,
-    Replicate,
-    Reshape,
     SegScan,
     i64,
 )
@@ -143,15 +135,9 @@ def _prepare(lowering: Lowering, exp: SegScan) -> _Scan:
     tiles = lowering.scalar("tiles", ceil_div(points, tile))
     sums = [[lowering.temporary("sum", p, Size.var(tiles)) for p in ps] for ps in prims]
     flags = lowering.temporary("flag", Prim.BOOL, Size.var(tiles)) if len(exp.space) > 1 else None
-    kept = [] if _is_cheap(exp.body) else [
+    kept = [] if is_cheap(exp.body) else [
         lowering.temporary("kept", p, points) for ps in prims for p in ps]
     return _Scan(exp, prims, tiles, shares, sums, flags, kept)
-
-
-def _is_cheap(body: Body) -> bool:
-    """Whether to compute the elements twice rather than to store and read them."""
-    return all(isinstance(s.exp, AtomExp | PrimOp | Convert | Index | Iota | Replicate | Rearrange
-                          | Reshape) for s in body.stms)
 
 
 def _tile_sums(lowering: Lowering, scan: _Scan) -> None:
