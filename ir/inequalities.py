@@ -57,6 +57,8 @@ class Facts:
 
     def _refute(self, claim: Size, cases: int) -> bool:
         """Whether ``claim >= 0`` contradicts the facts."""
+        if claim.constant is not None:
+            return claim.constant < 0
         if any(_contradictory([claim, *facts]) for facts in self._connected(claim)):
             return True
         split = next((name for name in claim.variables() if name in self.choices), None)

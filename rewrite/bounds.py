@@ -215,6 +215,10 @@ class _Known:
                 self.learn(left - right - 1)
             case Comparison("eq", left, right), True:
                 self.learn(left - right, right - left)
+            case Comparison("eq", left, right), False:
+                for difference in (left - right, right - left):
+                    if self.facts.prove(difference):
+                        self.learn(difference - 1)
             case Connective("not", (arg,)), _:
                 self.assume(arg, not truth)
             case (Connective("and", args), True) | (Connective("or", args), False):
@@ -383,7 +387,8 @@ class _Known:
         sign = 1 if op == "max" else -1
         self.learn((this - left) * sign, (this - right) * sign)
         self.facts = self.facts.choice(name, left, right)
-        if left.constant is not None and right.constant is not None:
+        if all(self.facts.prove(bound) for bound in (
+                this, Size.of(LARGEST_CONSTANT) - this)):
             self.tame.add(name)
 
     def _division(self, name: VName, exp: PrimOp, num: Size, den: Size) -> None:

@@ -78,10 +78,18 @@ INSIDE = {
     "a loop": "loop ys = copy xs for i < n - 1 do ys with [i + 1] = ys[i] + ys[i + 1]",
     "blocks": "tabulate n (\\i -> xs[i / 16 * 16 + i % 16])",
     "a slice": "loop ys = copy xs for i < n do let s = i32.sum ys[i:] in ys with [i] = s",
+    "a border": "tabulate n (\\i -> if i == 0 then 0 else xs[i - 1])",
+    "the other border": "tabulate n (\\i -> if n - 1 == i then 0 else xs[i + 1])",
+    "a clamp": "tabulate n (\\i -> (copy [1, 2, 3])[i64.max 0 (i64.min 2 (i - 5))])",
+    "one below a clamp": "tabulate n (\\i -> let j = i64.max 0 (i64.min 3 (i - 5)) "
+                         "in if j == 0 then 0 else (copy [1, 2, 3])[j - 1])",
 }
 OUTSIDE = {
     "one above": "tabulate n (\\i -> xs[i + 1])",
     "one below": "tabulate n (\\i -> xs[i - 1])",
+    "the wrong border": "tabulate n (\\i -> if i == 0 then 0 else xs[i + 1])",
+    "a clamp that is too wide": "tabulate n (\\i -> "
+                                "(copy [1, 2, 3])[i64.max 0 (i64.min 3 (i + 3))])",
     "half a branch": "tabulate n (\\i -> if i + 1 <= n then xs[i + 1] else 0)",
     "data": "map (\\x -> xs[i64.i32 x]) xs",
 }
