@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from runelift.runtime.program import Program
 
 TOLERANCE = 0.01
-"""By how much the tuned program may be slower on a dataset before we mind."""
-UNDECIDED = 0.05
-"""By how much it may seem slower where chance leaves it open."""
+"""By how much the tuned program may seem slower on a dataset before we mind."""
 WORTHWHILE = 0.01
 """By how much the sum of relative times must get better: less could not be told from chance."""
 PAIRS = 6
@@ -78,8 +76,8 @@ class Verified:
     @property
     def slower(self) -> bool:
         """Whether the tuned program is slower by more than chance, as far as can be seen."""
-        return (self.low > 1 + TOLERANCE
-                or self.tuned.median > self.default.median * (1 + UNDECIDED))
+        worse = 1 + TOLERANCE
+        return self.low > worse or self.tuned.median > self.default.median * worse
 
     @property
     def decided(self) -> bool:
