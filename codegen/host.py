@@ -13,22 +13,22 @@ later.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from runelift.codegen import plan
+from runelift.codegen.buffers import Buffers
 from runelift.codegen.coalesce import PROMISED, coalesce
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
 from runelift.codegen.residence import needed_on_host
-from runelift.codegen.views import View, interleaved, iota, lit, replicate, row_major
+from runelift.codegen.views import interleaved, iota, lit, replicate, row_major
 from runelift.ir import failures, imp
 from runelift.ir.consumption import consumed_in, idle_copies, root_of
 from runelift.ir.errors import CompilerLimitation
-from runelift.ir.imp.traverse import memories, variables
 from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import Names, VName
+from runelift.ir.placement import MOVED, PLACED
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, product
 from runelift.ir.syntax import (
@@ -43,13 +43,11 @@ from runelift.ir.syntax import (
     Copy,
     Dest,
     Dim,
-    Exp,
     ForLoop,
     Fun,
     If,
     Index,
     Iota,
-    Lambda,
     Level,
     Loop,
     Param,
@@ -74,7 +72,7 @@ from runelift.ir.syntax import (
     i64,
     shape_of,
 )
-from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.traverse import free_vars
 
 FEW = 4
 """Arrays of up to so many elements, or of so many work-items, gain nothing by interleaving."""
@@ -133,178 +131,19 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
 
 
 @dataclass(slots=True)
-class HostBuilder:
-    """The steps of a body, and what its names stand for."""
-
-    names: Names
-    needed: frozenset[VName]
-    interleave: bool = False
-    steps: list[plan.Step] = field(default_factory=list)
-    views: dict[VName, View] = field(default_factory=dict)
-    types: dict[VName, Type] = field(default_factory=dict)
-    owned: list[set[VName]] = field(default_factory=lambda: [set()])
-    later: list[Set[VName]] = field(default_factory=lambda: [frozenset()])
-    inherited: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
-    local_bytes: list[Size] = field(default_factory=list)
-    deferred: dict[VName, imp.Exp] = field(default_factory=dict)
-    indices: set[VName] = field(default_factory=set)
-    idle: set[VName] = field(default_factory=set)
-    promised: dict[VName, VName] = field(default_factory=dict)
-    filled: list[set[VName]] = field(default_factory=lambda: [set()])
-
-    # The environment that kernels see
-
-    def type(self, name: VName) -> Type:
-        """The type of a name; the sizes of the device are i64."""
-        return Prim.I64 if name in plan.DEVICE_SIZES else self.types[name]
-
-    def view(self, name: VName) -> View:
-        """The view of an array."""
-        return self.views[name]
-
-    def size(self, atom: Atom) -> Size:
-        """An i64 atom as a size."""
-        return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
-
-    def scalar(self, atom: Atom) -> imp.Exp:
-        """A scalar atom as an expression."""
-        return imp.Var(atom) if isinstance(atom, VName) else imp.Lit(atom)
-
-    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
-        """The deferred scalars among ``used``, and what they need, as a kernel's first code."""
-        needed: dict[VName, None] = {}
-
-        def visit(name: VName) -> None:
-            if name in self.deferred and name not in needed:
-                for inner in sorted(variables(self.deferred[name]), key=lambda n: n.tag):
-                    visit(inner)
-                needed[name] = None
-
-        for name in used:
-            visit(name)
-        return [imp.Declare(n, elem_of(self.types[n]), self.deferred[n]) for n in needed]
-
-    def shape(self, type_: Type) -> tuple[imp.Exp, ...]:
-        """The sizes of a type as expressions."""
-        return tuple(self.scalar(s) for s in shape_of(type_))
-
-    def count(self, type_: Type) -> Size:
-        """The number of elements of a type."""
-        return product([self.size(s) for s in shape_of(type_)])
-
-    def emit(self, *steps: plan.Step) -> None:
-        """Append steps."""
-        self.steps.extend(steps)
-
-    @contextmanager
-    def block(self, *, inherit: bool = False) -> Iterator[list[plan.Step]]:
-        """The steps of a nested body with buffers of its own, or those around it as well."""
-        outer, self.steps = self.steps, []
-        around = frozenset(self.owned[-1]) if inherit else frozenset()
-        self.inherited.append(around)
-        self.owned.append(set(around))
-        self.filled.append(set(self.filled[-1]))
-        inner = self.steps
-        try:
-            yield inner
-        finally:
-            self.steps = outer
-            self.owned.pop()
-            self.filled.pop()
-            self.inherited.pop()
-
-    # Names
-
-    def bind_input(self, param: Param) -> None:
-        """A parameter of the entry point; its buffer belongs to the caller."""
-        self.types[param.name] = param.type
-        if isinstance(param.type, ArrayType):
-            self.views[param.name] = row_major(param.name, param.type.elem, self.shape(param.type))
-
-    def bind_view(self, param: Param, view: View) -> None:
-        """An array without a buffer of its own."""
-        self.types[param.name] = param.type
-        self.views[param.name] = view
-
-    def allocate(self, param: Param) -> View:
-        """A fresh row-major buffer under the name of ``param``."""
-        prim = elem_of(param.type)
-        self.emit(plan.Alloc(param.name, prim, self.count(param.type)))
-        self.owned[-1].add(param.name)
-        view = row_major(param.name, prim, self.shape(param.type))
-        self.bind_view(param, view)
-        return view
-
-    def adopt(self, param: Param, buffer: VName) -> None:
-        """``param`` is another name for a buffer that this body owns from now on."""
-        if buffer != param.name:
-            self.emit(plan.Bind(param.name, buffer))
-        self.owned[-1].add(param.name)
-        self.bind_view(param, row_major(param.name, elem_of(param.type), self.shape(param.type)))
-
-    def dead(self, name: VName) -> bool:
-        """Whether nothing looks at the buffer of ``name`` later, and this body made it."""
-        view = self.views[name]
-        if view.mem is None or view.mem not in self.owned[-1]:
-            return False
-        return not any(alias in self.later[-1] and self._touches(other, view.mem)
-                       for alias, other in self.views.items())
-
-    def _touches(self, view: View, mem: VName) -> bool:
-        if view.mem is not None:
-            return view.mem == mem
-        return mem in memories(view.at([lit(0)] * len(view.shape)))
-
-    def own_buffer(self, name: VName, *, shared: bool = False) -> VName:
-        """A row-major buffer with the value of ``name`` that nobody else uses.
-
-        ``shared``: a buffer that is read elsewhere will do.
-        """
-        view = self.views[name]
-        if view.dense and view.mem is not None:
-            made_here = view.mem in self.owned[-1] and view.mem not in self.inherited[-1]
-            if (shared and made_here) or self.dead(name):
-                return view.mem
-        return self.copy(name)
-
-    def any_buffer(self, name: VName) -> VName:
-        """A row-major buffer with the value of ``name``, which may be anybody's."""
-        view = self.views[name]
-        return view.mem if view.dense and view.mem is not None else self.copy(name)
-
-    def is_input(self, name: VName) -> bool:
-        """Whether the memory of ``name`` came from outside, so that nobody updates it."""
-        mem = self.views[name].mem
-        return mem is not None and not any(mem in owned for owned in self.owned)
-
-    def copy(self, name: VName) -> VName:
-        """The buffer of a fresh row-major copy."""
-        param = Param(self.names.fresh(name), self.types[name])
-        view = self.views[name]
-        if view.dense and view.mem is not None:
-            self.allocate(param)
-            self.emit(plan.CopyBuffer(param.name, view.mem, view.prim, self.count(param.type)))
-        else:
-            self._elementwise(param, [name], lambda ix: Index(name, ix))
-        return param.name
-
-    def _elementwise(self, param: Param, uses: Sequence[VName], element) -> None:  # type: ignore[no-untyped-def]
-        """A kernel that computes each element of an array from its indices."""
-        dims = tuple(SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
-        prim = elem_of(param.type)
-        out = Param(self.names.fresh("x"), prim)
-        exp: Exp = element(tuple(d.index for d in dims))
-        body = Body((Stm((out,), exp),), (out.name,))
-        self.allocate(param)
-        self.segop(Stm((param,), SegMap(Level.GRID, dims, body, (prim,))))
+class HostBuilder(Buffers):
+    """The steps of the statements that the host runs."""
 
     # Bodies
 
     def body(self, body: Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""
         self.idle |= idle_copies(body)
-        for stm, after in with_uses_after(body, used_after):
+        followed = with_uses_after(body, used_after)
+        for place, (stm, after) in enumerate(followed):
             self.later.append(after)
+            if isinstance(stm.exp, SegMap):
+                self.place_results(followed, place)
             self.statement(stm)
             self.later.pop()
         return body.result
@@ -340,6 +179,8 @@ class HostBuilder:
                 self._replicate(stm, shape, value)
             case Rearrange(perm, array):
                 self.bind_view(stm.pat[0], self.views[array].rearrange(perm))
+                if array in self.places.waiting:
+                    self.places.waiting.add(stm.pat[0].name)
             case Reshape(shape, array):
                 self._check_reshape(stm, shape, array)
                 self.bind_view(stm.pat[0], self.views[array].reshape(
@@ -422,12 +263,17 @@ class HostBuilder:
                 for param in pat:
                     self._make_room(param, exp)
         self.segop(stm)
+        self.settle(p.name for p in pat)
         for name, param in zip(scalars, pat, strict=True):
             if isinstance(param.type, Prim):
                 self._scalar_result(name, param.type, param.name)
 
     def _make_room(self, param: Param, exp: SegOp) -> None:
         """A buffer for a result; arrays that work-items make one each may be interleaved."""
+        if (given := self.places.given.pop(param.name, None)) is not None:
+            self.bind_view(param, given)
+            self.places.waiting.add(param.name)
+            return
         view = self.allocate(param)
         match exp:
             case SegMap(Level.GRID, space) if self.interleave:
@@ -442,22 +288,17 @@ class HostBuilder:
 
         The kernel's work-items run in any order, so it must not read what it overwrites.
         """
-        read = self._read_by(stm.exp)
+        read = self.read_by(stm.exp)
         taken: set[VName] = set()
         for param, array in zip(stm.pat, arrays, strict=True):
             mem = self.views[array].mem
             if (mem is not None and mem not in taken and self.views[array].dense
                     and self.dead(array)
-                    and not any(self._touches(self.views[name], mem) for name in read)):
+                    and not any(self.touches(self.views[name], mem) for name in read)):
                 taken.add(mem)
                 self.adopt(param, mem)
             else:
                 self.adopt(param, self.copy(array))
-
-    def _read_by(self, exp: Exp) -> set[VName]:
-        """The arrays around that the code of a segmented operation reads."""
-        inside: list[Body | Lambda] = [*bodies_of(exp), *lambdas_of(exp)]
-        return set().union(*map(free_vars, inside)) & self.views.keys()
 
     def _sequential(self, stm: Stm) -> None:
         """A statement that only one work-item can run."""
@@ -489,9 +330,9 @@ class HostBuilder:
         view, (param,) = self.views[exp.array], stm.pat
         if exp.checked:
             self._check_bounds(exp, stm)
-        dims = [(self.scalar(d.start), self.scalar(d.count), self.scalar(d.stride))
-                if isinstance(d, SliceDim) else self.scalar(d) for d in exp.dims]
+        dims = [self.dim(dim) for dim in exp.dims]
         if isinstance(param.type, ArrayType):
+            self.places.arrays[param.name] = exp.array
             self.bind_view(param, view.slice(dims))
             return
         indices = [d for d in dims if not isinstance(d, tuple)]
@@ -567,6 +408,11 @@ class HostBuilder:
 
     def _update(self, stm: Stm, exp: Update) -> None:
         (param,) = stm.pat
+        if PLACED in stm.attrs and self.is_in_place(exp):
+            mem = self.views[exp.array].mem
+            assert mem is not None
+            self.adopt(param, mem)
+            return
         if exp.checked:
             self._check_bounds(exp, stm)
         slices = [d for d in exp.dims if isinstance(d, SliceDim)]
@@ -587,7 +433,7 @@ class HostBuilder:
         value = exp.value
         if slices and isinstance(value, VName):
             source = value
-            if self._touches(self.views[value], self.views[exp.array].mem or value):
+            if self.touches(self.views[value], self.views[exp.array].mem or value):
                 source = self.copy(value)
             element = self.names.fresh("x")
             stms.append(Stm((Param(element, elem_of(param.type)),),
@@ -638,10 +484,10 @@ class HostBuilder:
 
     # Control
 
-    def _side(self, body: Body, pat: Sequence[Param], *,
-              inherit: bool = False) -> tuple[plan.Step, ...]:
+    def _side(self, body: Body, pat: Sequence[Param], inherited: Set[VName],
+              site: str | None = None) -> tuple[plan.Step, ...]:
         """A branch or version: its results end up under the names of ``pat``."""
-        with self.block(inherit=inherit) as steps:
+        with self.block(inherited, site) as steps:
             results = self.body(body, self.later[-1])
             self._bind_results(pat, results)
         return tuple(steps)
@@ -684,8 +530,8 @@ class HostBuilder:
                                                 self.shape(param.type)))
 
     def _branch(self, stm: Stm, exp: If) -> None:
-        then_ = self._side(exp.then_, stm.pat, inherit=True)
-        else_ = self._side(exp.else_, stm.pat, inherit=True)
+        then_ = self._side(exp.then_, stm.pat, self.owned[-1])
+        else_ = self._side(exp.else_, stm.pat, self.owned[-1])
         self.emit(plan.Branch(exp.cond, then_, else_))
         self._own_results(stm.pat)
 
@@ -732,11 +578,14 @@ class HostBuilder:
     def _versions(self, stm: Stm, exp: Versions) -> None:
         versions: list[plan.PlanVersion] = []
         reasons: list[str] = []
+        updated = {mem for version in exp.alternatives for array in _moved_into(version.body)
+                   if array in self.views and (mem := self.views[array].mem) is not None
+                   and mem in self.owned[-1]}
         for version in exp.alternatives:
             outer, self.local_bytes = self.local_bytes, []
             views, types = dict(self.views), dict(self.types)
             try:
-                steps = self._side(version.body, stm.pat)
+                steps = self._side(version.body, stm.pat, updated, exp.site)
                 shares, steps = _early(steps, types.keys() | set(plan.DEVICE_SIZES))
                 if version.guard is not None:
                     shares = [replace(s, parameter=version.guard.chunk) for s in shares]
@@ -767,6 +616,16 @@ def _buffers(steps: Iterable[plan.Step]) -> set[VName]:
     """What the kernels that steps launch are given."""
     return {arg for step in plan.all_steps(steps) if isinstance(step, plan.Launch)
             for arg in step.args if isinstance(arg, VName)}
+
+
+def _moved_into(body: Body) -> Iterator[VName]:
+    """The arrays that versions update as the last thing that they do."""
+    for stm in body.stms:
+        if isinstance(stm.exp, Update) and MOVED in stm.attrs:
+            yield stm.exp.array
+        elif isinstance(stm.exp, Versions):
+            for version in stm.exp.alternatives:
+                yield from _moved_into(version.body)
 
 
 def _only_read(exp: Loop) -> set[VName]:

@@ -304,10 +304,20 @@ class Choose:
     sizes: tuple[VName, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """From here on the versions that were chosen at ``sites`` cannot be given up.
+
+    They have changed memory that the other versions would read.
+    """
+
+    sites: tuple[str, ...]
+
+
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
     | Promise | Fill | Check | Launch | ShareOut | Tile | Block | Branch | CountedLoop
-    | WhileLoop | Choose
+    | WhileLoop | Choose | Settle
 )
 
 

@@ -241,6 +241,9 @@ class _Writer:
                 self.nested(body, version)
             case plan.Choose():
                 self._choose(step)
+            case plan.Settle(sites):
+                numbers = [n for n, s in enumerate(self.sites) if s.site in sites]
+                self.line("".join(f"settled_{n} = " for n in numbers) + "True")
 
     def _compute(self, step: plan.Compute) -> None:
         args = [_atom(a) for a in step.args]
@@ -276,6 +279,10 @@ class _Writer:
         crowds = "".join(f"{_crowd(v.guard)}, " for v in step.versions)
         local = "".join(f"{_need(v)}, " for v in step.versions)
         sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
+        settles = any(isinstance(s, plan.Settle) and step.site in s.sites
+                      for s in plan.all_steps([step]))
+        if settles:
+            self.line(f"settled_{site} = False")
         self.line(f"for {chosen} in rt.encounter({site}, ({pars}), ({crowds}), ({local}), "
                   f"{{{sizes}}}):")
         self.depth += 1
@@ -295,6 +302,8 @@ class _Writer:
         if allocated:
             self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
         self.line(f"rt.abandon({site}, {chosen}, reason)")
+        if settles:
+            self.line(f"if settled_{site}: raise")
         self.depth -= 2
         self.line(f"else: rt.none_left({site})")
 

@@ -41,27 +41,25 @@ entry main [m][n] (penalty: i32) (similarity: [m][n]i32): [m + 1][n + 1]i32 =
   let columns = (n + block - 1) / block
   let steps = rows + columns
   let border i = -penalty * i32.i64 i
-  -- Block (i, j) is tiles[i + j, i].
+  -- Block (i, j) is tiles[i + j + 2, i], so that there are always two diagonals before.
   let tiles =
-    loop tiles = replicate steps (replicate rows (replicate block (replicate block 0)))
+    loop tiles = replicate (steps + 2) (replicate rows (replicate block (replicate block 0)))
     for d < steps do
-      let one = i64.max 0 (d - 1)
-      let two = i64.max 0 (d - 2)
       let tile (i: i64) =
         let (y, x) = (block * i, block * (d - i))
         let corner = if i == 0 then border x
                      else if d == i then border y
-                     else tiles[two, i - 1, block - 1, block - 1]
+                     else tiles[d, i - 1, block - 1, block - 1]
         let above = tabulate block (\k -> if i == 0 then border (x + k + 1)
-                                          else tiles[one, i - 1, block - 1, k])
+                                          else tiles[d + 1, i - 1, block - 1, k])
         let left = tabulate block (\k -> if d == i then border (y + k + 1)
-                                         else tiles[one, i, k, block - 1])
+                                         else tiles[d + 1, i, k, block - 1])
         let here = tabulate_2d block block (\k l ->
           similarity[clamp 0 (m - 1) (y + k), clamp 0 (n - 1) (x + l)])
         in align here penalty corner above left
-      in tiles with [d] = tabulate rows tile
+      in tiles with [d + 2] = tabulate rows tile
   in tabulate_2d (m + 1) (n + 1) (\i j ->
        if i == 0 then border j
        else if j == 0 then border i
        else let (bi, bj) = ((i - 1) / block, (j - 1) / block)
-            in tiles[bi + bj, bi, (i - 1) % block, (j - 1) % block])
+            in tiles[bi + bj + 2, bi, (i - 1) % block, (j - 1) % block])

@@ -60,7 +60,7 @@ from runelift.ir.syntax import (
     i64,
     shape_of,
 )
-from runelift.ir.traverse import map_inside
+from runelift.ir.traverse import bodies_of, lambdas_of, map_inside
 from runelift.rewrite.rule import Rewriting, rule
 
 LARGEST_COEFFICIENT = 1 << 10
@@ -89,7 +89,7 @@ Condition: TypeAlias = Comparison | Connective
 
 
 @rule(Index, Update)
-def access_proved(known: _Known, exp: Exp) -> Exp | None:
+def access_proved(known: Known, exp: Exp) -> Exp | None:
     """xs[i] ⇒ xs[i] without a check
 
     Provided: 0 <= i < n follows from the loops, spaces, branches and types around.
@@ -101,7 +101,7 @@ def access_proved(known: _Known, exp: Exp) -> Exp | None:
 
 
 @rule(Assert)
-def assertion_proved(known: _Known, exp: Assert) -> bool:
+def assertion_proved(known: Known, exp: Assert) -> bool:
     """assert c ⇒ nothing
 
     Provided: c follows from the loops, spaces, branches and types around.
@@ -110,7 +110,7 @@ def assertion_proved(known: _Known, exp: Assert) -> bool:
 
 
 @rule(PrimOp)
-def size_known(known: _Known, exp: Exp, same: Exp) -> Exp:
+def size_known(known: Known, exp: Exp, same: Exp) -> Exp:
     """x ⊕ y ⇒ z
 
     Provided: z is an atom that is equal, by the arithmetic of sizes and the loops, spaces,
@@ -128,14 +128,14 @@ def remove_checks(program: Program, names: Names, rewriting: Rewriting | None = 
     rewriting = rewriting or Rewriting(names)
     funs = []
     for fun in program.funs:
-        known = _Known(rewriting)
+        known = Known(rewriting)
         known.declare(fun.params)
         funs.append(replace(fun, body=known.body(fun.body)))
     return Program(tuple(funs))
 
 
 @dataclass(slots=True)
-class _Known:
+class Known:
     """What is known at a place in the program."""
 
     rewriting: Rewriting
@@ -150,9 +150,9 @@ class _Known:
     divided: dict[tuple[Size, int], VName] = field(default_factory=dict)
     """Quotients and (under minus the divisor) remainders by constants."""
 
-    def inner(self, *facts: Size) -> _Known:
+    def inner(self, *facts: Size) -> Known:
         """The same for a place inside, where more holds."""
-        return _Known(self.rewriting, self.facts.given(*facts), dict(self.values), set(self.tame),
+        return Known(self.rewriting, self.facts.given(*facts), dict(self.values), set(self.tame),
                       dict(self.conditions), dict(self.numbers), dict(self.types),
                       dict(self.counting), dict(self.divided))
 
@@ -192,7 +192,7 @@ class _Known:
         if self._is_tame(width):
             self.tame.add(index)
 
-    def space(self, space: Space) -> _Known:
+    def space(self, space: Space) -> Known:
         """Inside of an index space."""
         known = self.inner()
         for dim in space:
@@ -293,6 +293,13 @@ class _Known:
         self.declare(stm.pat)
         return replace(stm, exp=exp)
 
+    def pass_by(self, stm: Stm) -> None:
+        """Learn what a statement says to those after it."""
+        if bodies_of(stm.exp) or lambdas_of(stm.exp):
+            self.declare(stm.pat)
+        else:
+            self.statement(stm)
+
     def _alias(self, name: VName, atom: Atom) -> None:
         """``name`` is another name for ``atom``."""
         self.values[name] = self.value(atom)
@@ -314,25 +321,32 @@ class _Known:
                 yes.assume(cond, True)
                 no.assume(cond, False)
                 return replace(exp, then_=yes.body(then_), else_=no.body(else_))
-            case Loop(params, form, body):
+        if not bodies_of(exp) and not lambdas_of(exp):
+            return exp
+        known = self.within(exp)
+        return map_inside(exp, lambda b: known.inner().body(b), known._lambda)
+
+    def within(self, exp: Exp) -> Known:
+        """What is known inside of the bodies and lambdas of ``exp``, which is no branch."""
+        match exp:
+            case Loop(params, form):
                 known = self.inner()
                 known.declare([p.param for p in params])
                 if isinstance(form, ForLoop):
                     known.below(form.index, form.bound)
-                return replace(exp, body=known.body(body))
+                return known
             case (SegMap(_, space) | SegScatter(_, space) | SegRed(_, space) | SegScan(_, space)
                   | SegHist(_, space)):
                 # The operators see values only, but may stand anywhere in the space as well.
-                known = self.space(space)
-                return map_inside(exp, lambda b: known.inner().body(b), known._lambda)
+                return self.space(space)
             case (Map(width, lam) | Redomap(width, _, lam) | Scanomap(width, _, lam)
                   | Scatter(width, lam) | Hist(width, _, lam)):
                 some = self.inner(self.value(width) - 1)
                 for param, array in zip(lam.params, exp.arrays, strict=True):
                     if array in self.counting:
                         some.below(param.name, self.counting[array])
-                return map_inside(exp, lambda b: some.inner().body(b), some._lambda)
-        return map_inside(exp, lambda b: self.inner().body(b), self._lambda)
+                return some
+        return self.inner()
 
     def _lambda(self, lam: Lambda) -> Lambda:
         known = self.inner()

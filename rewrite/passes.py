@@ -12,9 +12,11 @@ from runelift.rewrite.busy import estimate, products_share
 from runelift.rewrite.cse import SHARING, eliminate_common
 from runelift.rewrite.fuse import fuse
 from runelift.rewrite.hoist import hoist, hoist_invariant
+from runelift.rewrite.placing import made_in_place
 from runelift.rewrite.predicate import predicate, predicated_updates
 from runelift.rewrite.rule import Rewriting, Rule
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
+from runelift.rewrite.short_circuit import short_circuit, update_early
 from runelift.rewrite.simplify import SIMPLIFICATION, simplify
 
 
@@ -43,8 +45,11 @@ PREDICATE = Pass("predicate", "conditional updates made by the device", predicat
                  (predicated_updates,))
 ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
                 (products_share,))
+SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
+                     short_circuit, (update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE, ESTIMATE)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE, ESTIMATE,
+                            SHORT_CIRCUIT)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

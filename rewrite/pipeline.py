@@ -11,7 +11,17 @@ from runelift.ir.check import check
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
-from runelift.rewrite.passes import BOUNDS, CSE, ESTIMATE, FUSE, HOIST, PREDICATE, SIMPLIFY, Pass
+from runelift.rewrite.passes import (
+    BOUNDS,
+    CSE,
+    ESTIMATE,
+    FUSE,
+    HOIST,
+    PREDICATE,
+    SHORT_CIRCUIT,
+    SIMPLIFY,
+    Pass,
+)
 from runelift.rewrite.rule import Rewriting
 
 STANDARD: tuple[Pass, ...] = (
@@ -28,7 +38,7 @@ STANDARD: tuple[Pass, ...] = (
 """From the core IR of the front end to the core IR that is flattened."""
 
 AFTER_FLATTENING: tuple[Pass, ...] = (
-    SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, ESTIMATE)
+    SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, ESTIMATE, SHORT_CIRCUIT)
 """Versioned IR is not hoisted: flattening has put definitions into kernels on purpose."""
 
 Watch: TypeAlias = Callable[[Pass, Program], None]

@@ -311,6 +311,8 @@ class Machine:
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
                     self.launch(step)
+                case plan.Settle():
+                    pass
                 case plan.Choose(_, versions):
                     self.run(self.choose(versions).steps)
                 case _:

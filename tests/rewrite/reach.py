@@ -132,5 +132,12 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
         [np.arange(6, dtype=np.int32).reshape(2, 3), np.arange(12, dtype=np.int32).reshape(3, 4)]),
     "size_known": (VECTOR + "(n + 2) - (n + 1)", [XS]),
+    "update_early": ("entry main [n] (xs: [n]i32) = loop yss = replicate n xs for i < n do "
+                     "let ys = map (+ i32.i64 i) yss[i] "
+                     "let (r, zs) = if i > 0 then (i32.sum ys, yss[i - 1]) else (0, xs) "
+                     "let zs = map (+ r) zs let yss[i] = ys in "
+                     "if i > 0 then yss with [i - 1] = zs else yss", [XS]),
+    "made_in_place": ("entry main [n] (xs: [n]i32) = loop yss = replicate n xs for i < n do "
+                      "yss with [i] = map (+ i32.i64 i) yss[i]", [XS]),
 }
 """The same for rules that work after flattening."""

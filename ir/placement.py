@@ -1,0 +1,48 @@
+"""Updates right behind the map that makes their values.
+
+``a' = a with [s] <- ys``, where ``ys = segmap ...``: if nothing is between the two, the map may
+make ``ys`` in the memory of ``a``.  :mod:`runelift.rewrite.short_circuit` brings updates there and
+says for which ones the work-items would not disturb each other; :mod:`runelift.codegen.placement`
+sees whether the memory is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from runelift.ir.syntax import Rearrange, Stm, Update, shape_of
+
+MOVED = "moved"
+"""The attribute of an update that stands right behind what makes its value."""
+PLACED = "placed"
+"""The attribute of a moved update whose value may be made in the memory of its operand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Statement ``place`` behind a map updates an array by a result of the map.
+
+    Dimension k of the value is dimension ``perm[k]`` of the result.
+    """
+
+    place: int
+    update: Update
+    result: int
+    perm: tuple[int, ...]
+
+
+def placements(stms: Sequence[Stm]) -> Iterator[Placement]:
+    """The updates right behind the first statement, a map, that its results go into, in order."""
+    orders = {p.name: (k, tuple(range(len(shape_of(p.type)))))
+              for k, p in enumerate(stms[0].pat)}
+    for n, stm in enumerate(stms[1:], 1):
+        match stm.exp:
+            case Rearrange(perm, array) if array in orders:
+                k, before = orders[array]
+                orders[stm.pat[0].name] = k, tuple(before[d] for d in perm)
+            case Update(value=value) if MOVED in stm.attrs and value in orders:
+                k, order = orders[value]  # type: ignore[index]
+                yield Placement(n, stm.exp, k, order)
+            case _:
+                return

@@ -1,0 +1,172 @@
+"""Results that are made where an update puts them, and those that must not be."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.runtime.tuner.forest import plans
+
+STEPS = "entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =\n  loop a = copy xss for i < n do\n"
+MADE_IN_PLACE = {
+    "a row": "a with [i] = map (\\j -> i32.i64 (i * j + k)) (iota n)",
+    "a column": "a with [:, i] = map (\\j -> i32.i64 (i * j + k)) (iota n)",
+    "a part of a row": "a with [i, 1:] = map (\\j -> i32.i64 (i * j + k)) (iota (n - 1))",
+    "from the elements themselves": "a with [i] = map (\\x -> x * 3 + i32.i64 (i + k)) a[i]",
+    "from elements above": """
+    let b = map2 (\\x j -> x + i32.i64 j) (if i > 0 then a[i - 1] else a[i]) (iota n)
+    let r = if i > 0 then map2 (\\x y -> x - y * i32.i64 k) a[i - 1, :] b else b
+    in a with [i] = map (+ 1) r""",
+    "rows that a loop changes from its first value": """
+    let rest = n - i
+    let rows = map (\\row -> loop xs = copy row for j < n do
+                             xs with [j] = xs[j] * 2 + (if j > 0 then xs[j - 1] else i32.i64 k))
+                   (a[i:] :> [rest][n]i32)
+    in a with [i:i + rest] = rows""",
+    "rows, element by element": """
+    let rest = n - i
+    in a with [i:i + rest] = map (map (\\x -> x * 2 + i32.i64 k)) (a[i:] :> [rest][n]i32)""",
+    "seen by what comes before the update": """
+    let rest = n - i - 1
+    let top = map (\\x -> x - i32.i64 k) a[i]
+    let below = map (\\row -> map2 (\\x t -> x * 2 - t) row top) (a[i + 1:] :> [rest][n]i32)
+    let a[i] = top
+    let a[i + 1:i + 1 + rest] = below
+    in a""",
+}
+SEPARATE = {
+    "a neighbour looks at it": """
+    a with [i, 1:] = map2 (\\x j -> x + i32.i64 (j + k)) a[i, 0:n - 1] (iota (n - 1))""",
+    "a neighbour may look at it": """
+    a with [i] = map (\\j -> a[i, (j + k) % n] * 2 + 1) (iota n)""",
+    "another row is at an index that comes with the data": """
+    let from = i64.i32 a[i, 0] % n
+    in a with [i] = map (\\x -> x + 1) a[if from < 0 then from + n else from]""",
+    "its mirror image": "a with [i, :] = map (\\j -> a[i, n - 1 - j] * 2) (iota n)",
+    "its transposition": """
+    let m = n - 1
+    let square = a[0:m, 0:m] :> [m][m]i32
+    in a with [0:m, 0:m] = map2 (map2 (\\x y -> x * 2 - y)) square (transpose square)""",
+    "rows that are read while they are written": """
+    let m = n - 1
+    in a with [1:] = map (\\row -> map (\\j -> row[n - 1 - j] + row[j] * 2) (iota n))
+                         (a[1:] :> [m][n]i32)""",
+    "rows backwards, beside what is made of them": """
+    let m = n - 1
+    let (rows, sums) = unzip (map (\\row -> (row[::-1] :> [n]i32, i32.sum row))
+                                  (copy a[1:] :> [m][n]i32))
+    in (a with [1:] = rows) with [0, 0] = i32.sum sums""",
+    "a slice from before is wanted": """
+    let old = a[i]
+    let r = map (\\x -> x * 2 + i32.i64 k) old
+    let s = if xss[0, 0] > 9 then copy old else map (+ 1) r
+    let a[i] = r
+    in if i > 0 then a with [i - 1] = s else a""",
+    "rows of rows that are read at other places": """
+    let m = n - 1
+    in a with [1:] = map (\\row -> map2 (\\x j -> x * 2 - row[j]) row (map (n - 1 -) (iota n)))
+                         (a[1:] :> [m][n]i32)""",
+    "something else looks in between": """
+    let r = map (\\j -> i32.i64 (i * j + k)) (iota n)
+    let s = map (\\x -> x + r[0]) a[i]
+    in (a with [i] = r) with [0] = s""",
+    "a sum looks in between": """
+    let r = map (\\j -> i32.i64 (i * j + k)) (iota n)
+    let s = i32.sum (map2 (\\x y -> x * (y + 1)) a[i] r)
+    let a[i] = r
+    in a with [0, 0] = s""",
+    "updates that overlap": """
+    let (x, y) = unzip (map (\\j -> (i32.i64 (i * j), i32.i64 (j + k))) (iota (n - 1)))
+    let a[i, 0:n - 1] = x
+    in a with [i, 1:n] = y""",
+}
+WHOLE = {
+    "the old array is wanted": """
+entry main [n] (k: i64) (xss: [n][n]i32): ([n][n]i32, [n][n]i32) =
+  let a = map (map (+ 1)) xss
+  let b = copy a with [0] = map (\\j -> i32.i64 (j * k)) (iota n)
+  in (a, b)""",
+    "the value is wanted": """
+entry main [n] (k: i64) (xss: [n][n]i32): ([n]i32, [n][n]i32) =
+  let a = map (map (+ 1)) xss
+  let r = map (\\j -> i32.i64 (j * k)) (iota n)
+  in (r, a with [0] = r)""",
+    "the value changes later": """
+entry main [n] (k: i64) (xss: [n][n]i32): ([n]i32, [n][n]i32) =
+  let a = map (map (+ 1)) xss
+  let r = map (\\j -> i32.i64 (j * k)) (iota n)
+  let a[0] = r
+  in (r with [0] = 7, a)""",
+    "an argument": """
+entry main [n] (k: i64) (xss: *[n][n]i32): [n][n]i32 =
+  xss with [n - 1] = map (\\j -> i32.i64 (j * k)) (iota n)""",
+}
+BESIDE = {
+    "an update that stays where it is": """
+    let r = map (\\x -> x - i32.i64 k) a[i, 1:]
+    let s = scan (+) 0 a[:, 0]
+    let a[:, 0] = s
+    in a with [i, 1:] = r""",
+}
+TEXTS = {name: STEPS + body for name, body in (MADE_IN_PLACE | SEPARATE | BESIDE).items()} | WHOLE
+XSS = np.random.default_rng(7).integers(-50, 50, (6, 6)).astype(np.int32)
+
+
+def copies(program: runelift.Program) -> int:
+    return program.source("host").count("# segscatter")
+
+
+def test_what_is_made_in_place() -> None:
+    for name in MADE_IN_PLACE:
+        program = runelift.compile(TEXTS[name], device="pocl", tuning={}, policy="moderate")
+        assert "#[placed]" in program.source("flat"), name
+        assert copies(program) == 0, name
+        flat = runelift.compile(TEXTS[name], device="pocl", tuning={}).source("flat")
+        assert flat.count("#[placed]") == flat.count("#[moved]"), name
+
+
+def test_one_of_two_updates_is_made_in_place() -> None:
+    for name in BESIDE:
+        program = runelift.compile(TEXTS[name], device="pocl", tuning={}, policy="moderate")
+        assert program.source("flat").count("#[placed]") == copies(program) == 1
+
+
+@pytest.mark.parametrize("name", [*SEPARATE, *WHOLE])
+def test_what_is_not(name: str) -> None:
+    program = runelift.compile(TEXTS[name], device="pocl", tuning={}, policy="moderate")
+    assert copies(program) > 0
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_version_gives_the_same(name: str) -> None:
+    expected = runelift.compile(TEXTS[name], device="interpreter").run("main", [3, XSS])[0]
+    program = runelift.compile(TEXTS[name], device="pocl", tuning={})
+    for force in plans(program.tree.entry("main")):
+        found, _ = program.run("main", [3, XSS], force=force)
+        for want, got in zip(expected, found, strict=True):
+            np.testing.assert_array_equal(np.asarray(got), np.asarray(want), err_msg=str(force))
+
+
+def test_no_races(tmp_path: Path, simulator: str) -> None:
+    """Also with the layouts of a GPU, which the simulator has."""
+    entries = ""
+    for number, text in enumerate(TEXTS.values()):
+        rows = ", ".join(str(row.tolist()).replace(",", "i32,").replace("]", "i32]")
+                         for row in XSS[:5, :5])
+        entries += f"-- ==\n-- entry: e{number}\n-- input {{ 3i64 [{rows}] }}\n-- auto output\n"
+        entries += text.replace("entry main", f"entry e{number}") + "\n\n"
+    path = tmp_path / "all.fut"
+    path.write_text(entries)
+    command = [sys.executable, "-m", "runelift", "test", "--all-versions", "--device", simulator,
+               str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          env={**os.environ, "OCLGRIND_DATA_RACES": "1"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " 0 failed" in done.stdout
+    assert "data race" not in done.stderr
