@@ -578,7 +578,7 @@ class ValDec(Node):
     """``def``, ``let`` or ``entry``: a function, or a constant if it has no parameters.
 
     ``specified``: it has the type that a module type asks for its member of this name.
-    ``only_checks``: nothing uses it.
+    ``only_checks``: nothing uses it.  ``sealed``: its type may hide that of its body.
     """
 
     name: str
@@ -591,17 +591,22 @@ class ValDec(Node):
     attrs: tuple[str, ...] = ()
     specified: str = field(default="", kw_only=True)
     only_checks: bool = field(default=False, kw_only=True)
+    sealed: bool = field(default=False, kw_only=True)
     type: Type | None = field(default=None, kw_only=True)
 
 
 @dataclass(slots=True, eq=False)
 class TypeDec(Node):
-    """``type t [n] 'a = u``; ``kind`` is the ``~`` or ``^`` after ``type``."""
+    """``type t [n] 'a = u``; ``kind`` is the ``~`` or ``^`` after ``type``.
+
+    ``hidden``: a module type does not say what it is.
+    """
 
     name: str
     type_params: tuple[SizeParam | TypeParam, ...]
     definition: TypeExp
     kind: str = ""
+    hidden: bool = field(default=False, kw_only=True)
 
 
 # The module language

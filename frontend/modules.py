@@ -6,7 +6,8 @@ called outside.  A parametric module is a closure that is evaluated anew for eac
 (Elsman, Henriksen, Annenkov and Oancea, "Static interpretation of higher-order modules in
 Futhark", ICFP 2018).  What is left are declarations without modules.
 
-Ascription hides what a module type does not list.  Its types stay transparent here.
+Ascription hides what a module type does not list, and the definitions of types that it leaves out
+(:mod:`runelift.frontend.sealing`).  The parameters of parametric modules stay transparent.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from runelift.frontend import ast
 from runelift.frontend.library import walk
 from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.frontend.renaming import rename, with_params
+from runelift.frontend.sealing import Sealing, hides
 from runelift.frontend.structures import (
     PRIMS,
     Builtin,
@@ -39,7 +41,7 @@ Reader: TypeAlias = Callable[[Path, Span], ast.Module]
 
 
 T = TypeVar("T")
-
+NOTHING = Signature()
 
 def flatten_modules(module: ast.Module, read: Reader) -> ast.Flat:
     """``module`` and all that it imports as declarations without modules."""
@@ -57,6 +59,7 @@ class _Evaluator:
         self._aliases: set[str] = set()
         """Values that are defined as others are: these may be more general than is specified."""
         self._files: dict[Path, Structure | None] = {}
+        self._sealing = Sealing(self._fresh, self._emit)
 
     def _fresh(self, name: str) -> str:
         """A name that no other declaration has."""
@@ -66,6 +69,12 @@ class _Evaluator:
             found = f"{name}'{count}"
         self._used.add(found)
         return found
+
+    def _emit(self, dec: ast.CoreDec) -> None:
+        """Add a declaration to the result."""
+        if isinstance(dec, ast.TypeDec):
+            self._types[dec.name] = dec
+        self.out.append(dec)
 
     # Declarations
 
@@ -132,8 +141,7 @@ class _Evaluator:
                     raise wrong("lifted-abbreviation", dec.span, "Non-size-lifted type "
                                  "abbreviations may not contain size-lifted types.",
                                  f"Declare it as type~ {dec.name}.")
-        self._types[new.name] = new
-        self.out.append(new)
+        self._emit(new)
         return ast.QualName((), new.name)
 
     # Modules
@@ -163,8 +171,11 @@ class _Evaluator:
                 inner.modules[functor.param] = self._ascribe(given, wanted, arg.span)
                 return self.evaluate(functor.body, inner, prefix)
             case ast.ModAscript(span, inner_mod, sig):
-                return self._ascribe(self.evaluate(inner_mod, scope, prefix),
-                                     self._signature(sig, scope), span)
+                wanted = self._signature(sig, scope)
+                plain = self._ascribe(self.evaluate(inner_mod, scope, prefix), wanted, span)
+                if hides(wanted):
+                    return self._sealing.seal(plain, wanted, prefix, Structure())
+                return plain
             case ast.ModLambda(_, param, sig, body):
                 functor = Functor(param, sig, body, scope.copy())
                 self._check_functor(functor)
@@ -226,7 +237,9 @@ class _Evaluator:
 
     # Module types
 
-    def _signature(self, sig: ast.SigExp, scope: Structure) -> Signature:
+    def _signature(self, sig: ast.SigExp, scope: Structure,
+                   known: Signature = NOTHING) -> Signature:
+        """What a module type lists, which stands in one that lists ``known`` before it."""
         match sig:
             case ast.SigName(span, name):
                 return find_signature(name, scope, span)
@@ -236,14 +249,31 @@ class _Evaluator:
                 for spec in specs:
                     found = found.plus(self._spec(spec, inner, found))
                 return found
-            case ast.SigWith(span, base, name):
-                found = self._signature(base, scope)
-                if not name.quals and name.name not in found.types and not found.open:
-                    raise wrong("unknown-type", span,
-                                 f"The module type has no type '{name.name}'.")
-                return found
+            case ast.SigWith():
+                return self._refined(sig, self._signature(sig.sig, scope, known), scope, known)
             case ast.SigArrow():
                 return Signature(open=True, parametric=True)
+
+    def _refined(self, sig: ast.SigWith, base: Signature, scope: Structure,
+                 known: Signature) -> Signature:
+        """``base with t = u``: the module type in which ``t`` is known to be ``u``."""
+        inner = base
+        for qual in sig.name.quals:
+            if inner.open or qual not in inner.modules:
+                return base
+            inner = inner.modules[qual]
+        if inner.open:
+            return base
+        if sig.name.name not in inner.types:
+            raise wrong("unknown-type", sig.span,
+                        f"The module type has no type '{sig.name.name}'.")
+        old = inner.types[sig.name.name].spec
+        assert isinstance(old, ast.TypeSpec)
+        spec = ast.TypeSpec(sig.span, sig.name.name, sig.type_params, sig.definition, old.kind)
+        outside = not any(isinstance(node, ast.TypeName) and node.name.name in known.types
+                          for node in walk(sig.definition))
+        return base.refined((*sig.name.quals, sig.name.name),
+                            Specified(spec, scope.copy(), outside))
 
     def _spec(self, spec: ast.Spec, scope: Structure, known: Signature) -> Signature:
         """What one line of a module type lists, after those that list ``known``."""
@@ -262,7 +292,7 @@ class _Evaluator:
                 inner.types |= {name: ast.QualName((), name) for name in known.types}
                 return Signature(modules={name: self._signature(sig, inner)})
             case ast.IncludeSpec(_, sig):
-                return self._signature(sig, scope)
+                return self._signature(sig, scope, known)
 
     def _ascribe(self, mod: Mod, sig: Signature, span: Span,
                  outer: Structure | None = None, path: str = "") -> Mod:
@@ -332,9 +362,10 @@ class _Evaluator:
                 own = ast.TypeName(spec.span, found.types[spec.name])
                 param = ast.PatAscript(spec.span, ast.PatName(spec.span, "x"), own)
                 outer = specified.scope.copy()
-                outer.modules |= around.modules
-                outer.types |= {**around.types, **{
-                    name: type_ for name, type_ in found.types.items() if name != spec.name}}
+                if not specified.refined:
+                    outer.modules |= around.modules
+                    outer.types |= {**around.types, **{
+                        name: type_ for name, type_ in found.types.items() if name != spec.name}}
                 self.out.append(ast.ValDec(
                     spec.span, self._fresh(f"val {spec.name}"), spec.span, False, (), (param,),
                     rename(spec.definition, outer),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from runelift.frontend import ast
@@ -91,10 +91,14 @@ Mod: TypeAlias = Structure | Functor | Builtin
 
 @dataclass(frozen=True, slots=True)
 class Specified:
-    """A value or type that a module type lists, and the scope that this was written in."""
+    """A value or type that a module type lists, and the scope that this was written in.
+
+    ``refined``: its definition was added by ``with`` and has no names of the module type in it.
+    """
 
     spec: ast.ValSpec | ast.TypeSpec
     scope: Structure
+    refined: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +114,18 @@ class Signature:
     open: bool = False
     parametric: bool = False
 
+    def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
+        """The module type ``with`` a definition for one of its types."""
+        name, *rest = path
+        if rest:
+            inner = self.modules[name].refined(tuple(rest), definition)
+            return replace(self, modules={**self.modules, name: inner})
+        return replace(self, types={**self.types, name: definition})
+
     def plus(self, other: Signature) -> Signature:
-        """What either lists."""
-        return Signature({**self.values, **other.values}, {**self.types, **other.types},
+        """What either lists; of a type that both list, ``other`` says that it is the same."""
+        return Signature({**self.values, **other.values},
+                         {**self.types, **other.types, **self.types},
                          {**self.modules, **other.modules}, self.open or other.open)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -54,6 +55,35 @@ class Sum:
     """``#a t u | #b``: constructors sorted by name, each with the tuple of its payload."""
 
     fields: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Abstract(Sum):
+    """A type whose definition a module hides.
+
+    It is a sum with one constructor, named after the type, that no program can write.  The
+    payload are the arguments of the type: a size ``[n]`` is there as an array of units.
+    """
+
+    @classmethod
+    def of(cls, name: str, sizes: Iterable[Size], types: Iterable[Type]) -> Abstract:
+        """The type ``name [n]... t...``."""
+        return cls(((name, Tuple((*(Array(size, UNIT) for size in sizes), *types))),))
+
+    @property
+    def name(self) -> str:
+        """The name under which the whole program knows the type."""
+        return self.fields[0][0]
+
+    @property
+    def shown(self) -> str:
+        """The name as the program has it: without the number that tells it from others."""
+        return re.sub(r"'\d+$", "", self.name)
+
+    @property
+    def arguments(self) -> tuple[Type, ...]:
+        """Sizes, as arrays of units, and types."""
+        return payload(self.fields[0][1])
 
 
 Unique: TypeAlias = "bool | tuple[Unique, ...]"
@@ -114,6 +144,10 @@ def show(type_: Type, size: Callable[[Size], str] = _plain_size,
                 return f"({', '.join(map(text, items))})"
             case Record(fields):
                 return f"{{{', '.join(f'{name}: {text(field)}' for name, field in fields)}}}"
+            case Abstract():
+                return " ".join([part.shown, *(
+                    f"[{size(arg.size)}]" if isinstance(arg, Array) and arg.elem == UNIT
+                    else atom(arg) for arg in part.arguments)])
             case Sum(fields):
                 return " | ".join(" ".join([f"#{name}", *map(atom, payload(field))])
                                   for name, field in fields)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.frontend.types import Arrow, Record, Sum, Tuple, Type, Unique
+from runelift.frontend.types import Abstract, Arrow, Record, Sum, Tuple, Type, Unique
 from runelift.ir.prim import Prim
 
 
@@ -92,6 +92,8 @@ def holds_arrays(type_: Type | None) -> bool:
     match type_:
         case Prim() | None:
             return False
+        case Abstract():
+            return True
         case Sum(fields):
             return any(holds_arrays(item) for _, payload in fields
                        if isinstance(payload, Tuple) for item in payload.items)

@@ -308,5 +308,5 @@ class Base(ABC):
     @abstractmethod
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
-                  name: str, specified: str = "") -> Scheme:
+                  name: str, specified: str = "", *, sealed: bool = False) -> Scheme:
         """The scheme of ``name params : ret = body``."""

@@ -36,10 +36,13 @@ from runelift.frontend.library import walk
 from runelift.frontend.literals import bounds_hint
 from runelift.frontend.types import (
     UNIT,
+    Abstract,
     Array,
     Arrow,
     MetaVar,
+    Record,
     Sum,
+    Tuple,
     Type,
     TypeVar,
     show,
@@ -72,6 +75,8 @@ class Checker(Inference):
     def __init__(self, entries: frozenset[str]) -> None:
         super().__init__()
         self._entries = entries
+        self._hides = False
+        """Whether there are hidden types."""
 
     # Declarations
 
@@ -90,7 +95,9 @@ class Checker(Inference):
             types, sizes = self._type_params(dec.type_params)
             body = self._read(dec.definition, self._collected(anonymous))
         self.abbreviations[dec.name] = Abbreviation(tuple(sizes), tuple(types), body, dec.kind,
-                                                    tuple(anonymous))
+                                                    tuple(anonymous), dec.hidden)
+        if dec.hidden:
+            self._hide(dec, set(sizes), body)
         if dec.kind != "^":
             try:
                 self.solved.no_function(body)
@@ -107,6 +114,48 @@ class Checker(Inference):
             raise self._error("unused-size", dec.span,
                               f'Size parameter "[{unused.base}]" is not used in the type.')
 
+    def _hide(self, dec: ast.TypeDec, sizes: set[VName], body: Type) -> None:
+        """A value of a hidden type has the sizes that are arguments of the type."""
+        self._hides = True
+        if dec.kind == "^":
+            self.solved.functional.add(dec.name)
+        for size in sorted(sizes - constructive_sizes(self._shown(body))):
+            raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
+                              "used constructively: no array in a value of the type has this size.")
+
+    def _shown(self, type_: Type) -> Type:
+        """A type without hidden types: what it is when the program runs."""
+        match type_:
+            case Abstract():
+                short = self.abbreviations[type_.name]
+                count = len(short.sizes)
+                sizes = [arg.size for arg in type_.arguments[:count] if isinstance(arg, Array)]
+                types = map(self._shown, type_.arguments[count:])
+                return self._shown(short.applied(sizes, types, self.solved.size_meta))
+            case Array(size, elem):
+                return Array(size, self._shown(elem))
+            case Tuple(items):
+                return Tuple(tuple(map(self._shown, items)))
+            case Record(fields) | Sum(fields):
+                return type(type_)(tuple((name, self._shown(item)) for name, item in fields))
+            case Arrow(domain, codomain):
+                return dataclasses.replace(type_, domain=self._shown(domain),
+                                           codomain=self._shown(codomain))
+        return type_
+
+    def _show_hidden(self, dec: ast.ValDec) -> None:
+        """Write what hidden types are into a checked declaration."""
+        assert dec.type is not None
+        dec.type = self._shown(dec.type)
+        for node in self._typed:
+            assert node.type is not None
+            node.type = self._shown(node.type)
+            if isinstance(node, ast.Name):
+                node.types = {name: self._shown(type_) for name, type_ in node.types.items()}
+        for op in self._operators:
+            assert op.op_type is not None
+            op.op_type = self._shown(op.op_type)
+
     def _collected(self, made: list[VName]) -> SizeMaker:
         """Makes sizes to be found, and notes them."""
         def make() -> Size:
@@ -121,10 +170,10 @@ class Checker(Inference):
             table.clear()
         self.declared = dec.name
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
-                                dec.specified)
+                                dec.specified, sealed=dec.sealed)
         dec.type = scheme.type
         self._finish(dec.span)
-        if dec.specified:
+        if dec.specified and not dec.sealed:
             self._check_specified(dec)
         for param in dec.params:
             self.errors += uncovered([param], param.span)
@@ -133,14 +182,17 @@ class Checker(Inference):
         errors, function = check_uniqueness(dec, self._constants)
         self.errors += errors
         dec.type = with_unique_result(dec.type, function.arity, function.unique)
-        if not isinstance(dec.type, Arrow) and holds_arrays(dec.type):
+        if not isinstance(dec.type, Arrow | Abstract) and holds_arrays(dec.type):
             self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
         if dec.name in self._entries:
-            self._check_entry(dec, dec.type, set(scheme.sizes) | self.solved.flexible)
+            self._check_entry(dec, self._shown(dec.type),
+                              set(scheme.sizes) | self.solved.flexible)
         self.scope.declare(dec.name, Binding(
             dataclasses.replace(scheme, type=dec.type),
             self._constant_size(dec), dec.name_span, top=True))
         self.broken.discard(dec.name)
+        if self._hides:
+            self._show_hidden(dec)
 
     def _check_specified(self, dec: ast.ValDec) -> None:
         """A constant has no size of its own, and a result is as unique as is specified."""
@@ -167,7 +219,7 @@ class Checker(Inference):
 
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
-                  name: str, specified: str = "") -> Scheme:
+                  name: str, specified: str = "", *, sealed: bool = False) -> Scheme:
         """The scheme of ``name params : ret = body``."""
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
@@ -183,7 +235,12 @@ class Checker(Inference):
             if ret is not None:
                 self.errors += sizes_of_inner_names(params, ret)
                 declared = self._read(ret)  # the body says which sizes ``[]`` stand for
-                self.expect_result(declared, result, body, ret.span, specified)
+                if sealed:
+                    self.expect_result(self._shown(declared),
+                                       self._shown(self.solved.resolve(result)), body, ret.span,
+                                       specified)
+                else:
+                    self.expect_result(declared, result, body, ret.span, specified)
                 result = declared
         type_: Type = result
         for arrow in reversed(domains):

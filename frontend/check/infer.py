@@ -459,7 +459,7 @@ class Inference(Indexing):
                 return Tuple(tuple(self._vary(x, y, renewed)
                                    for x, y in zip(xs, ys, strict=True)))
             case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)):
-                make = Record if isinstance(init, Record) else Sum
+                make = type(init) if isinstance(init, Record | Sum) else Sum
                 return make(tuple((n, self._vary(x, y, renewed))
                                   for (n, x), (_, y) in zip(xs, ys, strict=True)))
         return init

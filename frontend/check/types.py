@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Collection, Mapping, Sized
+from collections.abc import Callable, Collection, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -14,7 +14,7 @@ from runelift.frontend.check.unify import replace_names
 from runelift.frontend.check.uniqueness import unique_parts
 from runelift.frontend.parser import parse_type
 from runelift.frontend.prelude import FOREIGN_TYPES, LIFTED, signature
-from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, TypeVar
+from runelift.frontend.types import Abstract, Array, Arrow, Record, Sum, Tuple, Type, TypeVar
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -35,6 +35,15 @@ class Abbreviation:
     """``~`` if sizes, ``^`` if functions may be inside."""
     anonymous: tuple[VName, ...] = ()
     """The sizes that ``[]`` and ``?[n].t`` have in the definition: others each time it is used."""
+    hidden: bool = False
+    """Whether programs do not know the definition."""
+
+    def applied(self, sizes: Iterable[Size], types: Iterable[Type],
+                anonymous: Callable[[], Size]) -> Type:
+        """The definition with these arguments; ``anonymous`` makes the size of ``[]``."""
+        return replace_names(self.definition, dict(zip(self.types, types, strict=True)),
+                             dict(zip(self.sizes, sizes, strict=True))
+                             | {v: anonymous() for v in self.anonymous})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +148,10 @@ class TypeReader:
                 raise ProgramError(Diagnostic(
                     "type-arguments", span, f"Type '{name}' takes "
                     f"{_counted(short.sizes, short.types)}, not {_counted(sizes, types)}."))
-            return replace_names(
-                short.definition,
-                {v: self.read(a) for v, a in zip(short.types, types, strict=True)},
-                {v: self._size(a.size) for v, a in zip(short.sizes, sizes, strict=True)}
-                | {v: self.anonymous() for v in short.anonymous})
+            given = [self._size(a.size) for a in sizes], [self.read(a) for a in types]
+            if short.hidden:
+                return Abstract.of(name, *given)
+            return short.applied(*given, self.anonymous)
         if name in PRIMS and args:
             raise ProgramError(Diagnostic(
                 "type-arguments", span, f"Type '{name}' takes no arguments.",

@@ -9,7 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, TypeVar
+from runelift.frontend.types import (
+    Abstract,
+    Array,
+    Arrow,
+    MetaVar,
+    Record,
+    Sum,
+    Tuple,
+    Type,
+    TypeVar,
+)
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Factor, Size
@@ -67,6 +77,8 @@ class Substitution:
     """The types to be found that must not have functions inside."""
     lifted: set[VName] = field(default_factory=set)
     """The type parameters that may be functions."""
+    functional: set[str] = field(default_factory=set)
+    """The hidden types that may be functions."""
     size_lifted: set[VName] = field(default_factory=set)
     """The type parameters that may have sizes of their own."""
     _undecided: list[tuple[Size, Size]] = field(default_factory=list)
@@ -306,6 +318,8 @@ class Substitution:
                 raise FunctionalType
             case TypeVar(name) if name in self.lifted:
                 raise FunctionalType
+            case Abstract() if type_.name in self.functional:
+                raise FunctionalType
             case Array(_, elem):
                 self.no_function(elem)
             case Tuple(items):
@@ -337,7 +351,7 @@ class Substitution:
             case Tuple(xs), Tuple(ys) if len(xs) == len(ys):
                 return Tuple(tuple(self.join(x, y, known) for x, y in zip(xs, ys, strict=True)))
             case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
-                make = Record if isinstance(left, Record) else Sum
+                make = type(left) if isinstance(left, Record | Sum) else Sum
                 return make(tuple((name, self.join(x, y, known))
                                   for (name, x), (_, y) in zip(xs, ys, strict=True)))
         self.unify(left, right)

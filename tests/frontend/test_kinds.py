@@ -15,7 +15,7 @@ from runelift.ir.source import Source
     "def twice f x = f (f x)\ndef main (x: i32) = twice (\\g y -> g y + 1) (+ 2) x",
     "type^ f = i32 -> i32\ndef g: f = (+ 1)\ndef main = g",
     "module m: {type t val f [n]: [n]t -> [n]t val x: t} = {type t = i32 def f xs = map (+ 1) xs "
-    "def x = 1i32}\ndef main (xs: []i32) = m.f xs",
+    "def x = 1i32}\ndef main n = m.f (replicate n m.x)",
     "module f (p: {type t module q: {val g: t -> t}}) = {def h x = p.q.g x}\n"
     "module m = f {type t = i64 module q = {def g (x: i64) = x + 1}}\ndef main x = m.h x",
     "module type s = {type^ t val f: t}\nmodule m: s = {type t = i32 def f = 1i32}\n"
