@@ -1,8 +1,9 @@
 """Random well-typed programs: the interpreter and every version on the device agree.
 
 A program is made from a seed: nested maps with reductions, scans, histograms, scatters, filters,
-loops, branches, updates and layouts, with operators over scalars, tuples and arrays.  Numbers are
-integers, or floats that are small multiples of a half, so that results are equal to the last bit.
+loops, branches, updates in place and layouts, with operators over scalars, tuples, records, arrays
+and hidden types of modules, and matches on sum types.  Numbers are integers, or floats that are
+small multiples of a half, so that results are equal to the last bit.
 """
 
 from __future__ import annotations
@@ -29,6 +30,39 @@ MIXES = 3
 """How many random combinations of versions a program runs in, besides those that cover all."""
 
 
+DECLARATIONS = """\
+type shape = #none | #one i32 | #two i32 i32
+def area (s: shape) = match s case #none -> 1i32 case #one x -> x case #two x y -> x - y
+module type ring = { type t val zero: t val of: i32 -> t val plus: t -> t -> t val to: t -> i32 }
+module plain: ring = {
+  type t = i32
+  def zero = 0i32
+  def of (x: i32) = x
+  def plus (x: t) (y: t) = x + y
+  def to (x: t) = x
+}
+module pair (R: ring): ring = {
+  type t = {first: R.t, rest: (R.t, i32)}
+  def zero = {first = R.zero, rest = (R.zero, 0i32)}
+  def of (x: i32) = {first = R.of x, rest = (R.of (x + 1), x & 7)}
+  def plus (x: t) (y: t) = {first = R.plus x.first y.first,
+                            rest = (R.plus x.rest.0 y.rest.0, i32.max x.rest.1 y.rest.1)}
+  def to (x: t) = R.to x.first * 3 - R.to x.rest.0 ^ x.rest.1
+}
+module row: ring = {
+  type t = [2]i32
+  def zero = [0i32, 0i32]
+  def of (x: i32) = [x, x * 2]
+  def plus (x: t) (y: t) = [x[0] + y[0], x[1] + y[1]]
+  def to (x: t) = x[0] ^ x[1]
+}
+module pairs = pair plain
+module rows = pair row
+module deep = pair (pair plain)
+"""
+"""What the programs may use."""
+
+
 class Writer:
     """Writes expressions of a given rank over the names in scope (name to rank)."""
 
@@ -45,16 +79,18 @@ class Writer:
         """A name of a rank, or a literal."""
         names = [n for n, r in scope.items() if r == rank]
         if rank == 0 and (not names or self.random.random() < 0.3):
-            return f"{self.random.randint(-4, 9)}"
+            number = self.random.randint(-4, 9)
+            return f"({number})" if number < 0 else f"{number}"
         return self.random.choice(names)
 
     def scalar(self, scope: dict[str, int], depth: int) -> str:
         """An i32."""
         choices = ["atom", "op", "op"]
         if depth > 0:
-            choices += ["if", "loop", "let", "while_", "converted"]
+            choices += ["if", "loop", "let", "while_", "converted", "match", "fields", "module"]
             if any(r == 1 for r in scope.values()):
-                choices += ["reduce", "reduce", "index", "reduce_pair", "filtered", "halves"]
+                choices += ["reduce", "reduce", "index", "reduce_pair", "filtered", "halves",
+                            "module_reduce", "shapes"]
         choice = self.random.choice(choices)
         if choice == "atom":
             return self.pick(scope, 0)
@@ -117,13 +153,51 @@ class Writer:
         xs = self.pick(scope, 1)
         return f"if length {xs} > 0 then {xs}[length {xs} / 2] else 7"
 
+    def shape(self, scope: dict[str, int], depth: int) -> str:
+        """A value of the sum type."""
+        x = self.scalar(scope, depth)
+        return (f"(if {self.pick(scope, 0)} < {self.pick(scope, 0)} then #one ({x}) else "
+                f"if {self.pick(scope, 0)} < 3 then #two ({x}) {self.pick(scope, 0)} else "
+                "#none : shape)")
+
+    def scalar_match(self, scope: dict[str, int], depth: int) -> str:
+        x, y = self.fresh("x"), self.fresh("y")
+        return (f"match {self.shape(scope, depth)} case #none -> {self.pick(scope, 0)} "
+                f"case #one {x} -> {self.scalar({**scope, x: 0}, depth)} "
+                f"case #two {x} {y} -> {self.scalar({**scope, x: 0, y: 0}, depth)}")
+
+    def scalar_fields(self, scope: dict[str, int], depth: int) -> str:
+        r = self.fresh("r")
+        return (f"let {r} = {{a = {self.scalar(scope, depth)}, b = {{c = {self.pick(scope, 0)}}}}} "
+                f"let {r} = {r} with b.c = {r}.a - {r}.b.c in {r}.a ^ {r}.b.c")
+
+    def ring(self) -> str:
+        """A module."""
+        return self.random.choice(["plain", "pairs", "row", "rows", "deep"])
+
+    def scalar_module(self, scope: dict[str, int], depth: int) -> str:
+        ring = self.ring()
+        return (f"{ring}.to ({ring}.plus ({ring}.of ({self.scalar(scope, depth)})) "
+                f"({ring}.of {self.pick(scope, 0)}))")
+
+    def scalar_module_reduce(self, scope: dict[str, int], depth: int) -> str:
+        ring = self.ring()
+        return (f"{ring}.to (reduce {ring}.plus {ring}.zero "
+                f"(map {ring}.of {self.vector(scope, depth)}))")
+
+    def scalar_shapes(self, scope: dict[str, int], depth: int) -> str:
+        x = self.fresh("x")
+        return (f"i32.sum (map area (map (\\{x} -> {self.shape({**scope, x: 0}, 0)}) "
+                f"{self.vector(scope, depth)}))")
+
     def vector(self, scope: dict[str, int], depth: int) -> str:
         """An array of rank 1 whose size is m."""
         if depth <= 0:
             return self.pick(scope, 1)
         choice = self.random.choice([
             "map", "map2", "scan", "scan_segments", "scan_vectors", "loop", "while_", "if", "let",
-            "reverse", "with", "scatter", "hist", "record", "name"])
+            "reverse", "with", "scatter", "hist", "record", "name", "in_place", "rows", "shapes",
+            "module_scan"])
         if choice == "name":
             return self.pick(scope, 1)
         written: str = getattr(self, f"vector_{choice}")(scope, depth - 1)
@@ -201,6 +275,28 @@ class Writer:
         return (f"let {r} = {{a = {self.vector(scope, depth)}, b = ({self.scalar(scope, depth)}, "
                 f"{self.pick(scope, 1)})}} in map2 (\\x y -> x * y + {r}.b.0) {r}.a {r}.b.1")
 
+    def vector_in_place(self, scope: dict[str, int], depth: int) -> str:
+        xs, i = self.fresh("xs"), self.fresh("i")
+        return (f"loop {xs} = copy {self.vector(scope, depth)} for {i} < m do "
+                f"let {xs}[{i}] = {xs}[(i64.i32 ({self.pick(scope, 0)}) & 7) %% m] + "
+                f"{xs}[m - {i} - 1] in {xs}")
+
+    def vector_rows(self, scope: dict[str, int], depth: int) -> str:
+        t = self.fresh("t")
+        return (f"let {t} = replicate 2 {self.vector(scope, depth)} "
+                f"let {t}[1] = {self.pick(scope, 1)} "
+                f"let {t}[0] = map (* 3) {t}[1] in map2 (-) {t}[0] (rotate 1 {t}[1])")
+
+    def vector_shapes(self, scope: dict[str, int], depth: int) -> str:
+        s, x = self.fresh("s"), self.fresh("x")
+        return (f"let {s} = map (\\{x} -> {self.shape({**scope, x: 0}, 0)}) "
+                f"{self.vector(scope, depth)} in map2 (\\s x -> area s * x) {s} (map area {s})")
+
+    def vector_module_scan(self, scope: dict[str, int], depth: int) -> str:
+        ring = self.ring()
+        return (f"map {ring}.to (scan {ring}.plus {ring}.zero "
+                f"(map {ring}.of {self.vector(scope, depth)}))")
+
     def program(self) -> str:
         """A program over a matrix, a vector and a scalar."""
         row, x = self.fresh("row"), self.fresh("x")
@@ -208,7 +304,8 @@ class Writer:
         depth = 3 if self.seed % 8 == 0 else 2
         body = self.vector(scope, depth)
         extra = self.scalar(scope, depth)
-        return ("entry main [n][m] (xss: [n][m]i32) (zs: [n]i32) (ys: [m]i32) (k: i32) =\n"
+        return (f"{DECLARATIONS}"
+                "entry main [n][m] (xss: [n][m]i32) (zs: [n]i32) (ys: [m]i32) (k: i32) =\n"
                 f"  unzip (map2 (\\{row} {x} ->\n    ({body},\n     {extra})) xss zs)\n")
 
 

@@ -13,7 +13,6 @@ from runelift.frontend.check.types import (
 )
 from runelift.frontend.library import walk
 from runelift.frontend.types import (
-    Array,
     MetaVar,
     Type,
 )
@@ -122,9 +121,6 @@ class SizeExps(Base):
             case ast.Negate(_, arg):
                 inner = self._size_of(arg)
                 return None if inner is None or not self._may_be_i64(exp) else inner * -1
-            case ast.Apply(_, ast.Name(_, ast.QualName((), "length")), (array,)):
-                type_ = self.solved.resolve(array.type) if array.type else None
-                return type_.size if isinstance(type_, Array) else None
             case ast.Apply(_, ast.Name(_, ast.QualName(("i64",), _) as name), (ast.Name() as arg,)):
                 size = self._size_of(arg)
                 return None if size is None else applied(str(name), size)

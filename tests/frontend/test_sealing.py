@@ -38,7 +38,8 @@ module type box = { type box 'a val put 'a: a -> box a val get 'a: box a -> a }
 module B: box = { type box 'a = {it: a} def put x = {it = x} def get 'a (b: box a) = b.it }
 entry main (x: i32) = B.get (B.put (x + 1)) + i32.f64 (B.get (B.put 2.5))""",
     "sizes": """
-module V: { type vec [n] val fill: (n: i64) -> i32 -> vec [n] val add [n]: vec [n] -> vec [n] -> i32 }
+module V: { type vec [n] val fill: (n: i64) -> i32 -> vec [n]
+            val add [n]: vec [n] -> vec [n] -> i32 }
   = { type vec [n] = [n]i32 def fill n x = replicate n x def add xs ys = i32.sum (map2 (+) xs ys) }
 entry main (x: i32) = V.add (V.fill 3 x) (V.fill 3 1)""",
     "definitions in terms of hidden types": """
