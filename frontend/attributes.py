@@ -31,6 +31,12 @@ def attributes(text: str, span: Span) -> tuple[str, ...]:
     return tuple(each for each in found if _is_known(each, span))
 
 
+def parameter(attribute: str) -> str:
+    """The name of the tuning parameter that the attribute ``param(name)`` stands for; or ""."""
+    match = re.fullmatch(r"param\(([^()]+)\)", attribute)
+    return match[1] if match else ""
+
+
 def _parts(text: str) -> list[str]:
     """``text`` split at the commas outside of parentheses."""
     parts, depth = [""], 0

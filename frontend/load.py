@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from runelift.frontend import ast
 from runelift.frontend.check import check_module
-from runelift.frontend.elaborate import elaborate
+from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.library import with_library
 from runelift.frontend.modules import flatten_modules
 from runelift.frontend.parser import parse
@@ -47,9 +47,12 @@ def read_source(path: Path) -> Source:
 
 
 @_deep_recursion()
-def load(source: Source, names: Names) -> Program:
-    """Parse, check and elaborate a program; ProgramError with what is wrong with it."""
-    return elaborate(checked(source), names)
+def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAMETERS) -> Program:
+    """Parse, check and elaborate a program; ProgramError with what is wrong with it.
+
+    ``parameters`` are values for expressions with the attribute ``#[param(name)]``.
+    """
+    return elaborate(checked(source), names, parameters)
 
 
 @_deep_recursion()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from runelift.codegen.host import interface, plan_fun
 from runelift.codegen.plan import Interface, Plan
-from runelift.frontend.elaborate import elaborate
+from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
 from runelift.frontend.signature import Signature, signatures
 from runelift.ir.names import Names
@@ -29,6 +30,8 @@ class Compiled:
     names: Names
     interfaces: dict[str, Interface]
     signatures: dict[str, Signature]
+    parameters: frozenset[str] = frozenset()
+    """The names of the attributes ``#[param(name)]``, which are given values when compiling."""
     _plans: dict[tuple[str, bool], Plan] = field(default_factory=dict, compare=False)
 
     def plan(self, entry: str, *, interleave: bool = False) -> Plan:
@@ -46,18 +49,20 @@ class Compiled:
 
 
 def compile_source(source: Source, *, policy: str = "all",
-                   rewriting: Rewriting | None = None) -> Compiled:
+                   rewriting: Rewriting | None = None,
+                   parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
     """Compile a program; ProgramError if it is wrong, CompilerLimitation if we cannot.
 
-    ``rewriting`` limits and watches the rules of the optimiser.
+    ``rewriting`` limits and watches the rules of the optimiser; ``parameters`` are values for
+    expressions with the attribute ``#[param(name)]``.
     """
     rewriting = rewriting or Rewriting(Names())
     names = rewriting.names
     module = checked(source)
-    core = elaborate(module, names)
+    core = elaborate(module, names, parameters)
     optimised = optimise(core, names, rewriting)
     versioned, derivations = derive(optimised, names, policy=policy)
     versioned = clean(versioned, names, rewriting)
     interfaces = {fun.name: interface(fun) for fun in versioned.funs}
     return Compiled(source, core, optimised, versioned, derivations, names, interfaces,
-                    signatures(module))
+                    signatures(module), frozenset(parameters_of(module)))

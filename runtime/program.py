@@ -279,11 +279,13 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     """
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
-    compiled = compile_source(source, policy=policy)
-    known = {name for guard in forest_of(compiled.versioned).guards()
-             for name in guard.parameters}
-    return Program(compiled, select(device), _thresholds(path, tuning, known), policy,
-                   fp_contract=fp_contract)
+    from runelift.runtime.tuner.tuning_file import tuning_of
+
+    chosen = tuning_of(path, tuning)
+    compiled = compile_source(source, policy=policy, parameters=chosen.values)
+    chosen.warn_unless({name for guard in forest_of(compiled.versioned).guards()
+                        for name in guard.parameters} | compiled.parameters)
+    return Program(compiled, select(device), chosen.values, policy, fp_contract=fp_contract)
 
 
 def _as_path(source_or_path: str | Path) -> Path | None:
@@ -292,18 +294,6 @@ def _as_path(source_or_path: str | Path) -> Path | None:
     if "\n" in source_or_path or not source_or_path.endswith(".fut"):
         return None
     return Path(source_or_path)
-
-
-def _thresholds(path: Path | None, tuning: str | Path | Mapping[str, int] | None,
-                known: set[str]) -> dict[str, int]:
-    if isinstance(tuning, Mapping):
-        return dict(tuning)
-    from runelift.runtime.tuner.tuning_file import read_tuning, tuning_path
-
-    if tuning is not None:
-        return read_tuning(Path(tuning), known)
-    beside = tuning_path(path) if path is not None else None
-    return read_tuning(beside, known) if beside is not None and beside.exists() else {}
 
 
 def _check_arguments(plan: Interface, args: list[Any]) -> list[Any]:

@@ -6,6 +6,7 @@ call.  That is possible because the type checker forbids function values in arra
 and loops, and the language has no recursion.
 """
 
-from runelift.frontend.elaborate.entries import elaborate
+from runelift.frontend.elaborate.entries import elaborate, parameters_of
+from runelift.frontend.elaborate.exps import NO_PARAMETERS
 
-__all__ = ["elaborate"]
+__all__ = ["NO_PARAMETERS", "elaborate", "parameters_of"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from runelift.frontend import ast
+from runelift.frontend.attributes import parameter
 from runelift.frontend.check.forms import base_name
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.environment import Environment
-from runelift.frontend.elaborate.exps import Evaluator
+from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator
 from runelift.frontend.elaborate.sizes import size_atom
 from runelift.frontend.elaborate.sums import whole
 from runelift.frontend.elaborate.values import (
@@ -39,11 +42,22 @@ from runelift.ir.syntax import (
 )
 
 
-def elaborate(module: ast.Flat, names: Names) -> Program:
-    """The entry points of a checked module as core functions."""
+def elaborate(module: ast.Flat, names: Names,
+              parameters: Mapping[str, int] = NO_PARAMETERS) -> Program:
+    """The entry points of a checked module as core functions.
+
+    ``parameters`` are values for expressions with the attribute ``#[param(name)]``.
+    """
     references = {dec.name: _named(dec) for dec in module.decs}
-    return Program(tuple(_entry(module, dec, _reachable(dec.name, references), names)
-                         for dec in module.entry_points))
+    return Program(tuple(
+        _entry(module, dec, _reachable(dec.name, references), Evaluator(Builder(names), parameters))
+        for dec in module.entry_points))
+
+
+def parameters_of(module: ast.Flat) -> set[str]:
+    """The names of the tuning parameters of a program."""
+    return {name for node in walk(module) if isinstance(node, ast.AttrExp)
+            and (name := parameter(node.attr))}
 
 
 def _named(dec: ast.CoreDec) -> set[str]:
@@ -68,8 +82,7 @@ def _reachable(name: str, references: dict[str, set[str]]) -> set[str]:
     return found
 
 
-def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], names: Names) -> Fun:
-    evaluator = Evaluator(Builder(names))
+def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], evaluator: Evaluator) -> Fun:
     env = _declarations_before(module, entry, needed, evaluator)
     sizes: dict[VName | Size, Param] = {}
     params: list[Param] = []
@@ -94,7 +107,7 @@ def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], names: Names) 
     assert type_ is not None
     result = _without_units(whole(evaluator, result, type_, entry.span), type_)
     known = {p.name for p in (*hidden, *params)}
-    results, atoms = _results(result, known, names)
+    results, atoms = _results(result, known, evaluator.builder.names)
     body = evaluator.builder.body(evaluator.builder.scopes[0], atoms)
     return Fun(entry.name, (*hidden, *params), results, body, len(hidden))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 
 from runelift.frontend import ast
+from runelift.frontend.attributes import parameter
 from runelift.frontend.elaborate.array_exps import (
     array_exp,
     array_of_values,
@@ -63,12 +65,18 @@ from runelift.ir.syntax import (
     shape_of,
 )
 
+NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
+
 
 class Evaluator:
-    """Evaluates expressions in an environment; what cannot be known now is emitted."""
+    """Evaluates expressions in an environment; what cannot be known now is emitted.
 
-    def __init__(self, builder: Builder) -> None:
+    ``parameters`` are the values of expressions with the attribute ``#[param(name)]``.
+    """
+
+    def __init__(self, builder: Builder, parameters: Mapping[str, int] = NO_PARAMETERS) -> None:
         self.builder = builder
+        self._parameters = parameters
         self.arrays = Arrays(builder)
         self.globals: dict[str, Value] = {}
         self.written: dict[ast.TypeExp, tuple[ast.Exp, ...]] = {}
@@ -263,6 +271,9 @@ class Evaluator:
                 self.builder.emit_stm((), Assert(
                     condition.atom, failures.assertion(cond.span.text)), span)
                 return self.exp(value, env)
+            case ast.AttrExp(_, attr, _) if (
+                    name := parameter(attr)) in self._parameters and isinstance(exp.type, Prim):
+                return Dynamic(constant(self._parameters[name], exp.type), exp.type)
             case ast.AttrExp(_, attr, value):
                 with self._attribute(attr):
                     return self.exp(value, env)

@@ -37,6 +37,7 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.testblocks import Block, Case, Failure, parse_blocks
+from runelift.runtime.tuner.tuning_file import tuning_of
 
 SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -235,7 +236,7 @@ class _Subject:
 
         self._args = args
         if args.interpreter:
-            self._core = load(source, Names())
+            self._core = load(source, Names(), tuning_of(path, args.tuning).values)
         else:
             self._program = compile_program(path, device=args.device, tuning=args.tuning,
                                             policy=args.policy,

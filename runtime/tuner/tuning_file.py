@@ -8,6 +8,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -55,20 +56,39 @@ def parse_tuning(source: Source) -> dict[str, int]:
     return {name: value for name, value in thresholds.items() if value != 0}
 
 
-def read_tuning(path: Path, known: Iterable[str] | None = None) -> dict[str, int]:
-    """The thresholds in a tuning file; UserError if it cannot be read or is damaged.
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Values for thresholds and parameters, and the file they are from, if any."""
 
-    Warns about names that are not in ``known``.
-    """
+    values: dict[str, int]
+    file: Path | None = None
+
+    def warn_unless(self, known: Iterable[str]) -> None:
+        """Warn about names in the file that are not ``known``."""
+        if self.file is not None:
+            for warning in unknown_names(self.values, known):
+                warnings.warn(f"{self.file}: {warning}", stacklevel=3)
+
+
+def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> Tuning:
+    """What is asked for: values, those of a file, or those of the file beside the program."""
+    if isinstance(tuning, Mapping):
+        return Tuning(dict(tuning))
+    beside = tuning_path(program) if program is not None else None
+    file = Path(tuning) if tuning is not None else beside
+    if file is None or (tuning is None and not file.exists()):
+        return Tuning({})
+    return Tuning(read_tuning(file), file)
+
+
+def read_tuning(path: Path) -> dict[str, int]:
+    """The values in a tuning file; UserError if it cannot be read or is damaged."""
     try:
-        thresholds = parse_tuning(Source(str(path), path.read_text()))
+        return parse_tuning(Source(str(path), path.read_text()))
     except OSError as error:
         raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
     except UnicodeDecodeError:
         raise UserError(f"{path}: error[malformed-tuning]: not a text file in UTF-8.") from None
-    for warning in unknown_names(thresholds, thresholds if known is None else known):
-        warnings.warn(f"{path}: {warning}", stacklevel=2)
-    return thresholds
 
 
 def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -1,9 +1,12 @@
 """Tuning files."""
 
+import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import runelift
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
 from runelift.runtime.tuner.tuning_file import (
@@ -11,6 +14,7 @@ from runelift.runtime.tuner.tuning_file import (
     parse_tuning,
     read_facts,
     read_tuning,
+    tuning_of,
     tuning_path,
     unknown_names,
     write_tuning,
@@ -43,7 +47,7 @@ def test_unknown_names_warn_with_a_guess(tmp_path: Path) -> None:
     path = tmp_path / "p.tuning"
     path.write_text("other=1\n")
     with pytest.warns(UserWarning, match="no threshold 'other'"):
-        read_tuning(path, {"main.t"})
+        tuning_of(None, path).warn_unless({"main.t"})
 
 
 def test_written_files_read_back(tmp_path: Path) -> None:
@@ -70,3 +74,15 @@ def test_unusable_files(tmp_path: Path) -> None:
     (tmp_path / "p.tuning").write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match="UTF-8"):
         read_tuning(tmp_path / "p.tuning")
+
+
+def test_parameters_of_a_program_are_values_of_its_tuning_file(tmp_path: Path) -> None:
+    path = tmp_path / "p.fut"
+    path.write_text("entry main (x: i64) (ys: []i64) = map (\\y -> (#[param(size)] x) + y) ys")
+    ys = np.arange(3)
+    assert runelift.compile(path, device="interpreter").main(1, ys).tolist() == [1, 2, 3]
+    tuning_path(path).write_text("size=7\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program = runelift.compile(path, device="interpreter")
+    assert program.main(1, ys).tolist() == [7, 8, 9]
