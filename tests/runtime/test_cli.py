@@ -18,6 +18,7 @@ import pytest
 from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.runtime import cli
 from runelift.runtime.cli import COMMANDS, main
+from runelift.runtime.commands import test as test_command
 from runelift.runtime.device import find_devices
 from runelift.runtime.tuner.measure import read_log
 
@@ -349,6 +350,32 @@ def test_expected_errors(run: Run, tmp_path: Path) -> None:
                     "entry main [n] (xs: [n]i32) (i: i64) = xs[i]\n")
     assert run("test", "--interpreter", path).out.endswith("1 passed, 0 failed, 0 skipped\n")
     assert run("test", tmp_path / "none").status == 1
+
+
+def test_cases_for_compilers_are_not_for_the_interpreter(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "large.fut"
+    path.write_text("-- ==\n-- compiled random input { [100]i32 } auto output\n"
+                    "entry main (xs: []i32) = i32.sum xs\n")
+    assert run("test", "--interpreter", path).out == "0 passed, 0 failed, 1 skipped\n"
+
+
+@needs_oclgrind
+def test_versions_of_large_cases_are_compared(run: Run, tmp_path: Path,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.fut"
+    path.write_text("-- ==\n-- compiled random input { [9][5]i32 } auto output\n"
+                    "entry main [n][m] (xss: [n][m]i32) = map i32.sum xss\n")
+    arguments = ("test", "--all-versions", "--device", "oclgrind", path)
+    assert run(*arguments).out == "1 passed, 0 failed, 0 skipped\n"
+    seen: list[object] = []
+
+    def different(expected: object, found: object) -> str | None:
+        seen.append(expected)
+        return "another" if expected is not found else None
+
+    monkeypatch.setattr(test_command, "first_difference", different)
+    assert "another" in run(*arguments).out
+    assert len(seen) == 2
 
 
 def test_errors_may_have_another_text(run: Run, tmp_path: Path) -> None:
