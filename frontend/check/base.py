@@ -290,6 +290,7 @@ class Base(ABC):
             return scheme.type
         metas_ = {v: self.solved.meta() for v in scheme.types}
         self.solved.values |= {m.id for v, m in metas_.items() if v not in scheme.lifted}
+        self.solved.of_any_size |= {m.id for v, m in metas_.items() if v in self.solved.size_lifted}
         types: dict[VName, Type] = dict(metas_)
         bound = params_in(scheme.type)
         sizes = {v: Size.var(self.names.fresh(v.base)) if v in bound

@@ -81,6 +81,8 @@ class Substitution:
     """The hidden types that may be functions."""
     size_lifted: set[VName] = field(default_factory=set)
     """The type parameters that may have sizes of their own."""
+    of_any_size: set[int] = field(default_factory=set)
+    """The types to be found that may have other sizes each time."""
     _undecided: list[tuple[Size, Size]] = field(default_factory=list)
     _reordered: set[Size] = field(default_factory=set)
     """Sizes that are written in two ways: their operands decide nothing."""
@@ -158,7 +160,27 @@ class Substitution:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.
 
         A function that consumes its argument does not do for one that must not (``left``).
+        What a size-lifted type parameter stands for may have other sizes each time.
         """
+        if (meta := self._of_any_size(left)) is not None:
+            state = self.snapshot()
+            try:
+                self._unify_heads(left, right)
+            except SizeMismatch:
+                self.restore(state)
+                self.types[meta.id] = self.join(left, right)
+        else:
+            self._unify_heads(left, right)
+
+    def _of_any_size(self, type_: Type) -> MetaVar | None:
+        """What a type was before it was found, if that may have sizes of its own."""
+        while isinstance(type_, MetaVar) and type_.id in self.types:
+            if type_.id in self.of_any_size:
+                return type_
+            type_ = self.types[type_.id]
+        return None
+
+    def _unify_heads(self, left: Type, right: Type) -> None:
         left, right = self.head(left), self.head(right)
         match left, right:
             case MetaVar(), _:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import runelift
 from runelift.frontend.load import load
 from runelift.ir.errors import ProgramError
 from runelift.ir.names import Names
@@ -23,6 +25,15 @@ from runelift.ir.source import Source
 ])
 def test_accepted(text: str) -> None:
     load(Source("t", text), Names())
+
+
+def test_a_size_lifted_type_has_another_size_each_time() -> None:
+    text = ("def grow '~a (n: i64) (more: (() -> a) -> a) (start: () -> a) =\n"
+            "  loop x = start () for _i < n do more (\\() -> x)\n"
+            "def main (n: i64) (xs: []i32) =\n"
+            "  grow n (\\(now: () -> []i32) -> now () ++ [i32.sum (now ())]) (\\() -> xs)")
+    program = runelift.compile(text, device="interpreter")
+    assert program.main(3, np.array([1, 2], "int32")).tolist() == [1, 2, 3, 6, 12]
 
 
 @pytest.mark.parametrize(("text", "code"), [
