@@ -63,7 +63,8 @@ def check_module(module: ast.Flat) -> None:
         try:
             checker.declaration(dec)
         except ProgramError as error:
-            checker.errors += error.diagnostics
+            said = isinstance(dec, ast.ValDec) and dec.sealed and checker.errors
+            checker.errors += () if said else error.diagnostics
             checker.broken.add(dec.name)  # avoids errors that follow from this one
     if checker.errors:
         raise ProgramError(*dict.fromkeys(checker.errors))

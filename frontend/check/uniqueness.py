@@ -538,15 +538,22 @@ class _Carried:
         return cls(start, own, end)
 
     def consumed(self, consumed: dict[Origin, Span], declared: list[bool]) -> set[int]:
-        """The leaves that the loop consumes, and those that flow into them."""
-        found = {k for k, (own, flag) in enumerate(zip(self.params, declared, strict=True))
-                 if flag or own & consumed.keys()}
+        """The leaves that the loop consumes, and those that flow into them.
+
+        As in Futhark, stars alone do not make a parameter consumed if a next value that is to be
+        unique has a name in the body.
+        """
+        found = {k for k, own in enumerate(self.params) if own & consumed.keys()}
+        starred = {k for k, flag in enumerate(declared) if flag}
+        flow = NONE.union(*(self.body[k] for k in found | starred))
+        if flow <= consumed.keys():
+            return found | starred
         while True:
-            flow = NONE.union(*(self.body[k] for k in found))
             more = {k for k, own in enumerate(self.params) if own & flow} - found
             if not more:
                 return found
             found |= more
+            flow = NONE.union(*(self.body[k] for k in found))
 
     def results(self, consumed: set[int]) -> list[Leaf]:
         """What the loop's results may share."""

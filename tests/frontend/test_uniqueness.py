@@ -84,3 +84,12 @@ def test_rejected(text: str, code: str, column: int) -> None:
     assert (first.code, first.span.column) == (code, column), first.render()
     if code == "use-after-consume":
         assert [label.text for label in first.labels] == ["consumed here"]
+
+
+def test_stars_of_a_loop_count_where_next_values_have_no_names() -> None:
+    """Futhark's rule: a parameter that is only read is not consumed then."""
+    loop = ("def f [n] (xs: [n]i32) (k: i32) = let (u, _) = loop (u: *[n]i32, e: *[]i32) = "
+            "(replicate n k, xs) while length e > 0 do {} in u")
+    checked(Source("t", loop.format("(let v = filter (> 0) e in (u with [0] = 1, v))")))
+    with pytest.raises(ProgramError, match='Consuming variable "xs"'):
+        checked(Source("t", loop.format("(u with [0] = 1, filter (> 0) e)")))
