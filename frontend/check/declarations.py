@@ -243,6 +243,7 @@ class Checker(Inference):
                 else:
                     self.expect_result(declared, result, body, ret.span, specified)
                 result = declared
+            nameable = self._sizes_outside()
         type_: Type = result
         for arrow in reversed(domains):
             type_ = Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
@@ -253,7 +254,8 @@ class Checker(Inference):
             inputs |= self._undecided()
         free = sizes_in(type_) - self._sizes_outside()
         written = {name for name, _ in self._written.values()}
-        self.errors += unknown_parameters(name, type_, len(params), free - inputs - written, body)
+        self.errors += unknown_parameters(name, type_, len(params),
+                                          free - inputs - (written & nameable), body)
         return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
                       tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)),
                       frozenset((free - inputs) & written))

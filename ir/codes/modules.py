@@ -40,12 +40,19 @@ entry main (x: f32): f32 = d.double x
         "A module has everything that the module type lists, under the same name.",
         wrong="""\
 module type monoid = { type t val zero : t val plus : t -> t -> t }
-module sum : monoid = { type t = i32 def plus (x: i32) (y: i32) = x + y }
+module sum : monoid with t = i32 = {
+  type t = i32
+  def plus (x: i32) (y: i32) = x + y
+}
 
 entry main (x: i32): i32 = sum.plus x 1
 """, cure="""\
 module type monoid = { type t val zero : t val plus : t -> t -> t }
-module sum : monoid = { type t = i32 def zero = 0i32 def plus (x: i32) (y: i32) = x + y }
+module sum : monoid with t = i32 = {
+  type t = i32
+  def zero = 0i32
+  def plus (x: i32) (y: i32) = x + y
+}
 
 entry main (x: i32): i32 = x `sum.plus` 1
 """),
