@@ -126,7 +126,7 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
     """The choices of group sizes that can be made before a version is chosen, and the rest."""
     early = [s for s in steps if isinstance(s, plan.ShareOut)
              and all(set(size.variables()) <= known
-                     for size in (*s.loops, *(c.points for c in s.chunks)))]
+                     for size in s.sizes())]
     return early, tuple(s for s in steps if s not in early)
 
 

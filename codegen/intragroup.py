@@ -88,12 +88,13 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
         else:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
     k.locals = share_local_memory(k.code, k.locals)
-    shares = k.share_out(k.loops)
+    groups = total(lowering, exp.space)
+    shares = k.share_out(k.loops, groups)
     k.constants = list(shares.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))
     lowering.steps.append(shares)
-    lowering.launch(k, "intragroup", total(lowering, exp.space), Size.var(k.group))
+    lowering.launch(k, "intragroup", groups, Size.var(k.group))
 
 
 @dataclass(slots=True)

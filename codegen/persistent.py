@@ -53,8 +53,8 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
             return index not in (*args, *cond)
         case plan.ConvertScalar(arg=arg) | plan.Bind(source=arg) | plan.Branch(cond=arg):
             return arg != index
-        case plan.ShareOut(_, _, chunks, loops):
-            return not _mention(index, [*(c.points for c in chunks), *loops])
+        case plan.ShareOut():
+            return not _mention(index, step.sizes())
         case plan.Tile(points=points):
             return points != index
         case plan.Block(height=height, width=width, batch=batch, length=length):

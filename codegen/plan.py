@@ -181,19 +181,25 @@ class ShareOut:
 
     ``group`` is 0 where the device cannot have chunks as long as that.
     ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
-    ``loops`` are numbers of points that the work-items share in loops of any length.  A tuning
-    file may say under the name ``parameter`` how long chunks should be.
+    ``loops`` are numbers of points that the work-items share in loops of any length, ``groups`` is
+    how many groups there are.  A tuning file may say under the name ``parameter`` how long chunks
+    should be.
     """
 
     group: VName
     staged: VName
     chunks: tuple[Chunk, ...]
     loops: tuple[Size, ...]
+    groups: Size
     parameter: str = ""
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
         return (self.group, self.staged, *(n for c in self.chunks for n in (c.size, c.whole)))
+
+    def sizes(self) -> tuple[Size, ...]:
+        """What the choice depends on."""
+        return (*(c.points for c in self.chunks), *self.loops, self.groups)
 
 
 @dataclass(frozen=True, slots=True)

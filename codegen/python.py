@@ -207,11 +207,11 @@ class _Writer:
                 self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.ShareOut(_, _, chunks, loops, parameter):
+            case plan.ShareOut(_, _, chunks, loops, groups, parameter):
                 points = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({points}), ({looped}), {parameter!r})")
+                          f"rt.share_out(({points}), ({looped}), {_size(groups)}, {parameter!r})")
             case plan.Tile(group, staged, chunk, count, size):
                 self.line(f"{_var(group)}, {_var(staged)}, {_var(chunk)} = "
                           f"rt.tile({_var(count)}, {size})")

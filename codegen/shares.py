@@ -100,10 +100,10 @@ class SharingBuilder(KernelBuilder):
         self.group = self.names.fresh("group")
         self.staged = self.names.fresh("staged")
 
-    def share_out(self, loops: Sequence[Size]) -> plan.ShareOut:
+    def share_out(self, loops: Sequence[Size], groups: Size) -> plan.ShareOut:
         """The step that chooses the constants of the kernel."""
         chunks = tuple(plan.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
-        return plan.ShareOut(self.group, self.staged, chunks, tuple(loops))
+        return plan.ShareOut(self.group, self.staged, chunks, tuple(loops), groups)
 
     # Shares
 

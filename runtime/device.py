@@ -152,7 +152,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         hint = "install a newer PoCL or another OpenCL runtime for CPUs"
     elif not handle.double_fp_config:
         problem = "the device has no 64-bit floats"
-    shares = _shares(kind, handle.max_work_group_size)
+    shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units)
     return DeviceInfo(
         name=handle.name.strip(), platform=platform.name.strip(), kind=kind,
         group_size=min(256 if gpu else 16 if simulator else 64, handle.max_work_group_size),
@@ -180,11 +180,11 @@ def _choice(gpu: bool, units: int, shares: ShareLimits) -> Choice:
                   long=shares.max_group * shares.max_chunk)
 
 
-def _shares(kind: str, max_group: int) -> ShareLimits:
+def _shares(kind: str, max_group: int, units: int) -> ShareLimits:
     most = 1 << (min(max_group, 1024).bit_length() - 1)
     if kind in ("GPU", "accelerator"):
         return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
-                           max_chunk=32, staged=True, tile=1)
+                           max_chunk=32, staged=True, tile=1, crowd=units)
     if kind == "CPU":
         return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
                            max_chunk=32, staged=False, tile=1024)

@@ -408,15 +408,15 @@ class Run:
         self.executable.specialise(site, constants)
         self._enqueue(site, groups, group, lengths, args)
 
-    def share_out(self, points: tuple[int, ...], loops: tuple[int, ...],
+    def share_out(self, points: tuple[int, ...], loops: tuple[int, ...], groups: int,
                   parameter: str) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        key = points, loops, parameter
+        key = points, loops, groups >= self.device.info.shares.crowd, parameter
         if (shares := self._shares.get(key)) is None:
             limits = self.device.info.shares
             if (chunk := self._thresholds.get(parameter)) is not None:
                 limits = limits.preferring(chunk)
-            shares = self._shares[key] = share_out(limits, points, loops)
+            shares = self._shares[key] = share_out(limits, points, loops, groups)
         return shares
 
     def tile(self, points: int, size: int) -> tuple[int, int, int]:

@@ -15,8 +15,8 @@ MOST_POINTS = 8
 """How many rows and columns of a block a work-item has at most."""
 
 ALONE = 4
-"""How many elements of a row a work-item takes in a loop before the group grows: to put results of
-a larger group together takes as long."""
+"""How many elements of a row a work-item of many groups takes in a loop before the group grows: to
+put results of a larger group together takes as long."""
 
 IDLE = 4
 """Products with fewer blocks than one for so many compute units are done in pieces,"""
@@ -34,7 +34,7 @@ class ShareLimits:
     ``max_group`` at most; chunks have ``chunk`` elements where that leaves enough work-items, and
     ``max_chunk`` at most.  ``staged``: neighbouring work-items better touch neighbouring elements
     of global memory, so chunks go through local memory; else a work-item alone scans ``tile``
-    elements at a time.
+    elements at a time.  Fewer than ``crowd`` groups should be large.
     """
 
     lanes: int
@@ -44,6 +44,7 @@ class ShareLimits:
     max_chunk: int
     staged: bool
     tile: int
+    crowd: int = 0
 
     def preferring(self, chunk: int) -> ShareLimits:
         """The same with chunks of ``chunk`` elements where rows are long enough."""
@@ -52,18 +53,18 @@ class ShareLimits:
 
 
 @cache
-def share_out(limits: ShareLimits, points: tuple[int, ...],
-              loops: tuple[int, ...]) -> tuple[int, ...]:
-    """The values of :meth:`runelift.codegen.plan.ShareOut.names`.
+def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
+              groups: int) -> tuple[int, ...]:
+    """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
 
-    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
-    >>> share_out(gpu, (4096, 256), ())
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132)
+    >>> share_out(gpu, (4096, 256), (), 4096)
     (256, 1, 16, 1, 1, 1)
-    >>> share_out(gpu, (100,), ())
+    >>> share_out(gpu, (100,), (), 1000)
     (32, 1, 4, 0)
-    >>> share_out(gpu, (), (1000000,)), share_out(gpu, (), (100,))
-    ((256, 1), (32, 1))
-    >>> share_out(gpu, (1000000,), ())
+    >>> share_out(gpu, (), (100,), 1000), share_out(gpu, (), (100,), 1)
+    ((32, 1), (128, 1))
+    >>> share_out(gpu, (1000000,), (), 1000)
     (0, 1, 1024, 0)
     """
     longest, chunk = max(points, default=1), 1
@@ -71,7 +72,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...],
         chunk *= 2
     while chunk < limits.max_chunk and _over(longest, chunk) > limits.max_group:
         chunk *= 2
-    looping = min(_over(max(loops, default=1), ALONE), limits.group)
+    alone = ALONE if groups >= limits.crowd else 1
+    looping = min(_over(max(loops, default=1), alone), limits.group)
     group = min(max(limits.lanes, _power(_over(longest, chunk)), _power(looping)),
                 limits.max_group)
     sizes = [_power(_over(count, group)) for count in points]

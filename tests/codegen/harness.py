@@ -301,7 +301,8 @@ class Machine:
                     self.run(then_ if self.atom(cond) else else_)
                 case plan.ShareOut():
                     values = share_out(SHARES, tuple(self.size(c.points) for c in step.chunks),
-                                       tuple(map(self.size, step.loops)))
+                                       tuple(map(self.size, step.loops)),
+                                       self.size(step.groups))
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Tile(group, staged, chunk):
                     self.scalars |= {group: self.scalars[plan.GROUP_SIZE],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from runelift.runtime.shares import ShareLimits, share_out
@@ -15,12 +17,12 @@ GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, s
     (4096, 256, 16, 1), (4097, 512, 16, 0), (16384, 1024, 16, 1), (32768, 1024, 32, 1),
     (32769, 0, 64, 0)])
 def test_rows_on_a_gpu(points: int, group: int, chunk: int, whole: int) -> None:
-    assert share_out(GPU, (points,), ()) == (group, 1, chunk, whole)
+    assert share_out(GPU, (points,), (), 1) == (group, 1, chunk, whole)
 
 
 @pytest.mark.parametrize("points", range(1, 3000, 97))
 def test_every_element_has_its_place(points: int) -> None:
-    group, _, chunk, whole, *_ = share_out(GPU, (points, 3), ())
+    group, _, chunk, whole, *_ = share_out(GPU, (points, 3), (), 1)
     assert group * chunk >= points
     assert bool(whole) == (group * chunk == points)
 
@@ -28,9 +30,16 @@ def test_every_element_has_its_place(points: int) -> None:
 @pytest.mark.parametrize(("wish", "group", "chunk"), [
     (1, 1024, 4), (4, 1024, 4), (8, 512, 8), (30, 128, 32), (100, 128, 32)])
 def test_chunks_as_a_tuning_file_wishes(wish: int, group: int, chunk: int) -> None:
-    assert share_out(GPU.preferring(wish), (4096,), ()) == (group, 1, chunk, 1)
+    assert share_out(GPU.preferring(wish), (4096,), (), 1) == (group, 1, chunk, 1)
 
 
 def test_loops_of_any_length() -> None:
-    assert share_out(GPU, (), (10**9,)) == (256, 1)
-    assert share_out(GPU, (64,), (10**9,)) == (256, 1, 1, 0)
+    assert share_out(GPU, (), (10**9,), 1) == (256, 1)
+    assert share_out(GPU, (64,), (10**9,), 1) == (256, 1, 1, 0)
+
+
+def test_few_groups_are_large() -> None:
+    """Work-items of a single group should not loop while the device has nothing else to do."""
+    crowded = replace(GPU, crowd=10)
+    assert share_out(crowded, (), (256,), 9) == (256, 1)
+    assert share_out(crowded, (), (256,), 10) == (64, 1)
