@@ -23,7 +23,7 @@ def clamp (low: i64) (high: i64) (x: i64): i64 = i64.max low (i64.min high x)
 def align (similarity: [block][block]i32) (penalty: i32)
           (corner: i32) (above: [block]i32) (left: [block]i32): [block][block]i32 =
   let (diagonals, _, _) =
-    loop (diagonals, last, before) = (replicate (2 * block - 1) (replicate block 0), left, left)
+    loop (diagonals, last, before) = (replicate (2 * block - 1) (replicate block 0), left, copy left)
     for t < 2 * block - 1 do
       let next =
         tabulate block (\i ->
