@@ -357,9 +357,9 @@ class Run:
         self.check_failure()
         return out.item()
 
-    def _command(self, event: Any) -> None:
+    def _command(self, event: Any, *, launch: bool = False) -> None:
         if self.recorder is not None:
-            self.recorder.command(event)
+            self.recorder.command(event, launch=launch)
 
     # Failures
 
@@ -504,8 +504,7 @@ class Run:
     def enqueue_persistent(self, kernel: Any, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
         event = _enqueue_kernel(self.queue, kernel, (groups * group,), (group,))
-        if self.recorder is not None:
-            self.recorder.command(event, launch=True)
+        self._command(event, launch=True)
         self._fallible = True
 
     # Versions

@@ -125,7 +125,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def _measure(args: argparse.Namespace, program: Program, output: Path) -> Tuning:
     assert program.device_info is not None
-    datasets = _datasets(args, program)
+    datasets = tuning_datasets(args, program)
     log = Log(output.with_name(output.name + ".log"))
     try:
         return autotune(program, program.tree, datasets, program.device_info.choice.threshold,
@@ -135,7 +135,8 @@ def _measure(args: argparse.Namespace, program: Program, output: Path) -> Tuning
         log.close()
 
 
-def _datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:
+def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:
+    """The datasets that the command line asks to tune for."""
     return [Dataset(name, entry, arguments)
             for entry, name, arguments in inputs(args, program, EXCLUDED_TAGS)]
 
@@ -163,7 +164,7 @@ def _search(args: argparse.Namespace, program: Program, output: Path, strategy: 
     """Tune with a strategy that runs the program with thresholds."""
     assert program.device_info is not None
     found = searched.tune_by_search(
-        program, program.tree, _datasets(args, program), program.device_info.choice.threshold,
+        program, program.tree, tuning_datasets(args, program), program.device_info.choice.threshold,
         strategy, budget=args.budget, seed=args.seed, repeats=args.runs,
         verify=not args.no_verify, progress=_show_step if sys.stderr.isatty() else lambda _: None)
     about = searched.facts(found, **_about(program))

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
-from runelift.runtime.commands.autotune import EXCLUDED_TAGS, INTERRUPTED
-from runelift.runtime.commands.bench import inputs
+from runelift.runtime.commands.autotune import INTERRUPTED, tuning_datasets
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -132,9 +131,7 @@ def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Compar
     if not any(forest.trees for forest in program.tree.entries):
         raise UserError("The program has one version only: there is nothing to compare.")
     recorded = read_log(args.replay) if args.replay else None
-    datasets = [] if args.replay else [
-        Dataset(name, entry, arguments)
-        for entry, name, arguments in inputs(args, program, EXCLUDED_TAGS)]
+    datasets = [] if args.replay else tuning_datasets(args, program)
     found = []
     for forest in program.tree.entries:
         default = default_thresholds(forest, program.device_info.choice.threshold)

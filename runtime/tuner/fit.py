@@ -98,27 +98,27 @@ def _never_slower(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[s
     the weights of what is too slow are raised until nothing is.
     """
     allowed = allowed_times(datasets, default)
-    clocks, raised = Clocks(datasets), dict(weights)
-    exact = clocks.linear
-    for attempt in range(ROUNDS):
-        if attempt == 0 and not clocks.linear:
-            slower = list(allowed)
-        else:
-            found, solved = _solve(costs, datasets, raised, default, enough)
-            slower = [d.name for d in datasets if d.total(found) > allowed[d.name]]
-            exact = exact and solved
+    clocks, raised, slower = Clocks(datasets), dict(weights), list(allowed)
+
+    def too_slow(thresholds: Mapping[str, int]) -> list[str]:
+        return [d.name for d in datasets if d.total(thresholds) > allowed[d.name]]
+
+    if clocks.linear:
+        found, exact = _solve(costs, datasets, raised, default, enough)
+        slower = too_slow(found)
         if not slower:
             return found, exact
-        if attempt == 0:
-            exact = False
-            try:
-                return _best_allowed(costs, datasets, clocks, weights, default, enough), True
-            except TooMany:
-                pass
-            if not clocks.linear:
-                continue
+    try:
+        return _best_allowed(costs, datasets, clocks, weights, default, enough), True
+    except TooMany:
+        pass
+    for _ in range(ROUNDS - 1):
         for name in slower:
             raised[name] *= 2
+        found, _exact = _solve(costs, datasets, raised, default, enough)
+        slower = too_slow(found)
+        if not slower:
+            return found, False
     return None, False
 
 
