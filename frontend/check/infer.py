@@ -356,7 +356,7 @@ class Inference(Indexing):
 
         The body is inferred anew, with fewer sizes that are known, until it changes none of them.
         """
-        init = self._loop_init(exp)
+        first = init = self._loop_init(exp)
         self.distinct((exp.pattern,))
         state, typed, operators = self.solved.snapshot(), len(self._typed), len(self._operators)
         varying: Renewed = {}
@@ -371,7 +371,7 @@ class Inference(Indexing):
                 return loose
             self.solved.restore(state)
             del self._typed[typed:], self._operators[operators:]
-            self._same_elements(init, loose)
+            self._same_elements(first, loose)
             init, varying = loose, renewed
 
     def _joined_loop(self, exp: ast.LoopExp, result: Type, body: Type) -> Type:

@@ -102,6 +102,10 @@ from runelift.ir.source import Source
      (3,), [3]),
     ("def none = []\ndef main (n: i64) = flatten (none ++ [iota n]) ++ none", (2,), [0, 1]),
     ("def main (n: i64) = let a: [3][n]i64 = unflatten (iota (3 * n)) in a[1]", (2,), [2, 3]),
+    ("def main (n: i64) =  -- inferred three times, until all three sizes are known to vary\n"
+     "  let (xs, ys, lengths) = loop (xs, ys, lengths) = ([n], [], []) for _i < n do\n"
+     "    let s = map (+ 1) xs in (s ++ xs, s ++ ys, [length s] ++ lengths)\n"
+     "  in xs ++ ys ++ lengths", (2,), [4, 3, 3, 2, 4, 3, 3, 2, 1]),
 ])
 def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
     assert runelift.compile(text, device="interpreter").main(*args).tolist() == expected
