@@ -5,8 +5,10 @@ writes, unless both are known to touch a cell from the same work-item only.  Bar
 where all work-items come by; a statement that only some of them run (or a loop they run unequally
 often) is one unit.  In straight-line code a barrier is put as late as possible, which is optimal
 there; the back edges of loops count; a barrier that only the first iteration would need is put
-before the loop.  A branch with barriers inside is followed by one: PoCL 3.0 gives wrong results
-without.
+before the loop.  A branch with barriers inside is followed by one, and so is a loop that something
+follows: without, PoCL 3.0 gives wrong results after a branch, and ends the process when it compiles
+a loop that runs twice and ends as what follows begins (LLVM makes one branch of the two, so that
+the code after the loop's last barrier has two ends: the next iteration and the code behind).
 
 A unit is taken to be free of races in itself: that is the business of who made it.
 """
@@ -254,7 +256,7 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
            facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
     """Code with barriers, given the accesses since the last barrier; those at its end."""
     placed: list[Stm] = []
-    for stm in stms:
+    for count, stm in enumerate(stms, 1):
         together = (isinstance(stm, imp.For | imp.While | imp.If) and facts.same(stm)
                     and not (isinstance(stm, imp.For) and stm.index in facts.independent))
         own = frozenset(_own_accesses(stm, facts) if together else facts.accesses(stm))
@@ -282,6 +284,9 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
             else:
                 pending |= after
             placed.append(replace(stm, body=body))
+            if count_barriers(body) and count < len(stms):
+                placed.append(BARRIER)
+                pending = frozenset()
     return tuple(placed), pending
 
 

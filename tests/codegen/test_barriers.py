@@ -71,6 +71,14 @@ def test_barrier_before_a_loop_that_needs_it_once() -> None:
         write(A), BARRIER, loop(read(A, BEFORE)))
 
 
+def test_a_loop_with_barriers_ends_with_one_if_something_follows() -> None:
+    """PoCL 3.0 ends the process when it compiles some such loops that run twice."""
+    inside = loop(BARRIER, write(A), BARRIER, read(A, BEFORE))
+    assert insert_barriers([inside, write(B)]) == (inside, BARRIER, write(B))
+    assert insert_barriers([loop(write(A), read(A)), write(B)]) == (
+        loop(write(A), read(A)), write(B))
+
+
 def test_branches() -> None:
     """A barrier inside where the group takes one side, around where work-items differ."""
     alike = imp.If(imp.Apply("lt", I64, (imp.WorkItem(imp.Id.GROUP_ID), lit(2))),

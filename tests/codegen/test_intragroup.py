@@ -307,7 +307,7 @@ def test_carried_rows(step: Callable[[Rows, Builder, VName], VName], m: int) -> 
 
 @pytest.mark.parametrize(("step", "arrays", "barriers"), [
     (elementwise, 0, 0),   # each work-item changes its own elements
-    (stencil, 1, 2),       # written, barrier, read, barrier
+    (stencil, 1, 3),       # written, barrier, read, barrier; one after the loop
     (scan, 2, 7),          # two arrays to scan with in turn; before and after, one is a stage
 ])
 def test_rows_stay_in_private_memory(step: Callable[[Rows, Builder, VName], VName], arrays: int,
