@@ -8,7 +8,7 @@ log n of them: a chain of n definitions costs n log n, where a copy for each wou
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -29,7 +29,17 @@ class Layered(Mapping[Key, Value], Generic[Key, Value]):
         raise KeyError(key)
 
     def __contains__(self, key: object) -> bool:
-        return any(key in layer for layer in self._layers)
+        for layer in self._layers:  # noqa: SIM110 (this is where elaboration spends its time)
+            if key in layer:
+                return True
+        return False
+
+    def get(self, key: Key, default: Any = None) -> Any:
+        """The value of ``key``, or ``default``."""
+        for layer in self._layers:
+            if key in layer:
+                return layer[key]
+        return default
 
     def __iter__(self) -> Iterator[Key]:
         return iter({key: None for layer in reversed(self._layers) for key in layer})

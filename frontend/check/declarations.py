@@ -78,6 +78,8 @@ class Checker(Inference):
         self._entries = entries
         self._hides = False
         """Whether there are hidden types."""
+        self._definitions: dict[Abstract, Type] = {}
+        """What hidden types are that were asked for before."""
 
     # Declarations
 
@@ -127,12 +129,10 @@ class Checker(Inference):
     def _shown(self, type_: Type) -> Type:
         """A type without hidden types: what it is when the program runs."""
         match type_:
+            case Prim() | TypeVar() | MetaVar():
+                return type_
             case Abstract():
-                short = self.abbreviations[type_.name]
-                count = len(short.sizes)
-                sizes = [arg.size for arg in type_.arguments[:count] if isinstance(arg, Array)]
-                types = map(self._shown, type_.arguments[count:])
-                return self._shown(short.applied(sizes, types, self.solved.size_meta))
+                return self._definition(type_)
             case Array(size, elem):
                 return Array(size, self._shown(elem))
             case Tuple(items):
@@ -143,6 +143,19 @@ class Checker(Inference):
                 return dataclasses.replace(type_, domain=self._shown(domain),
                                            codomain=self._shown(codomain))
         return type_
+
+    def _definition(self, hidden: Abstract) -> Type:
+        """What a hidden type is."""
+        if (known := self._definitions.get(hidden)) is not None:
+            return known
+        short = self.abbreviations[hidden.name]
+        count = len(short.sizes)
+        sizes = [arg.size for arg in hidden.arguments[:count] if isinstance(arg, Array)]
+        types = map(self._shown, hidden.arguments[count:])
+        found = self._shown(short.applied(sizes, types, self.solved.size_meta))
+        if not short.anonymous:
+            self._definitions[hidden] = found
+        return found
 
     def _show_hidden(self, dec: ast.ValDec) -> None:
         """Write what hidden types are into a checked declaration."""

@@ -109,9 +109,13 @@ class Evaluator:
                 self.bind(pattern, arg, inner, free)
                 name_sizes(type_params, inner, free)
             name_sizes(type_params, inner, free)
-            with self._call(span, name):
-                result = self.exp(body, written_sizes(self, ret, inner))
-                return conform(self, ret, result, inner, body.span)
+            calls = self.builder.calls
+            if span != self.entry:  # a call that the program has, for the locations of what it does
+                self.builder.calls = (Loc.of(span, callee=name), *calls)
+            result = self.exp(body, written_sizes(self, ret, inner))
+            result = conform(self, ret, result, inner, body.span)
+            self.builder.calls = calls
+            return result
 
         def instantiate(given: Env) -> Value:
             if not params:
@@ -122,17 +126,6 @@ class Evaluator:
             inner = written_sizes(self, ret, env)
             return conform(self, ret, self.exp(body, inner), inner, body.span)
         return Function(len(params), partial(run, {}), (), instantiate)
-
-    @contextmanager
-    def _call(self, span: Span, name: str) -> Iterator[None]:
-        """Note the call of a function in the locations of what it does, if the program has it."""
-        calls = self.builder.calls
-        if span != self.entry:
-            self.builder.calls = (Loc.of(span, callee=name), *calls)
-        try:
-            yield
-        finally:
-            self.builder.calls = calls
 
     def apply(self, function: Value, args: tuple[Value, ...], span: Span) -> Value:
         """``function args``, partially if there are too few."""
@@ -176,16 +169,35 @@ class Evaluator:
 
     def exp(self, exp: ast.Exp, env: Env) -> Value:
         """The value of ``exp``."""
-        match exp:
+        match exp:  # what programs have most of comes first
+            case ast.Name():
+                return self._variable(exp, env)
+            case ast.Apply(span, fun, args):
+                return self._application(fun, args, env, span)
+            case ast.BinExp():
+                return self._binary(exp, env)
             case ast.Literal(_, value):
                 prim = exp.type
                 assert isinstance(prim, Prim)
                 return Dynamic(constant(value, prim), prim)
+            case ast.LetPat(_, sizes, pattern, value, body):
+                inner = inside(env)
+                free = {s.name for s in sizes}
+                self.bind(pattern, self.exp(value, env), inner, free)
+                for size in sizes:
+                    if size.name in free and size.known is not None:
+                        atom = size_atom(self, size.known, inner, size.span)
+                        if atom is not None:
+                            inner[size.name] = Dynamic(atom, Prim.I64)
+                return self.exp(body, inner)
+            case ast.IfExp(span, cond, then_, else_):
+                return self.branch(self.scalar(cond, env), lambda: self.exp(then_, env),
+                                   lambda: self.exp(else_, env), span)
+            case ast.Project(_, record, name):
+                return project(self.exp(record, env), name)
             case ast.StringLit(span, text):
                 atoms = tuple(Const(byte, Prim.U8) for byte in text)
                 return array_of_values(self, [Dynamic(a, Prim.U8) for a in atoms], span)
-            case ast.Name():
-                return self._variable(exp, env)
             case ast.TupleExp(_, items):
                 return TupleValue(tuple([self.exp(item, env) for item in items])
                                   ) if items else UNIT
@@ -196,8 +208,6 @@ class Evaluator:
                 return array_exp(self, exp, env)
             case ast.Range():
                 return range_exp(self, exp, env)
-            case ast.Project(_, record, name):
-                return project(self.exp(record, env), name)
             case ast.IndexExp(span, array, dims):
                 indexed = self.exp(array, env)
                 return self.arrays.index(indexed, selection(self, dims, indexed, env), span)
@@ -207,10 +217,6 @@ class Evaluator:
                                           self.exp(new, env), span)
             case ast.RecordUpdate(_, record, path, new):
                 return _update_field(self.exp(record, env), path, self.exp(new, env))
-            case ast.Apply(span, fun, args):
-                return self._application(fun, args, env, span)
-            case ast.BinExp():
-                return self._binary(exp, env)
             case ast.Negate(span, arg):
                 operand = self.scalar(arg, env)
                 prim = elem_of(operand.type)
@@ -228,23 +234,10 @@ class Evaluator:
             case ast.IndexSection(_, dims):
                 return Function(1, lambda args, span: self.arrays.index(
                     args[0], selection(self, dims, args[0], env), span))
-            case ast.IfExp(span, cond, then_, else_):
-                return self.branch(self.scalar(cond, env), lambda: self.exp(then_, env),
-                                   lambda: self.exp(else_, env), span)
             case ast.Constr():
                 return construct(self, exp, env)
             case ast.MatchExp():
                 return match_value(self, exp, self.exp(exp.value, env), env)
-            case ast.LetPat(_, sizes, pattern, value, body):
-                inner = inside(env)
-                free = {s.name for s in sizes}
-                self.bind(pattern, self.exp(value, env), inner, free)
-                for size in sizes:
-                    if size.name in free and size.known is not None:
-                        atom = size_atom(self, size.known, inner, size.span)
-                        if atom is not None:
-                            inner[size.name] = Dynamic(atom, Prim.I64)
-                return self.exp(body, inner)
             case ast.LetFun(_, name, type_params, params, ret, value, body):
                 inner = inside(env)
                 inner[name] = self._function(type_params, params, ret, value, env, False, name)
@@ -323,11 +316,12 @@ class Evaluator:
 
     def _variable(self, exp: ast.Name, env: Env) -> Value:
         """The value of a name, for the sizes that the type checker has found for it."""
-        if exp.name.quals or exp.name.name not in env:
+        value = None if exp.name.quals else env.get(exp.name.name)
+        if value is None:
             rank = _UNFLATTEN.get(str(exp.name))
             if rank is not None:
                 return self._unflatten(exp, rank, env)
-        value = self._name(exp.name, env, exp.span)
+            value = self._intrinsic(exp.name, exp.span)
         if isinstance(value, Function) and value.instantiate is not None and (
                 exp.sizes or exp.types):
             found = {name: size_atom(self, size, env, exp.span) for name, size in exp.sizes.items()}
@@ -337,9 +331,7 @@ class Evaluator:
             return value.instantiate(given)
         return value
 
-    def _name(self, name: ast.QualName, env: Env, span: Span) -> Value:
-        if not name.quals and name.name in env:
-            return env[name.name]
+    def _intrinsic(self, name: ast.QualName, span: Span) -> Value:
         value = intrinsic(self, name.quals, name.name)
         if value is None and name.name in self._size_params:
             raise ProgramError(Diagnostic(

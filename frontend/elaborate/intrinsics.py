@@ -386,6 +386,8 @@ _TABLE: dict[str, tuple[int, Run]] = {
 
 # Members of the numeric modules
 
+_PRIMS = frozenset(prim.value for prim in Prim)
+
 _CONSTANTS: dict[str, float] = {
     "pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan,
 }
@@ -405,7 +407,7 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
     def fold(row: str) -> Function:
         return Function(1, lambda args, span: _fold(e, row, prim, args[0], span))
 
-    if name in {p.value for p in Prim}:
+    if name in _PRIMS:
         def conversion(args: tuple[Value, ...], span: Span) -> Value:
             atom, from_ = _scalar(args[0]).atom, Prim(name)
             if from_.is_signed and prim.is_unsigned:  # the bits, with zeros in front

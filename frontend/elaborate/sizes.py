@@ -138,6 +138,8 @@ def bind_by_type(e: Evaluator, pattern: ast.Pattern, value: Value,
     if pattern.type is None or isinstance(pattern.type, Prim):
         return
     found = list(dimensions(pattern.type, value))
+    if not found:
+        return
     _note_variables(found, env)
     for size, atom in found:
         unknown = [name for name in size.variables() if name not in env]
