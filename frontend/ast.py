@@ -14,7 +14,7 @@ from runelift.frontend.types import Type
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
+from runelift.ir.source import Source, Span
 
 
 @dataclass(slots=True, eq=False)
@@ -778,9 +778,10 @@ class Module(Node):
 
 @dataclass(slots=True, eq=False)
 class Flat(Node):
-    """A program without modules (:mod:`runelift.frontend.modules`)."""
+    """A program without modules (:mod:`runelift.frontend.modules`), and the files it imports."""
 
     decs: tuple[CoreDec, ...]
+    imports: tuple[Source, ...] = ()
 
     @property
     def entry_points(self) -> tuple[ValDec, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from runelift.frontend import ast
 from runelift.frontend.check import check_module
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
+from runelift.frontend.files import read_source
 from runelift.frontend.library import with_library
 from runelift.frontend.modules import flatten_modules
 from runelift.frontend.parser import parse
@@ -36,16 +37,6 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def read_source(path: Path) -> Source:
-    """The text of a source file; UserError if it cannot be read."""
-    try:
-        return Source(str(path), path.read_text())
-    except OSError as error:
-        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise UserError(f"Cannot read '{path}': it is not a text file in UTF-8.") from None
-
-
 @_deep_recursion()
 def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAMETERS) -> Program:
     """Parse, check and elaborate a program; ProgramError with what is wrong with it.
@@ -58,7 +49,15 @@ def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAME
 @_deep_recursion()
 def checked(source: Source) -> ast.Flat:
     """Parse and check a program; ProgramError with what is wrong with it."""
-    program = with_library(flatten_modules(parse(source), _read_import))
+    imports: list[Source] = []
+
+    def read(path: Path, span: Span) -> ast.Module:
+        module = _read_import(path, span)
+        imports.append(module.span.source)
+        return module
+
+    program = with_library(flatten_modules(parse(source), read))
+    program.imports = tuple(imports)
     check_module(program)
     return program
 

@@ -8,10 +8,13 @@ whoever calls an entry point need not take values apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from runelift.frontend import ast
 from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, payload, show
 from runelift.ir.prim import Prim
+
+if TYPE_CHECKING:
+    from runelift.frontend import ast
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -30,7 +29,7 @@ class Names:
     """
 
     def __init__(self, start: int = 1) -> None:
-        self._tags: Iterator[int] = itertools.count(start)
+        self._next = start
 
     @classmethod
     def above(cls, used: Iterable[VName]) -> Names:
@@ -39,4 +38,6 @@ class Names:
 
     def fresh(self, base: str | VName) -> VName:
         """A name that this supply has not given out before."""
-        return VName(base if isinstance(base, str) else base.base, next(self._tags))
+        tag = self._next
+        self._next = tag + 1
+        return VName(base if isinstance(base, str) else base.base, tag)

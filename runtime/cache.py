@@ -1,4 +1,8 @@
-"""The binary cache: compiled OpenCL programs on disk, safe with parallel processes."""
+"""What is compiled once, on disk, safe with parallel processes: programs and OpenCL binaries.
+
+Whoever can write into the folder can make Runelift run what they like, as with Python's own
+compiled files: it belongs to the user.
+"""
 
 from __future__ import annotations
 
@@ -24,23 +28,23 @@ def key(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def load(name: str) -> bytes | None:
-    """The binary kept under ``name``; None if there is none or it is damaged."""
+def load(kind: str, name: str) -> bytes | None:
+    """What is kept of a kind under ``name``; None if there is nothing or it is damaged."""
     try:
-        data = (cache_folder() / "kernels" / name).read_bytes()
+        data = (cache_folder() / kind / name).read_bytes()
     except OSError:
         return None
-    checksum, binary = data[:32], data[32:]
-    return binary if hashlib.sha256(binary).digest() == checksum else None
+    checksum, content = data[:32], data[32:]
+    return content if hashlib.sha256(content).digest() == checksum else None
 
 
-def store(name: str, binary: bytes) -> None:
-    """Keep a binary; losing it would only cost time, so a full disk is no error."""
-    folder = cache_folder() / "kernels"
+def store(kind: str, name: str, content: bytes) -> None:
+    """Keep something; losing it would only cost time, so a full disk is no error."""
+    folder = cache_folder() / kind
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-            file.write(hashlib.sha256(binary).digest() + binary)
+            file.write(hashlib.sha256(content).digest() + content)
         os.replace(file.name, folder / name)
     except OSError:
         return

@@ -25,7 +25,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.runtime import cache as binaries
+from runelift.runtime import cache as disk
 from runelift.runtime import persistent
 from runelift.runtime.choice import Crowd
 from runelift.runtime.decisions import Remembered
@@ -43,6 +43,8 @@ RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 _enqueue_kernel = cl.enqueue_nd_range_kernel
 BUILD_OPTIONS = ["-cl-std=CL1.2"]
+KERNELS = "kernels"
+"""Where binaries lie in the cache."""
 
 
 class Infeasible(Exception):
@@ -240,10 +242,10 @@ class Executable:
         info, context = self.device.info, self.device.context
         if source.count("\n") * source.count("barrier(") > info.optimised_size:
             options = [*options, "-cl-opt-disable"]
-        name = binaries.key(source, " ".join(options), info.label)
+        name = disk.key(source, " ".join(options), info.label)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if info.kind != "simulator" and (binary := binaries.load(name)) is not None:
+            if info.kind != "simulator" and (binary := disk.load(KERNELS, name)) is not None:
                 try:
                     return cl.Program(context, [info.handle], [binary]).build()
                 except cl.Error:
@@ -254,7 +256,7 @@ class Executable:
                 raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
                                  f"{error}", lasting=True) from None
             if info.kind != "simulator":
-                binaries.store(name, program.get_info(cl.program_info.BINARIES)[0])
+                disk.store(KERNELS, name, program.get_info(cl.program_info.BINARIES)[0])
         return program
 
 

@@ -11,7 +11,8 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from runelift.frontend.load import load, read_source
+from runelift.frontend.files import read_source
+from runelift.frontend.load import load
 from runelift.ir import parse as ir_text
 from runelift.ir.codes import CODES, GROUPS
 from runelift.ir.codes.explanation import Explanation, files

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 
 from runelift.codegen.plan import Interface, Plan, ValueSpec
-from runelift.frontend.load import read_source
+from runelift.frontend.files import read_source
 from runelift.ir.errors import UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.ir.syntax import Atom, Const
-from runelift.runtime.compiler import Compiled, compile_source
+from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
+from runelift.runtime.kept import compile_kept, keep
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.forest import forest_of
@@ -76,6 +77,7 @@ class Program:
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
+        self._kept = len(compiled.plans)
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -163,6 +165,9 @@ class Program:
         if entry not in self._executables:
             self._executables[entry] = Executable(self._plan(entry), self.device,
                                                    contract=self.fp_contract)
+            if len(self.compiled.plans) > self._kept:
+                keep(self.compiled)
+                self._kept = len(self.compiled.plans)
         return self._executables[entry]
 
     @property
@@ -282,9 +287,9 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     from runelift.runtime.tuner.tuning_file import tuning_of
 
     chosen = tuning_of(path, tuning)
-    compiled = compile_source(source, policy=policy, parameters=chosen.values)
+    compiled = compile_kept(source, policy=policy, parameters=chosen.values)
     chosen.warn_unless({name for guard in forest_of(compiled.versioned).guards()
-                        for name in guard.parameters} | compiled.parameters)
+                        for name in guard.parameters} | compiled.parameters.keys())
     return Program(compiled, select(device), chosen.values, policy, fp_contract=fp_contract)
 
 

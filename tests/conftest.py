@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from runelift.runtime.device import find_devices
+
+os.environ["RUNELIFT_KEEP"] = "0"
+"""Tests change the compiler under way, and want programs as it makes them then."""
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 import runelift
-from runelift.frontend.load import load, read_source
+from runelift.frontend.files import read_source
+from runelift.frontend.load import load
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Kind, Program

@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 import warnings
 
-from runelift.frontend.load import load, read_source
+from runelift.frontend.files import read_source
+from runelift.frontend.load import load
 from runelift.ir.errors import Diagnostic, ProgramError, ProgramWarning
 from runelift.ir.names import Names
 from runelift.runtime.commands.options import add_json, add_program, existing, print_json

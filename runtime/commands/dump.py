@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift dump``."""
-    from runelift.frontend.load import read_source
+    from runelift.frontend.files import read_source
     from runelift.runtime.commands.options import pick_entry
     from runelift.runtime.compiler import compile_source
     from runelift.runtime.program import Program

@@ -11,7 +11,8 @@ import difflib
 from dataclasses import asdict
 from pathlib import Path
 
-from runelift.frontend.load import load, read_source
+from runelift.frontend.files import read_source
+from runelift.frontend.load import load
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError
 from runelift.rewrite.flatten import derive

@@ -20,7 +20,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from runelift.frontend.load import load, read_source
+from runelift.frontend.files import read_source
+from runelift.frontend.load import load
 from runelift.ir.errors import CompilerLimitation, ProgramError, UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names

@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
-
-import networkx as nx
+from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import CompilerBug
 from runelift.ir.syntax import Body, Fun, Guard, Kind, Loop, Program, Versions
 from runelift.ir.traverse import bodies_of
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class Forest:
         versions also ``loops`` if they stand in loops; edges have a ``branch``: true, false or
         None.
         """
+        import networkx as nx  # takes longer to import than most programs to run
+
         graph = nx.DiGraph()
         graph.add_node(self.entry, kind="root", label=self.entry)
         for tree in self.trees:

@@ -16,7 +16,7 @@ import pytest
 
 import runelift
 from runelift.codegen import plan
-from runelift.frontend.load import read_source
+from runelift.frontend.files import read_source
 from runelift.ir.names import VName
 from runelift.ir.syntax import Const
 from runelift.runtime.compiler import compile_source

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runelift.codegen import plan
-from runelift.frontend.load import read_source
+from runelift.frontend.files import read_source
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug, ProgramError
 from runelift.ir.imp import Exp, Kernel, Stm

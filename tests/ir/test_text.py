@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.frontend.load import read_source
+from runelift.frontend.files import read_source
 from runelift.ir.errors import ProgramError
 from runelift.ir.names import VName
 from runelift.ir.parse import parse

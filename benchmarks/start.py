@@ -1,0 +1,82 @@
+"""Time the first answer of each example, from the start of a process, with empty and warm caches.
+
+``python benchmarks/start.py [--device NAME] [--only PART] [--runs N] [--json OUT]``
+
+Each run is a process of its own, ``runelift run``, on the first of the example's test inputs.
+Cold: neither Runelift's cache of binaries nor the OpenCL driver's own holds anything.  Warm: the
+median of N more runs.  Times are seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from compare import EXAMPLES
+
+from runelift.runtime.data.values import format_values
+from runelift.runtime.program import compile as compile_program
+from runelift.runtime.statistics import median
+from runelift.runtime.testblocks import cases_of
+
+CACHES = ("RUNELIFT_CACHE", "POCL_CACHE_DIR", "CUDA_CACHE_PATH")
+
+
+def main() -> None:
+    """Print a row for each example."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    found: list[dict[str, Any]] = []
+    print(f"{'program':20}{'cold':>8}{'warm':>8}  seconds to the first answer")
+    for path in sorted(EXAMPLES.glob("*.fut")):
+        if options.only not in path.stem:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            command = _command(path, Path(folder), options.device)
+            environment = {**os.environ, **{name: str(Path(folder, name)) for name in CACHES}}
+            for name in CACHES:
+                Path(folder, name).mkdir()
+            cold, *warm = [_seconds(command, environment) for _ in range(1 + options.runs)]
+        found.append({"program": path.stem, "cold": cold, "warm": median(warm)})
+        print(f"{path.stem:20}{cold:>8.2f}{median(warm):>8.2f}", flush=True)
+    if found:
+        print(f"{'slowest':20}{max(f['cold'] for f in found):>8.2f}"
+              f"{max(f['warm'] for f in found):>8.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1))
+
+
+def _command(path: Path, folder: Path, device: str | None) -> list[str]:
+    """The command that runs a program on the first of its test inputs."""
+    program = compile_program(path, device="interpreter")
+    case = next(cases_of(program.compiled.source))
+    entry = case.entries[0]
+    prims = [p.prim for p in program.interface(entry).params]
+    inputs = folder / "inputs"
+    inputs.write_bytes(format_values(case.arguments(prims), binary=True))
+    chosen = ["--device", device] if device else []
+    return [sys.executable, "-m", "runelift", "run", str(path), "--entry", entry,
+            "--input", str(inputs), *chosen]
+
+
+def _seconds(command: list[str], environment: dict[str, str]) -> float:
+    started = time.perf_counter()
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Compiled programs kept on disk: one that has not changed is not compiled again.
+
+What is kept is a snapshot of :class:`Compiled` with the host plans that were made so far.  It
+serves as long as the text of the program, that of all it imports, and Runelift's own files are
+the same.  Only programs from files are kept.  ``RUNELIFT_KEEP=0`` turns it off.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import platform
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from runelift.ir.source import Source
+from runelift.runtime import cache as disk
+from runelift.runtime.compiled import Compiled
+
+PROGRAMS = "programs"
+"""Where programs lie in the cache."""
+
+
+def compile_kept(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
+    """As :func:`~runelift.runtime.compiler.compile_source`, or what was kept of an earlier time."""
+    found = _load(source, policy) if _keeps(source) else None
+    if found is not None and _still_true(found, parameters):
+        return found
+    from runelift.runtime.compiler import compile_source
+
+    return compile_source(source, policy=policy, parameters=parameters)
+
+
+def keep(compiled: Compiled) -> None:
+    """Keep a program with the plans it has by now; one that is nested too deeply is not kept."""
+    if not _keeps(compiled.source):
+        return
+    try:
+        snapshot = pickle.dumps(compiled, pickle.HIGHEST_PROTOCOL)
+    except RecursionError:
+        return
+    disk.store(PROGRAMS, _name(compiled.source, compiled.policy), snapshot)
+
+
+def _keeps(source: Source) -> bool:
+    return os.environ.get("RUNELIFT_KEEP") != "0" and Path(source.name).is_file()
+
+
+def _load(source: Source, policy: str) -> Compiled | None:
+    snapshot = disk.load(PROGRAMS, _name(source, policy))
+    if snapshot is None:
+        return None
+    found: Compiled = pickle.loads(snapshot)
+    return found
+
+
+def _still_true(compiled: Compiled, parameters: Mapping[str, int]) -> bool:
+    """Whether compiling anew would give the same."""
+    return (all(parameters.get(name) == value for name, value in compiled.parameters.items())
+            and all(_text(Path(each.name)) == each.text for each in compiled.imports))
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def _name(source: Source, policy: str) -> str:
+    """What a program is kept under; messages quote ``source.name`` as it was given."""
+    return disk.key(os.path.abspath(source.name), source.name, source.text, policy, _ourselves())
+
+
+@cache
+def _ourselves() -> str:
+    """What changes whenever a file of Runelift or the version of Python does."""
+    return disk.key(platform.python_version(), *_files(Path(__file__).parent.parent))
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """The files of a package with their sizes and times of change."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir():
+            if not entry.name.startswith((".", "__")):
+                yield from _files(Path(entry.path))
+        else:
+            facts = entry.stat()
+            yield f"{entry.path} {facts.st_size} {facts.st_mtime_ns}"
