@@ -22,13 +22,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from compare import EXAMPLES, ROWS
+from compare import EXAMPLES, ROWS, arguments
 
 import runelift
 from runelift.ir.errors import RuneliftError, UserError
-from runelift.ir.prim import INTS
 from runelift.runtime.commands.autotune import EXCLUDED_TAGS
-from runelift.runtime.data.dataset import Bounds, Generator, parse_spec
 from runelift.runtime.data.values import format_values
 from runelift.runtime.device import select
 from runelift.runtime.statistics import median
@@ -73,7 +71,7 @@ def main() -> None:
         if late or not peer.exists() or options.only.split()[:1] not in ([], [path.stem]):
             continue
         program = runelift.compile(path, device=options.device, tuning={})
-        for case in _large(path.stem) if options.rows else _own(program):
+        for case in _large(path.stem, program) if options.rows else _own(program):
             label = f"{path.stem} {case.label}"
             if options.only not in label or time.perf_counter() - started > options.budget:
                 continue
@@ -104,12 +102,11 @@ def _own(program: Any) -> Iterator[Case]:
                 yield Case(entry, case.dataset, lambda case=case, p=prims: case.arguments(p))
 
 
-def _large(name: str) -> Iterator[Case]:
+def _large(name: str, program: Any) -> Iterator[Case]:
     """The rows of ``compare.py``."""
-    for program, entry, label, specs, *_ in ROWS:
-        if program == name:
-            yield Case(entry, label, lambda specs=specs: list(Generator(
-                42, {p: Bounds(0, 100) for p in INTS}).values(map(parse_spec, specs))))
+    for row, entry, label, specs, *_ in ROWS:
+        if row == name:
+            yield Case(entry, label, lambda specs=specs: arguments(program, specs))
 
 
 def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:

@@ -18,8 +18,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import runelift
 from runelift.ir.errors import RuneliftError
 from runelift.ir.prim import INTS
@@ -32,8 +30,8 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 
 VOLATILITY = ["0.03f32", "5f32", "0.2f32", "0.6f32", "0.5f32"]
 
-# Program, entry, dataset, inputs, the peer's best time in microseconds (None: not measured), and
-# whether the version with one work-item per outer point takes too long to be worth timing.
+# Program, entry, dataset, inputs (see `arguments`), the peer's best time in microseconds (None: not
+# measured), and whether the version with one work-item per outer point takes too long to time.
 Row = tuple[str, str, str, list[str], float | None, bool]
 ROWS: list[Row] = [
     ("matmul", "main", "1024", ["[1024][1024]f32", "[1024][1024]f32"], 160, False),
@@ -47,10 +45,10 @@ ROWS: list[Row] = [
     ("mapscan", "main", "65536x256", ["[65536][256]i32"], 7582, False),
     ("variant", "main", "256", ["[256][256]f32", "[256][256]f32"], 220, False),
     ("variant", "main", "1024", ["[1024][1024]f32", "[1024][1024]f32"], 1895, False),
-    ("lud", "dominant", "32", ["32i64"], 44, False),
-    ("lud", "dominant", "128", ["128i64"], 321, False),
-    ("lud", "dominant", "512", ["512i64"], 1494, False),
-    ("lud", "dominant", "2048", ["2048i64"], 8521, False),
+    ("lud", "main", "32", ["=matrix 32i64"], 44, False),
+    ("lud", "main", "128", ["=matrix 128i64"], 321, False),
+    ("lud", "main", "512", ["=matrix 512i64"], 1494, False),
+    ("lud", "main", "2048", ["=matrix 2048i64"], 8521, False),
     ("srad", "main", "16x16", ["100i32", "[1][16][16]u8"], 2484, False),
     ("srad", "main", "512x512", ["100i32", "[1][512][512]u8"], 2462, True),
     ("srad", "main", "1024x1024", ["100i32", "[1][1024][1024]u8"], 3052, True),
@@ -159,9 +157,8 @@ def show(result: dict[str, Any]) -> None:
 def measure(program: Any, row: Row, runs: int) -> dict[str, Any]:
     """Microseconds of the default and of every version, and whether their results agree."""
     _, entry, _, specs, _, skip_outer = row
-    generator = Generator(42, {p: Bounds(0, 100) for p in INTS})
-    args = list(generator.values(parse_spec(spec) for spec in specs))
-    resident = [program.to_device(a) if np.ndim(a) else a for a in args]
+    args = arguments(program, specs)
+    resident = program.place(args)
     assignments = plans(program.tree.entry(entry))
     versions: list[float | None] = []
     reference: list[Any] = []
@@ -183,6 +180,15 @@ def measure(program: Any, row: Row, runs: int) -> dict[str, Any]:
         program.thresholds = {}
     best = min(v for v in [default, tuned, *forced] if v is not None)
     return {"default": default, "tuned": tuned, "best": best, "versions": forced, "agree": agree}
+
+
+def arguments(program: Any, specs: list[str]) -> list[Any]:
+    """Values as ``runelift dataset`` makes them, or ``=ENTRY SPEC...``: what an entry returns."""
+    if specs[0].startswith("="):
+        entry, *inner = specs[0][1:].split()
+        return list(program.run(entry, arguments(program, inner))[0])
+    generator = Generator(42, {p: Bounds(0, 100) for p in INTS})
+    return list(generator.values(parse_spec(spec) for spec in specs))
 
 
 def _time(program: Any, entry: str, args: list[Any], force: Any, runs: int) -> float:

@@ -25,20 +25,12 @@ def block: i64 = 32
 
 def dot [n] (xs: [n]f32) (ys: [n]f32): f32 = reduce (+) 0 (map2 (*) xs ys)
 
--- The diagonal block as L and U in one matrix: row i of U, then column i of L.
+-- The diagonal block as L and U in one matrix: column i of L, then what it leaves of the rest.
 def diagonal [b] (tile: *[b][b]f32): *[b][b]f32 =
   loop tile for i < b do
-    let row = map (\j -> if j < i then tile[i, j]
-                         else tile[i, j] - (loop s = 0 for k < i do s + tile[i, k] * tile[k, j]))
-                  (iota b)
-    let tile[i] = row
-    let column = map (\j -> if j <= i then tile[j, i]
-                            else (tile[j, i] - (loop s = 0 for k < i do
-                                                  s + tile[j, k] * tile[k, i]))
-                                 / tile[i, i])
-                     (iota b)
-    let tile[:, i] = column
-    in tile
+    let tile[:, i] = map (\j -> if j > i then tile[j, i] / tile[i, i] else tile[j, i]) (iota b)
+    in tabulate_2d b b (\j k -> if j > i && k > i then tile[j, k] - tile[j, i] * tile[i, k]
+                                else tile[j, k])
 
 -- A block of the top row becomes U: one column at a time, by forward substitution.
 def upper [b] (diag: [b][b]f32) (tile: [b][b]f32): [b][b]f32 =
@@ -88,6 +80,7 @@ def lud [n] (a: [n][n]f32): [n][n]f32 =
 entry main [n] (a: [n][n]f32): [n][n]f32 = lud a
 
 -- A matrix that needs no pivoting, so that any size can be timed without a data file.
-entry dominant (n: i64): [n][n]f32 =
-  lud (tabulate_2d n n (\i j -> if i == j then f32.i64 n
-                                else f32.i64 ((i * 7 + j * 13) % 10) / 10))
+entry matrix (n: i64): [n][n]f32 =
+  tabulate_2d n n (\i j -> if i == j then f32.i64 n else f32.i64 ((i * 7 + j * 13) % 10) / 10)
+
+entry dominant (n: i64): [n][n]f32 = lud (matrix n)

@@ -346,8 +346,11 @@ class Reader(Transformer[Token, Any]):
 
     def guard(self, name: Token, par: Size, key: Token, *parts: Any) -> Any:
         named: dict[str, Size] = dict(part for part in parts if isinstance(part, tuple))
-        default = next((int(part) for part in parts if isinstance(part, Token)), None)
-        return lambda kind: Guard(str(name), json.loads(key), kind, par, default=default, **named)
+        words = [part for part in parts if isinstance(part, Token)]
+        default = next((int(word) for word in words if word.type == "INT"), None)
+        maps = any(word.type == "MAPS" for word in words)
+        return lambda kind: Guard(str(name), json.loads(key), kind, par, default=default,
+                                  maps=maps, **named)
 
     def group_size(self, size: Size) -> tuple[str, Size]:
         return "group", size

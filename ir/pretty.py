@@ -248,4 +248,5 @@ def _guard(guard: Guard) -> str:
     group = "" if guard.group is None else f" group {guard.group}"
     groups = "" if guard.groups is None else f" groups {guard.groups}"
     default = "" if guard.default is None else f" default {guard.default}"
-    return f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}{group}{groups}{default}"
+    maps = " maps" if guard.maps else ""
+    return f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}{group}{groups}{default}{maps}"

@@ -550,7 +550,9 @@ class Guard:
     threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
     ``group`` is the number of work-items that one work-group can use, ``groups`` how many
     work-groups there are (intra versions only).  ``default`` is the threshold when nothing was
-    tuned; None means the device's, and of an outer version the less of both.
+    tuned; None means the device's, and of an outer version the less of both.  ``maps``: the work
+    is in a loop, and nothing of it is shared in the groups, so that small flat launches, which a
+    device may merge, are better.
     """
 
     name: str
@@ -560,6 +562,7 @@ class Guard:
     group: Size | None = None
     default: int | None = None
     groups: Size | None = None
+    maps: bool = False
 
     def untuned(self, device: int) -> int:
         """The threshold when nothing was tuned; ``device`` is the device's own."""

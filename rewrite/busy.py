@@ -4,6 +4,11 @@ A threshold that nothing has tuned asks for as many points as the device has wor
 too much for products, whose work-groups share what they load and whose work-items compute many
 points each; where there are few points, long reductions are done in pieces
 (:mod:`runelift.codegen.tiling`).
+
+A version with a work-group for each row runs wherever rows fit, because what its work-items hand to
+each other stays on the chip.  Where they hand on nothing, as in a map of rows, it saves no more
+than the arithmetic of indices.  Flat versions, whose groups all have one size, save launches: loops
+of small ones become one kernel (:mod:`runelift.codegen.persistent`).
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
@@ -16,9 +21,11 @@ from runelift.ir.names import Names
 from runelift.ir.products import product_of
 from runelift.ir.syntax import (
     SEGOPS,
+    SOACS,
     Body,
     Exp,
     Kind,
+    Loop,
     Program,
     SegMap,
     Stm,
@@ -26,33 +33,36 @@ from runelift.ir.syntax import (
     Versions,
 )
 from runelift.ir.traverse import bodies_of, map_inside
-from runelift.rewrite.rule import Rewriting, rule
+from runelift.rewrite.rule import Rewriting, Rule, rule
 
 PRODUCT_POINTS = 4096
 """From how many points on a product keeps a device busy."""
 
 
 def estimate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
-    """``program`` with defaults for the guards of products."""
+    """``program`` with defaults for guards of products and of rows that are only mapped."""
     rewriting = rewriting or Rewriting(names)
-    return Program(tuple(replace(fun, body=_body(fun.body, rewriting)) for fun in program.funs))
+    return Program(tuple(replace(fun, body=_body(fun.body, rewriting, (products_share,)))
+                         for fun in program.funs))
 
 
-def _body(body: Body, rewriting: Rewriting) -> Body:
-    return Body(tuple(_statement(stm, rewriting) for stm in body.stms), body.result)
+def _body(body: Body, rewriting: Rewriting, laws: tuple[Rule, ...]) -> Body:
+    return Body(tuple(_statement(stm, rewriting, laws) for stm in body.stms), body.result)
 
 
-def _statement(stm: Stm, rewriting: Rewriting) -> Stm:
+def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...]) -> Stm:
     if isinstance(stm.exp, SEGOPS):
         return stm  # no choice is made inside of kernels
-    exp = map_inside(stm.exp, lambda body: _body(body, rewriting), lambda lam: lam)
-    if isinstance(exp, Versions) and rewriting.permits(products_share):
-        new = products_share.apply(exp)
-        if new is not None:
-            after = replace(stm, exp=new)
-            rewriting.record(products_share, (stm,), (after,))
-            return after
-    return replace(stm, exp=exp)
+    inside = (products_share, maps_share_nothing) if isinstance(stm.exp, Loop) else laws
+    stm = replace(stm, exp=map_inside(stm.exp, lambda body: _body(body, rewriting, inside),
+                                      lambda lam: lam))
+    for law in laws:
+        if isinstance(stm.exp, Versions) and rewriting.permits(law):
+            new = law.apply(stm.exp)
+            if new is not None:
+                before, stm = stm, replace(stm, exp=new)
+                rewriting.record(law, (before,), (stm,))
+    return stm
 
 
 @rule(Versions)
@@ -74,6 +84,40 @@ def _estimated(version: Version) -> Version:
     if not operations or not all(isinstance(o, SegMap) and product_of(o) for o in operations):
         return version
     return replace(version, guard=replace(guard, default=PRODUCT_POINTS))
+
+
+@rule(Versions)
+def maps_share_nothing(exp: Versions) -> Exp | None:
+    """versions (group: map of a row, else: map of all) ⇒ versions (group, maps: …, else: …)
+
+    Provided: a loop is around it; the last version is one map of all points, without loops at a
+        point.
+    Because: a device may merge flat launches.  Points with loops in them may be few, and groups of
+        the size of a row share them out more evenly.
+    """
+    flat = list(_operations(exp.alternatives[-1].body))
+    if not (len(flat) == 1 and isinstance(flat[0], SegMap) and _straight(flat[0].body)):
+        return None
+    versions = tuple(replace(v, guard=replace(v.guard, maps=True))
+                     if v.guard is not None and _maps_rows(v) else v for v in exp.alternatives)
+    return None if versions == exp.alternatives else replace(exp, alternatives=versions)
+
+
+def _straight(body: Body) -> bool:
+    """Whether nothing in a body is done again and again."""
+    return not any(isinstance(stm.exp, (Loop, *SOACS))
+                   or not all(map(_straight, bodies_of(stm.exp))) for stm in body.stms)
+
+
+def _maps_rows(version: Version) -> bool:
+    """Whether a work-group does nothing but map the elements of a row."""
+    groups = list(_operations(version.body))
+    if version.kind is not Kind.INTRA or len(groups) != 1 or not isinstance(groups[0], SegMap):
+        return False
+    row = groups[0].body
+    inside = list(_operations(row))
+    return (len(inside) == 1 and isinstance(inside[0], SegMap)
+            and any(stm.exp is inside[0] for stm in row.stms))
 
 
 def _operations(body: Body) -> Iterator[Exp]:

@@ -7,6 +7,9 @@ from typing import TypeAlias
 
 from runelift.ir.syntax import Guard
 
+MOST_WAVES = 8
+"""Launches with so much more work than fits on the device at once gain nothing by merging."""
+
 Crowd: TypeAlias = tuple[int, int]
 """How many work-groups an intra version has, and how many work-items each of them can use."""
 
@@ -18,27 +21,37 @@ class Choice:
     ``threshold`` work-items keep all of it busy: an outer version pays from there on.  So do
     ``groups`` work-groups of up to ``long`` elements each, which is what work-items can hold; fewer
     are well used only if they have so little to do, up to ``short`` elements each, that what
-    matters is the number of launches.
+    matters is the number of launches.  Launches in a loop with up to ``merged`` work-items become
+    one, if they are flat, so that groups that only map have no part in them.
 
-    >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768)
-    >>> h200.fills((65536, 256)), h200.fills((34, 494019)), h200.fills((16, 4096))
-    (True, False, True)
-    >>> h200.fills((1024, 1024 * 1024))  # the rows of a product of matrices
+    >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344)
+    >>> from runelift.ir.sizes import Size
+    >>> from runelift.ir.syntax import Kind
+    >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
+    >>> [h200.fills(scan, crowd) for crowd in [(65536, 256), (34, 494019), (16, 4096)]]
+    [True, False, True]
+    >>> h200.fills(scan, (1024, 1024 * 1024))  # the rows of a product of matrices
     False
+    >>> stencil = Guard("t", "t", Kind.INTRA, Size.of(1), maps=True)
+    >>> h200.fills(stencil, (1024, 1024)), h200.fills(stencil, (2048, 1024))
+    (False, True)
     """
 
     threshold: int
     groups: int
     short: int
     long: int
+    merged: int = 0
 
-    def fills(self, crowd: Crowd | None) -> bool:
-        """Whether the work-groups of an intra version, if it is one, keep the device busy."""
+    def fills(self, guard: Guard, crowd: Crowd | None) -> bool:
+        """Whether the work-groups of an intra version, if it is one, are the best use."""
         if crowd is None:
             return True
         groups, elements = crowd
+        if guard.maps and groups * elements <= self.merged:
+            return False
         return elements <= (self.long if groups >= self.groups else self.short)
 
     def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
         """Whether the guard's version runs, provided those before it do not."""
-        return par >= guard.untuned(self.threshold) and self.fills(crowd)
+        return par >= guard.untuned(self.threshold) and self.fills(guard, crowd)

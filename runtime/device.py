@@ -15,7 +15,7 @@ from typing import Any
 import platformdirs
 
 from runelift.ir.errors import UserError
-from runelift.runtime.choice import Choice
+from runelift.runtime.choice import MOST_WAVES, Choice
 from runelift.runtime.shares import ShareLimits
 
 INTERPRETER = "interpreter"
@@ -153,6 +153,8 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
     elif not handle.double_fp_config:
         problem = "the device has no 64-bit floats"
     shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units)
+    nvidia = "NVIDIA" in platform.name
+    resident = 1024 if nvidia else handle.max_work_group_size
     return DeviceInfo(
         name=handle.name.strip(), platform=platform.name.strip(), kind=kind,
         group_size=min(256 if gpu else 16 if simulator else 64, handle.max_work_group_size),
@@ -160,12 +162,13 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         sequential_segment=32 if gpu else 8 if simulator else 1 << 16,
         max_group=handle.max_work_group_size, local_bytes=handle.local_mem_size,
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
-        choice=_choice(gpu, units, shares), shares=shares,
-        driver=handle.driver_version.strip(), coherent="NVIDIA" in platform.name,
+        choice=_choice(gpu, units, shares, MOST_WAVES * resident * units if nvidia else 0),
+        shares=shares,
+        driver=handle.driver_version.strip(), coherent=nvidia,
         interleaves=kind != "CPU",
-        resident_items=1024 if "NVIDIA" in platform.name else handle.max_work_group_size,
+        resident_items=resident,
         resident_groups=16,
-        persistent_options=("-cl-nv-maxrregcount=64",) if "NVIDIA" in platform.name else (),
+        persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=30_000 if "Portable Computing" in platform.name else math.inf,
         problem=problem, hint=hint, handle=handle)
 
@@ -174,10 +177,10 @@ OCCUPANCY = 8
 """How many work-groups of the usual size a GPU's compute unit needs to hide what it waits for."""
 
 
-def _choice(gpu: bool, units: int, shares: ShareLimits) -> Choice:
+def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
     items = units * shares.group * OCCUPANCY if gpu else units
     return Choice(threshold=items, groups=units, short=shares.group * shares.chunk,
-                  long=shares.max_group * shares.max_chunk)
+                  long=shares.max_group * shares.max_chunk, merged=merged)
 
 
 def _shares(kind: str, max_group: int, units: int) -> ShareLimits:

@@ -543,7 +543,7 @@ class Run:
         site = self.executable.generated.sites[number]
         par = {v.guard.name: p for v, p in zip(site.versions, pars, strict=True) if v.guard}
         scarce = [v.guard.name for v, crowd in zip(site.versions, crowds, strict=True)
-                  if v.guard and not self.device.info.choice.fills(crowd)]
+                  if v.guard and not self.device.info.choice.fills(v.guard, crowd)]
         for place, chosen in enumerate(order):
             self.recorder.enter(site.site, sizes, par, scarce, sorted(order[place:]), chosen)
             yield chosen

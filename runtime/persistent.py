@@ -16,6 +16,7 @@ import pyopencl as cl
 from runelift.codegen.persistent import Phase, argument
 from runelift.ir import imp
 from runelift.ir.prim import Prim
+from runelift.runtime.choice import MOST_WAVES
 from runelift.runtime.memory import Buffer
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ LEAST_ROUNDS = 8
 """Loops of fewer iterations are not worth a kernel of their own."""
 MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
-MOST_WAVES = 8
-"""Phases with so much more work than fits on the device at once gain nothing."""
 CELL_BYTES = 16
 """The size of a cell of local memory (:data:`runelift.codegen.opencl.LOCAL_CELL`)."""
 

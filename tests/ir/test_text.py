@@ -96,10 +96,11 @@ sizes = st.recursive(variables, lambda inner: st.one_of(
     st.builds(least, inner, inner), st.builds(greatest, inner, inner)), max_leaves=6)
 
 
-@given(sizes, st.none() | sizes, st.none() | st.integers(0, 10**12), st.none() | sizes, st.text())
+@given(sizes, st.none() | sizes, st.none() | st.integers(0, 10**12), st.none() | sizes, st.text(),
+       st.booleans())
 def test_guards(par: Size, group: Size | None, default: int | None, groups: Size | None,
-                key: str) -> None:
-    guard = Guard("f.suff_outer_par_0", key, Kind.OUTER, par, group, default, groups)
+                key: str, maps: bool) -> None:
+    guard = Guard("f.suff_outer_par_0", key, Kind.OUTER, par, group, default, groups, maps)
     round_trip(with_expression(Versions("f.versions_0", (
         Version(guard, Kind.OUTER, Body((), ())), Version(None, Kind.FLAT, Body((), ()))), ())))
 

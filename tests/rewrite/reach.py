@@ -127,6 +127,8 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "assertion_proved": (VECTOR + "map (\\i -> assert (i >= 0) xs[i]) (iota n)", [XS]),
     "predicated_updates": (VECTOR + "let ys = map (+ 1) xs "
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
+    "maps_share_nothing": (MATRIX + "loop xss for i < 3 do tabulate_2d n m (\\i j -> "
+                           "xss[i, j] + xss[i64.max 0 (i - 1), j])", [XSS]),
     "products_share": (
         "entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p]i32 = "
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from runelift.ir.source import Source
 from runelift.ir.syntax import Guard, Kind
 from runelift.rewrite.busy import PRODUCT_POINTS
@@ -46,3 +48,40 @@ def test_the_tuner_knows_the_same_defaults() -> None:
     _, guard = outer_guards(PRODUCT)
     assert default_thresholds(forest, 200_000)[guard.name] == PRODUCT_POINTS
     assert default_thresholds(forest, 8)[guard.name] == 8
+
+
+STENCIL = """
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
+  {} tabulate_2d n m (\\i j -> xss[i, j] + xss[i64.max 0 (i - 1), j])
+"""
+LONG_POINTS = """
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
+  {} map (\\xs -> map (\\x -> loop y = x for i < m do f32.max y xs[i]) xs) xss
+"""
+SCANS = """
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 = {} map (\\xs -> scan (+) 0 (map (* 2) xs)) xss
+"""
+LOOP = "loop xss for _i < 9 do"
+
+
+def group_guards(text: str) -> list[Guard]:
+    versioned = compile_source(Source("program", text)).versioned
+    return [guard for guard in forest_of(versioned).entry("main").guards().values()
+            if guard.kind is Kind.INTRA]
+
+
+@pytest.mark.parametrize(("text", "maps"), [
+    (STENCIL.format(LOOP), True), (STENCIL.format(""), False),
+    (LONG_POINTS.format(LOOP), False), (SCANS.format(LOOP), False),
+])
+def test_groups_that_only_map_in_loops(text: str, maps: bool) -> None:
+    assert [guard.maps for guard in group_guards(text)] == [maps]
+
+
+def test_small_maps_are_merged_where_a_device_can() -> None:
+    (guard,) = group_guards(STENCIL.format(LOOP))
+    gpu, plain = (Choice(threshold=200_000, groups=100, short=4096, long=32768, merged=merged)
+                  for merged in (1 << 20, 0))
+    assert not gpu.holds(guard, 1024, (1024, 1024))
+    assert gpu.holds(guard, 1024, (1025, 1024))
+    assert plain.holds(guard, 1024, (1024, 1024))
