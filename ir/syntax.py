@@ -548,11 +548,11 @@ class Guard:
     ``key`` is stable under edits elsewhere in the program (function, source position of the
     SOAC, kind, depth); ``name`` is Futhark's (``main.suff_outer_par_0``) and names the
     threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
-    ``group`` is the number of work-items that one work-group can use, ``groups`` how many
-    work-groups there are (intra versions only).  ``default`` is the threshold when nothing was
-    tuned; None means the device's, and of an outer version the less of both.  ``maps``: the work
-    is in a loop, and nothing of it is shared in the groups, so that small flat launches, which a
-    device may merge, are better.
+    ``group`` is how many elements one work-group has, with those that its work-items run through
+    alone, ``groups`` how many work-groups there are (intra versions only).  ``default`` is the
+    threshold when nothing was tuned; None means the device's, and of an outer version the less of
+    both.  ``maps``: the work is in a loop, and nothing of it is shared in the groups, so that small
+    flat launches, which a device may merge, are better.
     """
 
     name: str

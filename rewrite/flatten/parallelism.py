@@ -21,6 +21,7 @@ from runelift.ir.syntax import (
     Scatter,
     SegHist,
     SegMap,
+    SegOp,
     SegRed,
     SegScan,
     SegScatter,
@@ -72,17 +73,36 @@ def vector_operator(op: Operator) -> Map | None:
     return None
 
 
-def segop_spaces(body: Body) -> Iterator[Space]:
-    """The index spaces of the segmented operations in ``body``, also inside control flow."""
+def segops(body: Body) -> Iterator[SegOp]:
+    """The segmented operations in ``body``, also inside control flow."""
     for stm in body.stms:
         match stm.exp:
             case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist() as segop:
-                yield segop.space
+                yield segop
             case Loop(body=inner):
-                yield from segop_spaces(inner)
+                yield from segops(inner)
             case If(then_=then_, else_=else_):
-                yield from segop_spaces(then_)
-                yield from segop_spaces(else_)
+                yield from segops(then_)
+                yield from segops(else_)
+
+
+def segop_spaces(body: Body) -> Iterator[Space]:
+    """Their index spaces."""
+    return (segop.space for segop in segops(body))
+
+
+def left_alone(body: Body) -> Iterator[tuple[Atom, ...]]:
+    """The widths of the nests of SOACs in ``body`` that one work-item runs through."""
+    for stm in body.stms:
+        match stm.exp:
+            case Map(width=width, lam=lam) | Redomap(width=width, lam=lam) | Scanomap(
+                    width=width, lam=lam):
+                yield from ((width, *inner) for inner in [(), *left_alone(lam.body)])
+            case Loop(body=inner):
+                yield from left_alone(inner)
+            case If(then_=then_, else_=else_):
+                yield from left_alone(then_)
+                yield from left_alone(else_)
 
 
 def worth_sequentialising(body: Body, depth: int = 0) -> int:

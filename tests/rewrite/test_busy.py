@@ -85,3 +85,16 @@ def test_small_maps_are_merged_where_a_device_can() -> None:
     assert not gpu.holds(guard, 1024, (1024, 1024))
     assert gpu.holds(guard, 1024, (1025, 1024))
     assert plain.holds(guard, 1024, (1024, 1024))
+
+
+def test_what_work_items_run_through_alone_is_work_of_the_group() -> None:
+    guard, below = group_guards("""
+entry main [n][m] (xss: [n][m]f32) (k: i64): [n][m]f32 =
+  map (\\xs -> map (\\x -> loop s = x for _i < k do s + f32.sum (map (f32.max s) xs)) xs) xss
+""")
+    assert str(guard.group) == "max(m_2, m_2*m_2)"
+    assert str(below.group) == "m_2"
+    gpu = Choice(threshold=200_000, groups=100, short=4096, long=32768)
+    few, many = (10, 100 * 100), (1000, 100 * 100)
+    assert not gpu.holds(guard, 100, few)
+    assert gpu.holds(guard, 100, many)

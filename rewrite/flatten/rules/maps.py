@@ -26,7 +26,9 @@ from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest, size_of
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
+    left_alone,
     segop_spaces,
+    segops,
 )
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
 from runelift.rewrite.flatten.rules.common import (
@@ -179,10 +181,14 @@ def _bound_inside(stm: Stm) -> list[VName]:
 
 
 def _intra_guard(walk: Walk, stm: Stm, nest: Nest, intra: SegMap) -> Guard:
-    products = [product([size_of(dim.width) for dim in space])
-                for space in segop_spaces(intra.body)]
-    return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), least(*products),
-                                greatest(*products), nest.par)
+    inside = {name for each in intra.body.stms for name in _bound_inside(each)}
+    points, elements = [], []
+    for segop in segops(intra.body):
+        points.append(product([size_of(dim.width) for dim in segop.space]))
+        alone = [widths for widths in left_alone(segop.body) if inside.isdisjoint(widths)]
+        elements += [points[-1] * product(list(map(size_of, widths))) for widths in [(), *alone]]
+    return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), least(*points),
+                                greatest(*elements), nest.par)
 
 
 def single_version(walk: Walk, host: tuple[Param, ...], exp: Exp, stm: Stm) -> Body:
