@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
@@ -64,6 +65,7 @@ class _Checker:
         self.fun = fun
         self.phase = phase
         self.types: dict[VName, Type] = {}
+        """The names in scope, in the order in which they were bound."""
         self.bound: set[VName] = set()
         self.group = False
 
@@ -77,6 +79,14 @@ class _Checker:
         self.bound.add(param.name)
         self.types[param.name] = param.type
 
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is bound inside is not known behind."""
+        before = len(self.types)
+        yield
+        while len(self.types) > before:
+            self.types.popitem()
+
     def bind_index(self, name: VName, stm: Stm) -> None:
         self.bind(Param(name, Prim.I64), stm)
 
@@ -89,22 +99,19 @@ class _Checker:
 
     def body(self, body: Body, count: int | None,
              stm: Stm | None) -> list[Type]:
-        before = dict(self.types)
-        for inner in body.stms:
-            self.statement(inner)
-        if count is not None and len(body.result) != count:
-            raise self.fail(stm, f"a body returns {len(body.result)} values, not {count}")
-        types = [self.type(a, stm) for a in body.result]
-        self.types = before
-        return types
+        with self.scope():
+            for inner in body.stms:
+                self.statement(inner)
+            if count is not None and len(body.result) != count:
+                raise self.fail(stm, f"a body returns {len(body.result)} values, not {count}")
+            return [self.type(a, stm) for a in body.result]
 
     def lambda_(self, lam: Lambda, stm: Stm) -> None:
-        before = dict(self.types)
-        for param in lam.params:
-            self.bind(param, stm)
-        types = self.body(lam.body, len(lam.ret), stm)
-        self.same_kinds(types, lam.ret, stm)
-        self.types = before
+        with self.scope():
+            for param in lam.params:
+                self.bind(param, stm)
+            types = self.body(lam.body, len(lam.ret), stm)
+            self.same_kinds(types, lam.ret, stm)
 
     def same_kinds(self, found: Sequence[Type], wanted: Sequence[Type], stm: Stm) -> None:
         """Element types and ranks agree; sizes may have different names."""
@@ -179,27 +186,24 @@ class _Checker:
             self.body(body, None, stm)
 
     def _loop(self, loop: Loop, stm: Stm) -> None:
-        before = dict(self.types)
-        for p in loop.params:
-            self.bind(p.param, stm)
-        if isinstance(loop.form, ForLoop):
-            self.bind_index(loop.form.index, stm)
-        types = self.body(loop.body, len(loop.params), stm)
-        self.same_kinds(types, [p.param.type for p in loop.params], stm)
-        self.types = before
+        with self.scope():
+            for p in loop.params:
+                self.bind(p.param, stm)
+            if isinstance(loop.form, ForLoop):
+                self.bind_index(loop.form.index, stm)
+            types = self.body(loop.body, len(loop.params), stm)
+            self.same_kinds(types, [p.param.type for p in loop.params], stm)
 
     def _segop(self, exp: SegOp, stm: Stm) -> None:
         if (exp.level is Level.LOCAL) != self.group:
             raise self.fail(stm, f"an operation of level {exp.level.value} in the wrong place")
-        before, group = dict(self.types), self.group
-        for dim in exp.space:
-            self.bind_index(dim.index, stm)
-        for lam in lambdas_of(exp):
-            self.lambda_(lam, stm)
-        if exp.level is Level.GROUP:
-            self.group = True
-        elif self.group:
-            self.group = False  # a LOCAL operation holds sequential code
-        count = len(exp.ret) if isinstance(exp, SegMap | SegRed | SegScan) else None
-        self.body(exp.body, count, stm)
-        self.types, self.group = before, group
+        group = self.group
+        with self.scope():
+            for dim in exp.space:
+                self.bind_index(dim.index, stm)
+            for lam in lambdas_of(exp):
+                self.lambda_(lam, stm)
+            self.group = exp.level is Level.GROUP  # a LOCAL operation holds sequential code
+            count = len(exp.ret) if isinstance(exp, SegMap | SegRed | SegScan) else None
+            self.body(exp.body, count, stm)
+        self.group = group

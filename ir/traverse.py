@@ -64,9 +64,15 @@ from runelift.ir.syntax import (
     WhileLoop,
 )
 
+FLAT = frozenset({ArrayLit, Assert, AtomExp, Concat, Convert, Copy, Index, Iota, PrimOp,
+                  Rearrange, Replicate, Reshape, Update})
+"""The expressions with nothing inside: most of a program, so that a look at the kind saves time."""
+
 
 def bodies_of(exp: Exp) -> tuple[Body, ...]:
     """The bodies directly inside ``exp``, not those of its lambdas."""
+    if type(exp) in FLAT:
+        return ()
     match exp:
         case Loop(body=body):
             return (body,)
@@ -83,6 +89,8 @@ def bodies_of(exp: Exp) -> tuple[Body, ...]:
 
 def lambdas_of(exp: Exp) -> tuple[Lambda, ...]:
     """The lambdas directly inside ``exp``: operators first, then what is mapped."""
+    if type(exp) in FLAT:
+        return ()
     match exp:
         case Map(lam=lam) | Scatter(lam=lam):
             return (lam,)
@@ -171,7 +179,8 @@ def map_exp(m: Mapper, exp: Exp) -> Exp:
     """``exp`` with its parts mapped by ``m``."""
     match exp:
         case PrimOp(op, prim, args):
-            return PrimOp(op, prim, m.atoms(args))
+            atoms = m.atoms(args)
+            return exp if atoms == args else PrimOp(op, prim, atoms)
         case AtomExp(atom):
             return AtomExp(m.atom(atom))
         case Index(array, dims, checked):
@@ -257,8 +266,15 @@ def map_stm(m: Mapper, stm: Stm) -> Stm:
     """
     names = [m.bind(p.name) for p in stm.pat]
     exp = map_exp(m, stm.exp)
-    pat = tuple(Param(name, m.type(p.type)) for name, p in zip(names, stm.pat, strict=True))
+    pat = tuple([_typed(m, name, p) for name, p in zip(names, stm.pat, strict=True)])
     return Stm(pat, exp, stm.attrs, stm.loc)
+
+
+def _typed(m: Mapper, name: VName, param: Param) -> Param:
+    """``param`` under a name; the same object where nothing changes."""
+    if isinstance(param.type, ArrayType):
+        return Param(name, m.type(param.type))
+    return param if name is param.name else Param(name, param.type)
 
 
 def map_body(m: Mapper, body: Body) -> Body:
@@ -269,7 +285,7 @@ def map_body(m: Mapper, body: Body) -> Body:
 def map_lambda(m: Mapper, lam: Lambda) -> Lambda:
     """``lam`` with its parts mapped by ``m``."""
     names = [m.bind(p.name) for p in lam.params]
-    params = tuple(Param(name, m.type(p.type)) for name, p in zip(names, lam.params, strict=True))
+    params = tuple([_typed(m, name, p) for name, p in zip(names, lam.params, strict=True)])
     body = map_body(m, lam.body)
     return Lambda(params, body, m.types(lam.ret))
 
@@ -296,8 +312,10 @@ def _same_name(name: VName) -> VName:
 # Names
 
 
-def uses(exp: Exp) -> Iterator[VName]:
+def uses(exp: Exp) -> Iterable[VName]:
     """The names that ``exp`` uses outside of its bodies and lambdas, perhaps several times."""
+    if isinstance(exp, PrimOp):  # by far the most
+        return [atom for atom in exp.args if isinstance(atom, VName)]
     found: list[VName] = []
 
     def use(atom: Atom) -> Atom:
@@ -306,8 +324,10 @@ def uses(exp: Exp) -> Iterator[VName]:
         return atom
 
     map_exp(Mapper(use, _same_name, _same_body, _same_lambda), exp)
+    if type(exp) in FLAT:
+        return found
     own = set(bound_by(exp))
-    return (name for name in found if name not in own)
+    return [name for name in found if name not in own]
 
 
 def _same_body(body: Body) -> Body:
@@ -346,6 +366,8 @@ def free_vars(node: Exp | Body | Lambda | Stm) -> set[VName]:
             return free - {p.name for p in params} - _bound_in(body, free)
         case _:
             free = set(uses(node))
+            if type(node) in FLAT:
+                return free
             for body in bodies_of(node):
                 free |= free_vars(body)
             for lam in lambdas_of(node):
