@@ -125,8 +125,9 @@ class Rewriting:
 
     def step(self, book: RuleBook, scope: Scope, stm: Stm) -> tuple[Stm, ...] | None:
         """What the first rule that applies makes of ``stm``; None if none does."""
+        choosy = self.fuel is not None or bool(self.disabled)
         for each in book.by_head.get(type(stm.exp), ()):
-            if not self.permits(each):
+            if choosy and not self.permits(each):
                 continue
             new: Replacement = each.apply(scope, stm)
             if new is None:
