@@ -1,8 +1,8 @@
 """Compiled programs kept on disk: one that has not changed is not compiled again.
 
-What is kept is a snapshot of :class:`Compiled` with the host plans that were made so far.  It
-serves as long as the text of the program, that of all it imports, and Runelift's own files are
-the same.  Only programs from files are kept.  ``RUNELIFT_KEEP=0`` turns it off.
+What is kept is a snapshot of :class:`Compiled` with the host plans that were made so far, one for
+each file and policy.  It serves as long as the text of the program, that of all it imports, and
+Runelift's own files are the same.  ``RUNELIFT_KEEP=0`` turns it off.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def keep(compiled: Compiled) -> None:
         snapshot = pickle.dumps(compiled, pickle.HIGHEST_PROTOCOL)
     except RecursionError:
         return
-    disk.store(PROGRAMS, _name(compiled.source, compiled.policy), snapshot)
+    disk.store(PROGRAMS, _place(compiled.source, compiled.policy),
+               _made_from(compiled.source) + snapshot)
 
 
 def _keeps(source: Source) -> bool:
@@ -48,10 +49,10 @@ def _keeps(source: Source) -> bool:
 
 
 def _load(source: Source, policy: str) -> Compiled | None:
-    snapshot = disk.load(PROGRAMS, _name(source, policy))
-    if snapshot is None:
+    made_from, content = _made_from(source), disk.load(PROGRAMS, _place(source, policy))
+    if content is None or not content.startswith(made_from):
         return None
-    found: Compiled = pickle.loads(snapshot)
+    found: Compiled = pickle.loads(memoryview(content)[len(made_from):])
     return found
 
 
@@ -68,9 +69,13 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _name(source: Source, policy: str) -> str:
-    """What a program is kept under; messages quote ``source.name`` as it was given."""
-    return disk.key(os.path.abspath(source.name), source.name, source.text, policy, _ourselves())
+def _place(source: Source, policy: str) -> str:
+    return disk.key(os.path.abspath(source.name), policy)
+
+
+def _made_from(source: Source) -> bytes:
+    """What a snapshot must have been made from; messages quote the name as it was given."""
+    return disk.key(source.name, source.text, _ourselves()).encode()
 
 
 @cache

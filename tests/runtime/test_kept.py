@@ -87,6 +87,15 @@ def test_whatever_changes_it_is_seen(change: Callable[[Path], object], options: 
     assert found == answer(program, **options)
 
 
+def test_a_file_has_one_snapshot_for_each_policy(program: Path, compilations: list[str]) -> None:
+    for text in (TEXT, TEXT + "\n", TEXT):
+        program.write_text(text)
+        answer(program)
+        answer(program, policy="classic")
+    assert len(list((program.parent / "cache" / "programs").iterdir())) == 2
+    assert len(compilations) == 6
+
+
 def test_a_missing_import_is_an_error_again(program: Path, compilations: list[str]) -> None:
     answer(program)
     (program.parent / "lib" / "scale.fut").unlink()
