@@ -1,7 +1,9 @@
 """Kernels under construction: their code, names and memory.
 
 Arrays live in memory that belongs to the work-item: registers when small and of constant
-size, else a part of a global scratch buffer in which the work-items are interleaved.
+size, else a part of a global scratch buffer: its elements lie side by side where one work-item
+runs after the other, and beside those of its neighbours where one instruction does the same for
+many.
 """
 
 from __future__ import annotations
@@ -48,7 +50,11 @@ PRIVATE_BYTES = 128
 
 
 class HostEnv(Protocol):
-    """What lowering asks about names that are bound outside of the kernel."""
+    """What lowering asks about names that are bound outside of the kernel, and about the device."""
+
+    @property
+    def interleave(self) -> bool:
+        """Whether neighbouring work-items better access neighbouring elements."""
 
     def type(self, name: VName) -> Type:
         """The type of a host name."""
@@ -66,11 +72,15 @@ class PlanEnv(HostEnv, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Global memory for the work-items of a kernel: ``count`` elements for each."""
+    """Global memory for the work-items of a kernel: ``count`` elements for each.
+
+    The kernel may know the count as ``stride``.
+    """
 
     name: VName
     prim: Prim
     count: Size
+    stride: VName | None = None
 
 
 @dataclass(slots=True)
@@ -257,10 +267,15 @@ class CodeBuilder:
             self.lengths[length] = greatest(Size.of(1), count)
             self.emit(imp.DeclareArray(mem, type_.elem, length))
             return row_major(mem, type_.elem, shape)
-        self.scratch.append(Scratch(mem, type_.elem, count))
         item, items = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
-        return View(type_.elem, shape, mem,
-                    lambda ix: op("add", op("mul", flat_index(ix, shape), items), item))
+        if self.host.interleave:
+            self.scratch.append(Scratch(mem, type_.elem, count))
+            return View(type_.elem, shape, mem,
+                        lambda ix: op("add", op("mul", flat_index(ix, shape), items), item))
+        stride = self.names.fresh("stride")
+        self.scratch.append(Scratch(mem, type_.elem, count, stride))
+        start = op("mul", item, imp.Var(stride))
+        return View(type_.elem, shape, mem, lambda ix: op("add", start, flat_index(ix, shape)))
 
     def copy(self, target: View, source: View) -> None:
         """Copy all elements."""

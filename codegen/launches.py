@@ -71,6 +71,11 @@ class Lowering:
         """A kernel to be built."""
         return KernelBuilder(self.names, self, loc=self.stm.loc)
 
+    @property
+    def interleave(self) -> bool:
+        """Whether neighbouring work-items better access neighbouring elements."""
+        return self.env.interleave
+
     def type(self, name: VName) -> Type:
         """The type of a host name, or of a buffer of this lowering."""
         return self.env.type(name)
@@ -97,9 +102,12 @@ class Lowering:
     def scalar(self, base: str, size: Size) -> VName:
         """A number that the host computes and the kernels may use."""
         name = self.names.fresh(base)
+        self._define(name, size)
+        return name
+
+    def _define(self, name: VName, size: Size) -> None:
         self.steps.append(plan.ComputeSize(name, size))
         self.env = WithScalar(self.env, name)
-        return name
 
     def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size = GROUP,
                *, fits: bool = False) -> None:
@@ -111,6 +119,8 @@ class Lowering:
             count = scratch.count * groups * group
             self.steps.append(plan.Alloc(scratch.name, scratch.prim, count))
             self.temporaries.append(scratch.name)
+            if scratch.stride is not None:
+                self._define(scratch.stride, scratch.count)
         kernel, args = finish(k, kind, self.stm, self.env)
         total = Size.of(0)
         for array in kernel.local_memory if not fits else ():
@@ -197,6 +207,11 @@ class WithScalar:
 
     env: PlanEnv
     name: VName
+
+    @property
+    def interleave(self) -> bool:
+        """Whether neighbouring work-items better access neighbouring elements."""
+        return self.env.interleave
 
     def type(self, name: VName) -> Type:
         """The type of a name."""

@@ -203,6 +203,7 @@ class Host:
     """What the host knows: the types of the arguments."""
 
     types: Mapping[VName, Type]
+    interleave: bool = False
 
     def type(self, name: VName) -> Type:
         return Prim.I64 if name in plan.DEVICE_SIZES else self.types[name]
@@ -420,7 +421,7 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
                     on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
     """What the kernels of a segmented operation compute; ProgramFailure if they say so."""
     types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
-    lowered = lower_segop(stm, Host(types), names)
+    lowered = lower_segop(stm, Host(types, interleave=on == "Oclgrind"), names)
     scalars = {p.name: v for p, v in args.items() if isinstance(p.type, Prim)}
     machine = ModelMachine(scalars, device) if on == MODEL else DeviceMachine(
         usable(on), scalars, device)
