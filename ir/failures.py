@@ -25,15 +25,16 @@ ARGUMENT = _failure("unequal-sizes", "An argument has an invalid size: {}, where
 SHAPES = _failure("unequal-sizes", "Value of shape [{}] cannot match shape [{}].")
 
 
-def access(parts: Sequence[int]) -> str:
+def access(parts: Sequence[int], checked: bool = True) -> str:
     """An access out of bounds.  A dimension is written with as many values as ``parts`` says.
 
     Those are an index, or the start and stop of a slice, or with its step; the sizes of the array
-    follow.
+    follow.  If not ``checked``, a device would go on with any value.
     """
     dims = ", ".join(":".join(["{}"] * count) for count in parts)
+    unsafe = "" if checked else "  It is #[unsafe]: a device does not check this access."
     return _failure("index-out-of-bounds", f"Index [{dims}] out of bounds for array of shape "
-                    f"{'[{}]' * len(parts)}.")
+                    f"{'[{}]' * len(parts)}.{unsafe}")
 
 
 def assertion(condition: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 
 from runelift.ir import failures
-from runelift.ir.errors import CompilerBug, ProgramFailure, UserError
+from runelift.ir.errors import ProgramFailure, UserError
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -384,7 +384,7 @@ def _size(a: Atom, env: Env) -> int:
 
 def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
                checked: bool) -> tuple[Any, ...]:
-    """The NumPy index of ``dims``, with bounds checks."""
+    """The NumPy index of ``dims``, with bounds checks: also where a device need not make them."""
     written = [_written(dim, env) for dim in dims]
     selection: list[Any] = []
     for dim, place, size in zip(dims, written, shape, strict=True):
@@ -393,8 +393,6 @@ def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
             selection.append(start)
             if 0 <= start < size:
                 continue
-            if not checked:
-                raise CompilerBug(f"unchecked index {start} is outside of [0, {size})")
         else:
             count, stride = (int(atom(a, env)) for a in (dim.count, dim.stride))
             last, stop = start + (count - 1) * stride, start + count * stride
@@ -403,7 +401,7 @@ def _selection(dims: tuple[Dim, ...], env: Env, shape: tuple[int, ...],
             if count == 0 or (count > 0 and 0 <= start < size and 0 <= last < size):
                 continue
         values = [value for each in written for value in each]
-        raise ProgramFailure(failures.access([len(each) for each in written]).format(
+        raise ProgramFailure(failures.access([len(each) for each in written], checked).format(
             *values, *shape))
     return tuple(selection)
 

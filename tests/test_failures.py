@@ -75,3 +75,21 @@ def test_message(text: str, args: list[Any], message: str, device: str) -> None:
     with pytest.raises(ProgramFailure) as caught:
         program.run("main", args)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("text", "args", "message"), [
+    ("entry main (xs: []i32) (i: i64): i32 = #[unsafe] xs[i]", [ROW, I64(3)],
+     "<source>:1:50: error[index-out-of-bounds]: Index [3] out of bounds for array of shape [3]."),
+    ("entry main (xs: *[]i32) (i: i64) = #[unsafe] (xs with [i] = 0)", [ROW, I64(-1)],
+     "<source>:1:47: error[index-out-of-bounds]: Index [-1] out of bounds for array of shape "
+     "[3]."),
+    ("entry main (xs: []i32) (is: []i64) = #[unsafe] map (\\i -> xs[i]) is",
+     [ROW, np.array([0, 4])],
+     "<source>:1:59: error[index-out-of-bounds]: Index [4] out of bounds for array of shape [3]."),
+])
+def test_the_interpreter_checks_what_is_unsafe(text: str, args: list[Any], message: str) -> None:
+    program = runelift.compile(text, device="interpreter", tuning={})
+    with pytest.raises(ProgramFailure) as caught:
+        program.run("main", args)
+    first, *_ = str(caught.value).splitlines()
+    assert first == f"{message}  It is #[unsafe]: a device does not check this access."

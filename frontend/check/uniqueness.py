@@ -32,6 +32,7 @@ from runelift.frontend.check.aliases import (
     shared,
     united,
 )
+from runelift.frontend.check.carried import Carried, each_place
 from runelift.frontend.types import Arrow, Record, Type, Unique
 from runelift.ir.errors import Code, Diagnostic, Label
 from runelift.ir.source import Span
@@ -463,12 +464,13 @@ class _Walk:
         else:
             self.exp(exp.form.cond, inner)
         body = self.exp(exp.body, inner)
-        carried = _Carried.of(init, params, body)
+        carried = Carried.of(init, params, body)
         declared = flags(params, unique_pattern(exp.pattern))
         consumed = carried.consumed(self.consumed, declared)
         self.next_values(carried, consumed, exp.body.span)
         self.depth -= 1
         self.observed, seen = {**self.observed, **around}, self.observed
+        self.initial_values(exp, init, carried, consumed)
         for k in consumed:
             own = [self.consumed[o] for o in carried.params[k] if o in self.consumed]
             self.consume(carried.init[k], own[0] if own else place)
@@ -491,7 +493,23 @@ class _Walk:
                     members, key=lambda member: member[0])]))
         return Leaf()
 
-    def next_values(self, carried: _Carried, consumed: set[int], span: Span) -> None:
+    def initial_values(self, exp: ast.LoopExp, init: Tree, carried: Carried,
+                       consumed: set[int]) -> None:
+        """What a consumed parameter starts from must be its own."""
+        places = each_place(exp.init if exp.init is not None else exp.pattern, init)
+        for k in sorted(consumed):
+            others = [n for n in range(len(places)) if n > k or (n < k and n not in consumed)]
+            both = next(((n, o) for n in others for o in carried.init[n] & carried.init[k]), None)
+            if both is None:
+                continue
+            labels = [Label(places[both[0]], "the other one")] * (places[both[0]] != places[k])
+            labels += [Label(self.consumed[o], "consumed here")
+                       for o in carried.params[k] & self.consumed.keys()]
+            self.error("loop-self-alias", places[k], "The loop consumes a parameter whose initial "
+                       "value is self-aliased: another one may be an alias of "
+                       f"{both[1].shown}.", f"Start from a copy: copy {both[1].name}.", *labels)
+
+    def next_values(self, carried: Carried, consumed: set[int], span: Span) -> None:
         """What a consumed parameter becomes must be its own."""
         for k in sorted(consumed):
             outside = [o for o in carried.body[k] if o.fixed or o.depth < self.depth]
@@ -521,51 +539,6 @@ class _Walk:
                 self.exp(value, env)
         elif isinstance(value, ast.SliceExp):
             self.parts(value, env)
-
-
-@dataclass(frozen=True, slots=True)
-class _Carried:
-    """The leaves of a loop's values: at first, as parameters, and after its body."""
-
-    init: list[Origins]
-    params: list[Origins]
-    body: list[Origins]
-
-    @classmethod
-    def of(cls, init: Tree, params: Tree, body: Tree) -> _Carried:
-        """The leaves of three trees of the same form."""
-        start, own, end = ([leaf.origins for leaf in leaves(t)] for t in (init, params, body))
-        return cls(start, own, end)
-
-    def consumed(self, consumed: dict[Origin, Span], declared: list[bool]) -> set[int]:
-        """The leaves that the loop consumes, and those that flow into them.
-
-        As in Futhark, stars alone do not make a parameter consumed if a next value that is to be
-        unique has a name in the body.
-        """
-        found = {k for k, own in enumerate(self.params) if own & consumed.keys()}
-        starred = {k for k, flag in enumerate(declared) if flag}
-        flow = NONE.union(*(self.body[k] for k in found | starred))
-        if flow <= consumed.keys():
-            return found | starred
-        while True:
-            more = {k for k, own in enumerate(self.params) if own & flow} - found
-            if not more:
-                return found
-            found |= more
-            flow = NONE.union(*(self.body[k] for k in found))
-
-    def results(self, consumed: set[int]) -> list[Leaf]:
-        """What the loop's results may share."""
-        every = NONE.union(*self.params)
-        found = [NONE if k in consumed else init for k, init in enumerate(self.init)]
-        while True:
-            after = [old | (body - every) | NONE.union(
-                *(found[n] for n, own in enumerate(self.params) if own & body))
-                for old, body in zip(found, self.body, strict=True)]
-            if after == found:
-                return [Leaf(each) for each in found]
-            found = after
 
 
 def _called(fun: ast.Exp) -> str:

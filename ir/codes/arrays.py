@@ -199,6 +199,19 @@ entry main [n] (xss: *[n][n]i32): [n][n]i32 = xss with [0] = xss[1]
 entry main [n] (xss: *[n][n]i32): [n][n]i32 = xss with [0] = copy xss[1]
 """),
     Explanation(
+        "loop-self-alias", "two values of a loop that start as one array, which is overwritten",
+        "A loop that overwrites one of its values takes over the array that the value starts from."
+        "  No other value of the loop may start from that array or a part of it.",
+        wrong="""\
+entry main [n] (xs: *[n]i32): ([n]i32, [n]i32) =
+  loop (new, old) = (xs, xs) for i < n do
+    (new with [i] = old[n - 1 - i], old)
+""", cure="""\
+entry main [n] (xs: *[n]i32): ([n]i32, [n]i32) =
+  loop (new, old) = (copy xs, xs) for i < n do
+    (new with [i] = old[n - 1 - i], old)
+"""),
+    Explanation(
         "unique-result", "a result with a star that is not the function's own",
         "A result *[n]t promises that nobody else has the array, so that the caller may overwrite "
         "it.  Here an argument without a star, or another component of the result, may share its "

@@ -9,7 +9,9 @@ CODES = (
         "index-out-of-bounds", "an element that the array does not have",
         "The indices of an array of n elements are 0 to n - 1, and a slice i:j has i <= j <= n.  "
         "The message shows the index, the size of that dimension, where in the program the access "
-        "is, and through which calls the program came there.",
+        "is, and through which calls the program came there.  With #[unsafe] a device does not "
+        "check an index, and goes on with any value or fails in any way; the interpreter checks "
+        "it.",
         wrong="""\
 -- ==
 -- input { [1, 2, 3] 3i64 } output { 3 }
