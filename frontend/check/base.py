@@ -154,7 +154,7 @@ class Base(ABC):
                 + f'Sizes "{left or "[]"}" and "{right or "[]"}" do not match. '
                 + words.mismatch(expected, found, what),
                 *filter(None, [hint]), *notes,
-                *size_advice(error.left, error.right, (left, right), what),
+                *size_advice(self.solved, error.left, error.right, (left, right), what),
                 labels=labels) from None
 
     def _reason(self, expected: Type, span: Span, call: ast.Exp | None,

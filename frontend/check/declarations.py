@@ -28,7 +28,9 @@ from runelift.frontend.check.types import (
 )
 from runelift.frontend.check.unify import (
     FunctionalType,
+    map_sizes,
     metas,
+    params_in,
     sizes_in,
 )
 from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
@@ -265,13 +267,31 @@ class Checker(Inference):
         inputs |= {a.param for a in domains if a.param}
         if has_function(type_):
             inputs |= self._undecided()
-        free = sizes_in(type_) - self._sizes_outside()
+        outside = self._sizes_outside()
+        if ret is None:
+            type_ = self._out_of_scope(
+                type_, inputs | outside | nameable | params_in(type_))
+        free = sizes_in(type_) - outside
         written = {name for name, _ in self._written.values()}
         self.errors += unknown_parameters(name, type_, len(params),
                                           free - inputs - (written & nameable), body)
         return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
                       tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)),
                       frozenset((free - inputs) & written))
+
+    def _out_of_scope(self, type_: Type, known: set[VName]) -> Type:
+        """``type_`` with an unknown size for each that names something of a function's body.
+
+        Its callers do not know how such sizes are related.
+        """
+        renewed: dict[Size, Size] = {}
+
+        def size(old: Size) -> Size:
+            names = old.variables()
+            if names <= known or names & self.solved.flexible or old == Size.var(min(names)):
+                return old
+            return renewed.setdefault(old, self.solved.unknown_size())
+        return map_sizes(size, type_)
 
     def _sizes_are_i64(self, ret: ast.TypeExp | None) -> None:
         """Parameters that name sizes of the result are i64s: the body may need to know."""

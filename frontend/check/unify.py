@@ -6,7 +6,8 @@ are polynomials: an equation between them is solved when it is linear in a flexi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from runelift.frontend.types import (
@@ -23,6 +24,9 @@ from runelift.frontend.types import (
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Factor, Size
+
+NAMELESS = "unknown"
+"""What sizes are called that have no name in the program."""
 
 
 class TypeMismatch(Exception):
@@ -95,7 +99,7 @@ class Substitution:
             self.allowed[self._next] = frozenset(allowed)
         return MetaVar(self._next)
 
-    def size_meta(self, base: str = "d") -> Size:
+    def size_meta(self, base: str = NAMELESS) -> Size:
         """A size to be found."""
         name = self.names.fresh(base)
         self.flexible.add(name)
@@ -107,7 +111,7 @@ class Substitution:
         self.parameters |= size.variables()
         return size
 
-    def unknown_size(self, base: str = "unknown") -> Size:
+    def unknown_size(self, base: str = NAMELESS) -> Size:
         """A size that only the running program knows."""
         name = self.names.fresh(base)
         self.unknown.add(name)
@@ -273,7 +277,8 @@ class Substitution:
                     value = Size(tuple((m, -c // coefficient) for m, c in difference.terms
                                        if m != monomial))
                     both = left.variables() & right.variables()  # n = n + n is no way to say 0
-                    if name not in value.variables() | both:
+                    if name not in value.variables() | both and (
+                            Size.var(name) in (left, right) or _never_negative(value)):
                         self.sizes[name] = next((s for s in (left, right) if s == value), value)
                         return
         match difference.terms:
@@ -392,6 +397,11 @@ def _is_constant(size: Size) -> bool:
     return not size.terms or (size.terms[0][0] == () and len(size.terms) == 1)
 
 
+def _never_negative(size: Size) -> bool:
+    """Whether a size cannot be less than 0 whatever the sizes in it are: unlike k of k + 1 = n."""
+    return all(coefficient > 0 for _, coefficient in size.terms)
+
+
 def _without(size: Size, factors: list[Factor]) -> Size | None:
     """``size`` divided by a product of factors; None if that is not a size."""
     total = Size(())
@@ -466,6 +476,20 @@ def params_in(type_: Type) -> set[VName]:
 def substitute_size(type_: Type, name: VName, size: Size) -> Type:
     """``type_[name ↦ size]``."""
     return replace_names(type_, {}, {name: size})
+
+
+def map_sizes(f: Callable[[Size], Size], type_: Type) -> Type:
+    """``type_`` with ``f`` of each size."""
+    match type_:
+        case Array(size, elem):
+            return Array(f(size), map_sizes(f, elem))
+        case Tuple(items):
+            return Tuple(tuple(map_sizes(f, item) for item in items))
+        case Record(fields) | Sum(fields):
+            return type(type_)(tuple((n, map_sizes(f, field)) for n, field in fields))
+        case Arrow(domain, codomain):
+            return replace(type_, domain=map_sizes(f, domain), codomain=map_sizes(f, codomain))
+    return type_
 
 
 def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size]) -> Type:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from string import ascii_lowercase
 
 from runelift.frontend import ast
-from runelift.frontend.check.unify import Substitution
+from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
@@ -41,10 +41,11 @@ class Wording:
         return f"a value of type {self.type(type_)}" if word is None else _article(word)
 
     def size(self, size: Size) -> str:
-        """A size; nothing if it has no name."""
-        if size.variables() & (self.solved.flexible | self.solved.unknown):
+        """A size; nothing if it has no name, and ``[]`` for what in it has none."""
+        hidden = size.variables() & (self.solved.flexible | self.solved.unknown)
+        if any(size == Size.var(name) for name in hidden):
             return ""
-        return size.render(lambda v: v.base)
+        return size.render(lambda v: "[]" if v in hidden and v.base == NAMELESS else v.base)
 
     def mismatch(self, expected: Type, found: Type, what: str) -> str:
         """That ``what`` should have one type, but has another one."""
@@ -122,8 +123,13 @@ def _atomic(text: str) -> str:
     return text if text.replace("_", "").replace(".", "").isalnum() else f"({text})"
 
 
-def size_advice(left: Size, right: Size, names: tuple[str, str], what: str) -> list[str]:
+def size_advice(solved: Substitution, left: Size, right: Size, names: tuple[str, str],
+                what: str) -> list[str]:
     """What may be done about two sizes of ``what`` that are not known to be equal."""
+    for size, name in zip((left, right), names, strict=True):
+        if name and (free := sorted(size.variables() & solved.flexible)):
+            return [f"No equation is solved for {free[0].base}: the size of the argument must be "
+                    "written as the declaration says it, which a size coercion can do."]
     if left.constant is not None and right.constant is not None:
         return ["All elements of an array have the same size."] if what == "an element" else []
     shown = [name for name in names if name]
