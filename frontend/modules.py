@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from runelift.frontend import ast
+from runelift.frontend.assumed import assumed, is_parametric, prelude_signature
 from runelift.frontend.library import walk
 from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.frontend.renaming import rename, with_params
@@ -178,38 +179,33 @@ class _Evaluator:
                 return plain
             case ast.ModLambda(_, param, sig, body):
                 functor = Functor(param, sig, body, scope.copy())
-                self._check_functor(functor)
+                self._check_functor(functor, prefix)
                 return functor
             case ast.ModImport(span, path):
                 return self._import(path, span)
 
-    def _check_functor(self, functor: Functor) -> None:
-        """Names and kinds are right in a parametric module, though it may never be applied."""
+    def _check_functor(self, functor: Functor, prefix: str) -> None:
+        """A parametric module is right for any module of the type of its parameter.
+
+        Its declarations for a module of which nothing else is known are there to be checked.
+        """
         sig = self._signature(functor.sig, functor.scope)
-        if _has_open(sig):
+        if is_parametric(sig):
             return
-        kept, used, files = len(self.out), set(self._used), dict(self._files)
+        kept, files = len(self.out), dict(self._files)
         inner = functor.scope.copy()
-        inner.modules[functor.param] = self._assumed(sig, f"{functor.param}.")
-        self.evaluate(functor.body, inner, "")
+        inner.modules[functor.param] = assumed(sig, f"{functor.param}.", self._fresh, self._emit,
+                                               self._prelude)
+        self.evaluate(functor.body, inner, prefix)
         for dec in self.out[kept:]:
             self._check_elements(dec)
-        del self.out[kept:]
-        self._used, self._files = used, files
+            if isinstance(dec, ast.ValDec):
+                dec.only_checks = True
+        self._files = files
 
-    def _assumed(self, sig: Signature, prefix: str) -> Structure:
-        """A module of a module type of which nothing more is known."""
-        found = Structure()
-        for name, specified in sig.types.items():
-            spec = specified.spec
-            assert isinstance(spec, ast.TypeSpec)
-            found.types[name] = ast.QualName((), self._fresh(prefix + name))
-            self._types[found.types[name].name] = ast.TypeDec(
-                spec.span, name, spec.type_params, ast.TypeTuple(spec.span, ()), spec.kind)
-        found.values = {name: ast.QualName((), self._fresh(prefix + name)) for name in sig.values}
-        found.modules = {name: self._assumed(inner, f"{prefix}{name}.")
-                         for name, inner in sig.modules.items()}
-        return found
+    def _prelude(self, name: str) -> Signature:
+        """What a module type of the prelude lists."""
+        return self._signature(prelude_signature(name), Structure())
 
     def _check_elements(self, dec: ast.CoreDec) -> None:
         """Elements of arrays are not of a type that may have functions or sizes inside."""
@@ -252,7 +248,7 @@ class _Evaluator:
             case ast.SigWith():
                 return self._refined(sig, self._signature(sig.sig, scope, known), scope, known)
             case ast.SigArrow():
-                return Signature(open=True, parametric=True)
+                return Signature(open="->", parametric=True)
 
     def _refined(self, sig: ast.SigWith, base: Signature, scope: Structure,
                  known: Signature) -> Signature:
@@ -262,14 +258,12 @@ class _Evaluator:
             if inner.open or qual not in inner.modules:
                 return base
             inner = inner.modules[qual]
-        if inner.open:
-            return base
-        if sig.name.name not in inner.types:
+        if sig.name.name not in inner.types and not inner.open:
             raise wrong("unknown-type", sig.span,
                         f"The module type has no type '{sig.name.name}'.")
-        old = inner.types[sig.name.name].spec
-        assert isinstance(old, ast.TypeSpec)
-        spec = ast.TypeSpec(sig.span, sig.name.name, sig.type_params, sig.definition, old.kind)
+        old = inner.types[sig.name.name].spec if sig.name.name in inner.types else None
+        kind = old.kind if isinstance(old, ast.TypeSpec) else ""
+        spec = ast.TypeSpec(sig.span, sig.name.name, sig.type_params, sig.definition, kind)
         outside = not any(isinstance(node, ast.TypeName) and node.name.name in known.types
                           for node in walk(sig.definition))
         return base.refined((*sig.name.quals, sig.name.name),
@@ -390,10 +384,6 @@ def _check_distinct(names: list[str], span: Span) -> None:
     for k, name in enumerate(names):
         if name in names[:k]:
             raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
-
-
-def _has_open(sig: Signature) -> bool:
-    return sig.open or any(map(_has_open, sig.modules.values()))
 
 
 def _check_arguments(exp: ast.TypeExp, names: set[str]) -> None:

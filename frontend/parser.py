@@ -342,8 +342,11 @@ class _Builder(Transformer[Token, Any]):
         items = tuple(c for c in children if c is not None)
         return items[0] if len(items) == 1 else ast.PatTuple(span, items)
 
-    def pat_record(self, span: Span, children: list[Any]) -> ast.PatRecord:
-        return ast.PatRecord(span, tuple(c for c in children if c is not None))
+    def pat_record(self, span: Span, children: list[Any]) -> ast.Pattern:
+        fields = [c for c in children if c is not None]
+        if (items := _as_tuple(fields)) is not None:
+            return ast.PatTuple(span, items)
+        return ast.PatRecord(span, tuple(fields))
 
     def pat_field(self, span: Span, children: list[Any]) -> tuple[str, ast.Pattern]:
         name, pattern = children

@@ -43,6 +43,9 @@ FOREIGN_TYPES = {
 }
 """What to write instead of types of other languages."""
 
+ASSUMED = "?"
+"""A value of any type: a member of a module of which only the module type is known."""
+
 FUNCTIONS: dict[str, str] = {
     # second-order
     "map": "(a -> x) -> [n]a -> *[n]x",
@@ -114,6 +117,7 @@ FUNCTIONS: dict[str, str] = {
     "curry": "((a, b) -> c) -> a -> b -> c",
     "uncurry": "(a -> b -> c) -> (a, b) -> c",
     "not": "bool -> bool",
+    ASSUMED: "a",
     # operators that are ordinary functions
     "|>": "a -> (a -> b) -> b",
     "<|": "(a -> b) -> a -> b",
@@ -135,7 +139,7 @@ OPERATORS: dict[str, tuple[str, tuple[Prim, ...], bool]] = {
 }
 """The arithmetic operators: the operation, the types they work on, whether they compare."""
 
-LIFTED = frozenset({"id", "const", "flip", "curry", "uncurry", "|>", "<|", ">->", "<-<"})
+LIFTED = frozenset({ASSUMED, "id", "const", "flip", "curry", "uncurry", "|>", "<|", ">->", "<-<"})
 """What may be applied to functions where its type says nothing."""
 
 EQUALITY = ("==", "!=")

@@ -25,10 +25,14 @@ def hides(sig: Signature) -> bool:
 
 @dataclass(slots=True)
 class Sealing:
-    """Makes the declarations of sealed modules; ``fresh`` makes names, ``emit`` takes them."""
+    """Makes the declarations of sealed modules; ``fresh`` makes names, ``emit`` takes them.
+
+    ``whole``: the members have the specified types, whatever they are.
+    """
 
     fresh: Callable[[str], str]
     emit: Callable[[ast.CoreDec], None]
+    whole: bool = False
     hidden: set[str] = field(default_factory=set)
     """The hidden types, and the types that have such in their definitions."""
 
@@ -74,7 +78,7 @@ class Sealing:
         else:
             dec = rename(ast.TypeDec(span, name, params, spec.definition, spec.kind),
                          _scope(specified, around))
-            if not self._names_hidden(dec):
+            if not (self.whole or self._names_hidden(dec)):
                 return actual
         self.hidden.add(name)
         self.emit(dec)
@@ -85,7 +89,7 @@ class Sealing:
         spec, scope = specified.spec, _scope(specified, around)
         assert isinstance(spec, ast.ValSpec)
         type_exp = rename(spec.type_exp, with_params(scope, spec.type_params, ()))
-        if not self._names_hidden(type_exp):
+        if not (self.whole or self._names_hidden(type_exp)):
             return actual
         name = self.fresh(prefix + spec.name)
         self.emit(ast.ValDec(spec.span, name, spec.span, False, rename(spec.type_params, scope), (),

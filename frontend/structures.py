@@ -105,13 +105,14 @@ class Specified:
 class Signature:
     """The names that a module type lists.
 
-    ``open``: it does not restrict any; ``parametric``: it is that of modules with a parameter.
+    ``open``: it lists those of a module type of the prelude, too, and does not restrict any;
+    ``parametric``: it is that of modules with a parameter.
     """
 
     values: dict[str, Specified] = field(default_factory=dict)
     types: dict[str, Specified] = field(default_factory=dict)
     modules: dict[str, Signature] = field(default_factory=dict)
-    open: bool = False
+    open: str = ""
     parametric: bool = False
 
     def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
@@ -162,7 +163,7 @@ def find_signature(name: ast.QualName, scope: Structure, span: Span) -> Signatur
     if isinstance(around, Structure) and name.name in around.signatures:
         return around.signatures[name.name]
     if not name.quals and name.name in OPEN_SIGNATURES:
-        return Signature(open=True)
+        return Signature(open=name.name)
     known = around.signatures if isinstance(around, Structure) else ()
     near = difflib.get_close_matches(name.name, known, 1)
     raise wrong("unknown-module-type", span, f"Unknown module type '{name}'.",

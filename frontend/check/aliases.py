@@ -82,7 +82,7 @@ def shared(type_: Type | None, found: Origins) -> Tree:
             return Parts(tuple([shared(item, found) for item in items]))
         case Record(fields):
             return Parts(tuple([shared(item, found) for _, item in fields]))
-    if isinstance(type_, Arrow):  # a function in a constant does not return the constant
+    if isinstance(type_, Arrow | Abstract):  # as in Futhark, these in constants may be returned
         return Leaf(frozenset({origin for origin in found if origin.depth >= 0}))
     return Leaf(found if holds_arrays(type_) else NONE)
 

@@ -13,6 +13,7 @@ from runelift.frontend.check.forms import (
     base_name,
     first_order,
     has_function,
+    tail,
 )
 from runelift.frontend.check.infer import Inference
 from runelift.frontend.check.restrictions import (
@@ -49,7 +50,7 @@ from runelift.frontend.types import (
     TypeVar,
     show,
 )
-from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.errors import Diagnostic, Label, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -68,8 +69,10 @@ def check_module(module: ast.Flat) -> None:
             said = isinstance(dec, ast.ValDec) and dec.sealed and checker.errors
             checker.errors += () if said else error.diagnostics
             checker.broken.add(dec.name)  # avoids errors that follow from this one
-    if checker.errors:
-        raise ProgramError(*dict.fromkeys(checker.errors))
+    if checker.errors:  # a parametric module may be wrong each time that it is applied
+        first = {(error.code, error.span): error for error in reversed(checker.errors)}
+        raise ProgramError(*dict.fromkeys(first[error.code, error.span]
+                                          for error in checker.errors))
 
 
 class Checker(Inference):
@@ -344,8 +347,9 @@ class Checker(Inference):
                                   f"[{param.name}] is not used constructively: no parameter is an "
                                   "array of this size.")
         if not first_order(type_):
-            raise self._error("bad-entry", dec.name_span,
-                              f"Entry point '{dec.name}' must not return a function.")
+            raise self._error("bad-entry", dec.ret.span if dec.ret else tail(dec.body).span,
+                              f"Entry point '{dec.name}' must not return a function.",
+                              labels=(Label(dec.name_span, "the entry point"),))
         if sizes_in(type_) & undecided:
             raise self._error(
                 "size-polymorphic-entry", dec.name_span, "Entry point functions must not be "

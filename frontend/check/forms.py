@@ -108,6 +108,8 @@ def call_text(call: ast.Exp | None, arg: Span) -> str:
     """How a message about an argument of ``call`` starts."""
     fun = call.fun if isinstance(call, ast.Apply) else call
     match fun:
-        case ast.Name(_, name) | ast.BinExp(_, name) | ast.OpSection(_, name):
+        case ast.Name(span) | ast.BinExp(op_span=span):
+            return f'Cannot apply "{span.text}" to "{arg.text}". '
+        case ast.OpSection(_, name):
             return f'Cannot apply "{name}" to "{arg.text}". '
     return ""

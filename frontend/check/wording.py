@@ -95,11 +95,10 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
             return _field_difference(dict(fields), dict(others))
         case _, Arrow() if not isinstance(wanted, MetaVar) or wanted.id in solved.allowed:
             return "It is a function: an argument is missing, or parentheses around the call."
-        case Tuple(items), _ if _applied(call) == len(items):
-            assert isinstance(call, ast.Apply)
+        case Tuple(items), _ if isinstance(call, ast.Apply) and len(call.args) == len(items):
             args = ", ".join(arg.span.text for arg in call.args)
             return f"The function takes one tuple: {call.fun.span.text} ({args})"
-        case _, Tuple(items) if _applied(call) == 1 and items:
+        case _, Tuple(items) if isinstance(call, ast.Apply) and len(call.args) == 1 and items:
             return "Arguments stand behind the function without commas: f x y"
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
             return "Operators work on single values; map and map2 apply them to all elements."
@@ -112,10 +111,6 @@ def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> 
     said = [f"{what} {', '.join(names)}." for what, names in
             (("It lacks", missing), ("There is no", extra)) if names]
     return "  ".join(said)
-
-
-def _applied(call: ast.Exp | None) -> int:
-    return len(call.args) if isinstance(call, ast.Apply) else 0
 
 
 def _atomic(text: str) -> str:

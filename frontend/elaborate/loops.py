@@ -10,6 +10,7 @@ from runelift.frontend.elaborate.builder import Scope
 from runelift.frontend.elaborate.environment import inside
 from runelift.frontend.elaborate.sizes import conform
 from runelift.frontend.elaborate.values import (
+    UNIT,
     Dynamic,
     Env,
     RecordValue,
@@ -168,7 +169,7 @@ def _pattern_value(pattern: ast.Pattern, env: Env) -> Value:
         case ast.PatName(_, name):
             return env[name]
         case ast.PatTuple(_, items):
-            return TupleValue(tuple(_pattern_value(item, env) for item in items))
+            return TupleValue(tuple(_pattern_value(item, env) for item in items)) if items else UNIT
         case ast.PatRecord(_, fields):
             return RecordValue(tuple(sorted(((n, _pattern_value(p, env)) for n, p in fields),
                                             key=lambda f: f[0])))

@@ -80,6 +80,46 @@ def test_errors(text: str, code: str, place: str) -> None:
         runelift.compile(text, device="interpreter")
 
 
+@pytest.mark.parametrize(("parameter", "body", "wrong"), [
+    ("P: {type t val x: t}", "def f = P.x + 1", "P.x"),
+    ("P: {type t val f: t -> i32}", "def f (x: i32) = P.f x", "x"),
+    ("P: numeric", "def f (x: P.t) = x P.+ 1f32", "1f32"),
+    ("P: numeric", "def f (x: P.t) = P.sqrt x", "P.sqrt"),
+    ("P: real", "def f (x: P.t) = P.to_bits x", "P.to_bits"),
+    ("P: integral", "def f (x: P.t): P.t = P.popc x", "P.popc x"),
+    ("P: real with t = f32", "def f (x: P.t): f64 = x", "x"),
+    ("P: {include float val x: i32}", "def f = P.(x + epsilon)", "x"),
+    ("P: {module N: real}", "def f (y: P.N.t) = f32.sqrt y", "y"),
+    ("P: {type t [n] val f [n]: t [n] -> i64}", "def f [n] (x: P.t [n]): P.t [n+1] = x", "x"),
+    ("P: {}) (Q: {val y: i32}", "def f: f32 = Q.y", "Q.y"),
+])
+def test_the_body_of_a_parametric_module_is_checked(parameter: str, body: str,
+                                                    wrong: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        runelift.compile(f"module F ({parameter}) = {{ {body} }}\nentry main = 1i32",
+                         device="interpreter")
+    assert [each.span.text for each in caught.value.diagnostics] == [wrong]
+
+
+@pytest.mark.parametrize(("parameter", "body"), [
+    ("P: {type t val x: t}", "def f = [P.x, P.x] def g: P.t = f[0]"),
+    ("P: real", "def f (x: P.t) = P.(sqrt (x + f64 0.5) < pi && i32 1 == x)"),
+    ("P: real", "def f [n] (xs: [n]P.t) = P.(sum xs / i64 n) |> P.to_i64"),
+    ("P: float", "def f (x: P.t) = P.from_bits (P.to_bits x)"),
+    ("P: integral", "def f (x: P.t) = P.popc (x P.& P.highest P.>> P.u8 3) + 1"),
+    ("P: real with t = f32", "def f (x: P.t) = x + 1f32"),
+    ("P: {include float val y: t}", "def f = P.(y + epsilon)"),
+    ("P: {module N: real}", "open P.N def f (x: t) = sqrt x"),
+    ("P: {type t [n] 'a val f [n] 'a: t [n] a -> [n]a}", "def f [n] (x: P.t [n] i32) = P.f x"),
+    ("P: {type^ t val f: t -> i32}) (Q: {type u val g: u -> P.t}", "def h x = P.f (Q.g x)"),
+    ("P: {val f: (n: i64) -> [n]i32 val g [n]: *[n]i32 -> []i32}", "def h = P.g (P.f 3)"),
+])
+def test_parametric_modules_that_are_right(parameter: str, body: str) -> None:
+    program = runelift.compile(f"module F ({parameter}) = {{ {body} }}\nentry main = 1i32",
+                               device="interpreter")
+    assert program.main() == 1
+
+
 def test_imports(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "base.fut").write_text("def two = 2i32\nentry hidden = 1i32")

@@ -40,6 +40,13 @@ FORMS = [
     ("components of tuples updated by number",
      "def main (x: i64) = let t = (x, {a = 1, b = (2, 3)}) with 1.b.0 = 3 with 0 = 9\n"
      "  in t.0 + t.1.b.0 + t.1.b.1", 4, 15),
+    ("a loop that carries nothing", "def main (n: i64) = let () = loop () for _i < n do () in n",
+     3, 3),
+    ("a loop that carries nothing beside a number",
+     "def main (n: i64) = let () = () in (loop (n, ()) = (n, {}) for _i < 2i32 do (n + 1, ())).0",
+     3, 5),
+    ("empty braces are empty parentheses", "def main (n: i64) = let {} = () let f {} = n in f ()",
+     3, 3),
 ]
 
 
