@@ -47,7 +47,8 @@ _VIRTUAL_IDS = {
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
           "or": "|", "xor": "^"}
-_FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint"}
+_FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint",
+              "mod": "fmod"}
 _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 """In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
 
@@ -293,8 +294,10 @@ class _Printer:
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"
-            if op in ("mod", "sgn"):
+            if op == "sgn":
                 return f"{op}_{prim.value}({joined})"
+            if op == "ldexp":
+                return f"ldexp({args[0]}, (int)({args[1]}))"
             if op == "fma":
                 return f"({args[0]} * {args[1]} + {args[2]})"
             return f"{_FUNCTIONS.get(op, op)}({joined})"

@@ -62,9 +62,6 @@ UNSIGNED(u32, uint, 32)
 UNSIGNED(u64, ulong, 64)
 
 #define FLOAT(NAME, T) \
-    inline T mod_##NAME(T x, T y) { \
-        T r = fmod(x, y); \
-        return r == 0 ? copysign(r, y) : (r < 0) != (y < 0) ? r + y : r; } \
     inline T sgn_##NAME(T x) { return isnan(x) ? x : (T)((x > 0) - (x < 0)); }
 
 FLOAT(f32, float)

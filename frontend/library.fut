@@ -63,6 +63,9 @@ module intrinsics = {
     in scatter xs (flatten_4d places) (flatten_4d values)
 }
 
+def exscan 'a [n] (op: a -> a -> a) (neutral: a) (xs: [n]a): *[n]a =
+  scatter (replicate n neutral) (map (+ 1) (iota n)) (scan op neutral xs)
+
 def sized 'a [m] (n: i64) (xs: [m]a): [n]a = xs :> [n]a
 
 def spread 'a [n] (k: i64) (x: a) (places: [n]i64) (values: [n]a): *[k]a =

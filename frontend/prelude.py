@@ -2,8 +2,8 @@
 
 ``'a`` in a signature is a type parameter and ``[n]`` a size parameter; they need no binders.
 ``*t`` in a result shares nothing with the arguments.
-``[]t`` in a result is an array whose size only the running program knows.  The elaborator
-gives each name its meaning (:mod:`runelift.frontend.elaborate.intrinsics`).
+``[]t`` in a result is an array whose size only the running program knows; ``?[k].t`` names it.
+The elaborator gives each name its meaning (:mod:`runelift.frontend.elaborate.intrinsics`).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ FUNCTIONS: dict[str, str] = {
     "reduce_comm": "(a -> a -> a) -> a -> [n]a -> a",
     "scan": "(a -> a -> a) -> a -> [n]a -> *[n]a",
     "filter": "(a -> bool) -> [n]a -> *[]a",
-    "partition": "(a -> bool) -> [n]a -> ([]a, []a)",
-    "partition2": "(a -> bool) -> (a -> bool) -> [n]a -> ([]a, []a, []a)",
+    "partition": "(a -> bool) -> [n]a -> ?[k].([k]a, [n-k]a)",
+    "partition2": "(a -> bool) -> (a -> bool) -> [n]a -> ?[k][l].([k]a, [l]a, [n-k-l]a)",
     "scatter": "*[k]a -> [n]i64 -> [n]a -> *[k]a",
     "scatter_2d": "*[k][l]a -> [n](i64, i64) -> [n]a -> *[k][l]a",
     "scatter_3d": "*[k][l][m]a -> [n](i64, i64, i64) -> [n]a -> *[k][l][m]a",
@@ -186,6 +186,7 @@ def members(module: str) -> dict[str, str]:
     found |= {"from_fraction": f"i64 -> i64 -> {t}", "to_f64": f"{t} -> f64",
               "recip": f"{t} -> {t}",
               "to_bits": f"{t} -> {SAME_BITS[prim]}", "from_bits": f"{SAME_BITS[prim]} -> {t}"}
+    found["ldexp"] = f"{t} -> i32 -> {t}"
     for name, row in OPS.items():
         if name not in found and set(row.domain) <= set(FLOATS):
             found[name] = " -> ".join([*[t] * row.arity, "bool" if row.predicate else t])

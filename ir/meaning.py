@@ -2,8 +2,9 @@
 
 The meaning is Futhark's: integers wrap, ``div`` and ``mod`` round towards minus infinity,
 ``quot`` and ``rem`` towards zero, shifts by the width or more give 0 (or the sign), floats
-follow IEEE 754 without contraction.  It stands beside :mod:`.prim`, which says what there is
-and by which laws, so that commands that compute nothing need not wait for NumPy.
+follow IEEE 754 without contraction, their ``mod`` is C's ``fmod``.  It stands beside :mod:`.prim`,
+which says what there is and by which laws, so that commands that compute nothing need not wait
+for NumPy.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _rem(x: Scalar, y: Scalar) -> Scalar:
 
 
 def _mod(x: Scalar, y: Scalar) -> Scalar:
-    return np.mod(x, y)
+    return np.fmod(x, y) if np.asarray(x).dtype.kind == "f" else np.mod(x, y)
 
 
 def _shift(by: Callable[..., Scalar], arithmetic: bool) -> Callable[[Scalar, Scalar], Scalar]:
@@ -62,8 +63,8 @@ def _logical_shift(x: Scalar, y: Scalar) -> Scalar:
 def _power(x: Scalar, y: Scalar) -> Scalar:
     """Exponentiation; for integers by squaring, with wrap-around and ``y < 0`` giving 0."""
     x, y = np.asarray(x), np.asarray(y)
-    if x.dtype.kind == "f":
-        return np.power(x, y)
+    if x.dtype.kind == "f":  # NumPy takes a square root for 0.5, which differs at two places
+        return np.power(np.where((y == 0.5) & ((x == 0) | (x == -np.inf)), np.abs(x), x), y)
     result, base, left = np.ones_like(x), x, np.where(y < 0, 0, y)
     while np.any(left > 0):
         result = np.where(left & 1 == 1, result * base, result)
@@ -109,6 +110,21 @@ def _round(x: Scalar) -> Scalar:
     return np.rint(x)
 
 
+def _sinpi(x: Scalar) -> Scalar:
+    """``sin (pi * x)``: 0 at all whole numbers, as in OpenCL C."""
+    rest = np.fmod(x, 2)
+    turns = np.rint(rest)
+    part = np.sin(math.pi * (rest - turns))
+    return np.where(part == 0, np.copysign(0, x), np.where(np.abs(turns) == 1, -part, part))
+
+
+def _cospi(x: Scalar) -> Scalar:
+    """``cos (pi * x)``: 0 halfway between whole numbers."""
+    rest = np.fmod(x, 2)
+    turns = np.rint(rest)
+    return np.where(np.abs(turns) == 1, -1, 1) * np.sin(math.pi * (0.5 - np.abs(rest - turns)))
+
+
 def _reinterpreted(x: Scalar) -> Scalar:
     x = np.asarray(x)
     return x.view(f"{'uint' if x.dtype.kind == 'f' else 'float'}{8 * x.dtype.itemsize}")
@@ -121,16 +137,23 @@ def _high_product(x: Scalar, y: Scalar) -> Scalar:
     return np.asarray(product >> bits, object).astype(x.dtype)
 
 
-def _vector_math(f: Callable[[float], float]) -> Callable[[Scalar], Scalar]:
-    """``f`` elementwise, NaN outside its domain."""
+def _vector_math(f: Callable[[float], float],
+                 pole: Callable[[float], float]) -> Callable[[Scalar], Scalar]:
+    """``f`` elementwise, ``pole`` where Python has no value, infinity for what is too large."""
 
     def total(x: float) -> float:
         try:
             return f(x)
-        except (ValueError, OverflowError):
-            return math.nan if not math.isinf(x) else abs(x)
+        except ValueError:
+            return pole(x)
+        except OverflowError:
+            return math.inf
 
     return lambda x: np.vectorize(total, otypes=[float])(x).astype(np.asarray(x).dtype)
+
+
+def _gamma_pole(x: float) -> float:
+    return math.copysign(math.inf, x) if x == 0 else math.nan
 
 
 MEANING: dict[str, Callable[..., Scalar]] = {
@@ -162,6 +185,7 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "ctz": _trailing_zeros,
     "mul_hi": _high_product,
     "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
     "cbrt": np.cbrt,
     "exp": np.exp,
     "log": np.log,
@@ -171,19 +195,25 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
+    "sinpi": _sinpi,
+    "cospi": _cospi,
+    "tanpi": lambda x: _sinpi(x) / _cospi(x),
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
+    "asinpi": lambda x: np.arcsin(x) / math.pi,
+    "acospi": lambda x: np.arccos(x) / math.pi,
+    "atanpi": lambda x: np.arctan(x) / math.pi,
     "sinh": np.sinh,
     "cosh": np.cosh,
     "tanh": np.tanh,
     "asinh": np.arcsinh,
     "acosh": np.arccosh,
     "atanh": np.arctanh,
-    "erf": _vector_math(math.erf),
-    "erfc": _vector_math(math.erfc),
-    "gamma": _vector_math(math.gamma),
-    "lgamma": _vector_math(math.lgamma),
+    "erf": _vector_math(math.erf, float),
+    "erfc": _vector_math(math.erfc, float),
+    "gamma": _vector_math(math.gamma, _gamma_pole),
+    "lgamma": _vector_math(math.lgamma, lambda _: math.inf),
     "floor": np.floor,
     "ceil": np.ceil,
     "trunc": np.trunc,
@@ -191,9 +221,11 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "isnan": np.isnan,
     "isinf": np.isinf,
     "atan2": np.arctan2,
+    "atan2pi": lambda x, y: np.arctan2(x, y) / math.pi,
     "hypot": np.hypot,
     "copysign": np.copysign,
     "nextafter": np.nextafter,
+    "ldexp": lambda x, y: np.ldexp(x, y.astype(np.int32)),
     "bits": _reinterpreted,
     "fma": lambda x, y, z: x * y + z,
 }

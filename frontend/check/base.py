@@ -220,7 +220,8 @@ class Base(ABC):
         return (Label(binding.span, shown),), ()
 
     def _wording(self) -> Wording:
-        return Wording(self.solved, self.scope.types)
+        return Wording(self.solved, self.scope.types,
+                       {name: exp.span.text for name, exp in self._written.values()})
 
     def _show(self, type_: Type) -> str:
         return self._wording().type(type_)

@@ -196,9 +196,12 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
     types: dict[str, VName] = {}
     sizes: dict[str, VName] = {}
     unknown: list[VName] = []
+    exists: dict[str, VName] = {}
 
     def size(exp: ast.Exp) -> Size:
         match exp:
+            case ast.Name(_, ast.QualName(_, local)) if local in exists:
+                return Size.var(exists[local])
             case ast.Name(_, qual):
                 return Size.var(sizes.setdefault(str(qual), _PRELUDE_NAMES.fresh(str(qual))))
             case ast.Literal(_, value):
@@ -225,6 +228,10 @@ def prelude_scheme(quals: tuple[str, ...], name: str) -> Scheme | None:
             case ast.TypeTuple(_, items):
                 return Tuple(tuple(map(read, items)))
             case ast.TypeUnique(_, inner):
+                return read(inner)
+            case ast.TypeExists(_, names, inner):
+                exists.update((each, _PRELUDE_NAMES.fresh(each)) for each in names)
+                unknown.extend(exists[each] for each in names)
                 return read(inner)
             case ast.TypeName(_, qual):
                 return PRIMS[str(qual)]

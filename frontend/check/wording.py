@@ -13,6 +13,7 @@ from string import ascii_lowercase
 from runelift.frontend import ast
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
+from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
 
@@ -25,10 +26,14 @@ _WHOLE = {"a value": "Expression", "the declared result": "Function body",
 
 @dataclass(slots=True)
 class Wording:
-    """The names of one message; ``taken`` are type parameters of the program."""
+    """The names of one message; ``taken`` are type parameters of the program.
+
+    ``expressions`` are the sizes that stand for expressions of the program.
+    """
 
     solved: Substitution
     taken: Collection[str]
+    expressions: Mapping[VName, str] = field(default_factory=dict)
     _letters: dict[int, str] = field(default_factory=dict)
 
     def type(self, type_: Type) -> str:
@@ -45,7 +50,8 @@ class Wording:
         hidden = size.variables() & (self.solved.flexible | self.solved.unknown)
         if any(size == Size.var(name) for name in hidden):
             return ""
-        return size.render(lambda v: "[]" if v in hidden and v.base == NAMELESS else v.base)
+        return size.render(lambda v: "[]" if v in hidden and v.base == NAMELESS
+                           else self.expressions.get(v, v.base))
 
     def mismatch(self, expected: Type, found: Type, what: str) -> str:
         """That ``what`` should have one type, but has another one."""

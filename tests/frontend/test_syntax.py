@@ -47,6 +47,14 @@ FORMS = [
      3, 5),
     ("empty braces are empty parentheses", "def main (n: i64) = let {} = () let f {} = n in f ()",
      3, 3),
+    ("a scan without its last element",
+     "def main (x: i64) = exscan (+) 0 [1, x, 5] |> map2 (*) [1, 10, 100] |> i64.sum", 3, 410),
+    ("the sizes of a partition",
+     "def parts [n] (p: i64 -> bool) (xs: [n]i64): ?[k].([k]i64, [n - k]i64) = partition p xs\n"
+     "def three [n] (xs: [n]i64): ?[k][l].([k]i64, [l]i64, [n - k - l]i64) =\n"
+     "  partition2 (< 2) (< 4) xs\n"
+     "def main (x: i64) = let (a, b) = parts (< 4) [x, 1, 5, 2] let (_, c, d) = three [1, x, 9]\n"
+     "  in length a * 100 + length b * 10 + c[0] + d[0]", 3, 322),
 ]
 
 
@@ -63,6 +71,32 @@ def test_members(name: str, prim: str, expected: list[float]) -> None:
     program = runelift.compile(f"def main (xs: []{prim}) : []{result} = map {prim}.{name} xs")
     dtype = {"f64": np.float64, "f32": np.float32, "u8": np.uint8}[prim]
     assert np.asarray(program.main(np.array([2, 4], dtype))).tolist() == expected
+
+
+EDGES = [-np.inf, -2.5, -1.0, -0.5, -0.0, 0.0, 0.25, 0.5, 1.0, 1.5, 4.0, np.inf, np.nan]
+
+
+@pytest.mark.parametrize("device", ["interpreter", None])
+@pytest.mark.parametrize(("call", "expected"), [
+    ("f64.rsqrt x", [np.nan] * 4 + [-np.inf, np.inf, 2, 2**0.5, 1, 1.5**-0.5, 0.5, 0,
+                                    np.nan]),
+    ("f64.sinpi x", [np.nan, -1, 0, -1, 0, 0, 0.5**0.5, 1, 0, -1, 0, np.nan, np.nan]),
+    ("f64.cospi x", [np.nan, 0, -1, 0, 1, 1, 0.5**0.5, 0, -1, 0, 1, np.nan, np.nan]),
+    ("f64.atanpi x * f64.pi", np.arctan(EDGES)),
+    ("f64.atan2pi x 1 * f64.pi", np.arctan(EDGES)),
+    ("f64.ldexp x 3", np.multiply(EDGES, 8)),
+    ("f64.ldexp x (-2000000000)", [-np.inf, *[0] * 10, np.inf, np.nan]),
+    ("f64.gamma x", [np.nan, -8 * np.pi**0.5 / 15, np.nan, -2 * np.pi**0.5, -np.inf, np.inf,
+                     3.625609908221908, np.pi**0.5, 1, np.pi**0.5 / 2, 6,
+                     np.inf, np.nan]),
+    ("x % (-1)", [np.nan, -0.5, 0, -0.5, 0, 0, 0.25, 0.5, 0, 0.5, 0, np.nan, np.nan]),
+    ("x ** 0.5", [np.inf, np.nan, np.nan, np.nan, 0, 0, 0.5, 0.5**0.5, 1, 1.5**0.5, 2,
+                  np.inf, np.nan]),
+])
+def test_edges_of_floats(call: str, expected: list[float], device: str | None) -> None:
+    program = runelift.compile(f"def main (xs: []f64) : []f64 = map (\\x -> {call}) xs",
+                               device=device)
+    np.testing.assert_allclose(np.asarray(program.main(np.array(EDGES))), expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("prim", ["f32", "f64"])
