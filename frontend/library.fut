@@ -68,6 +68,8 @@ def exscan 'a [n] (op: a -> a -> a) (neutral: a) (xs: [n]a): *[n]a =
 
 def sized 'a [m] (n: i64) (xs: [m]a): [n]a = xs :> [n]a
 
+def split 'a [n] [m] (xs: [n + m]a): ([n]a, [m]a) = (xs[:n], xs[n:] :> [m]a)
+
 def spread 'a [n] (k: i64) (x: a) (places: [n]i64) (values: [n]a): *[k]a =
   scatter (replicate k x) places values
 

@@ -83,7 +83,6 @@ FUNCTIONS: dict[str, str] = {
     "init": "[n]a -> [n-1]a",
     "take": "(k: i64) -> [n]a -> [k]a",
     "drop": "(k: i64) -> [n]a -> [n-k]a",
-    "split": "[n+m]a -> ([n]a, [m]a)",
     "reverse": "[n]a -> [n]a",
     "rotate": "i64 -> [n]a -> *[n]a",
     "concat": "[n]a -> [m]a -> *[n+m]a",

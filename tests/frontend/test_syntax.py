@@ -55,6 +55,9 @@ FORMS = [
      "  partition2 (< 2) (< 4) xs\n"
      "def main (x: i64) = let (a, b) = parts (< 4) [x, 1, 5, 2] let (_, c, d) = three [1, x, 9]\n"
      "  in length a * 100 + length b * 10 + c[0] + d[0]", 3, 322),
+    ("an array split where its type says", "def main (x: i64) =\n"
+     "  let (a: [2]i64, b) = split ([x, 2, 3, 4, 5] :> [2 + 3]i64) in i64.sum a * 10 + i64.sum b",
+     3, 62),
 ]
 
 
