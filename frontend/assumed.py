@@ -33,7 +33,7 @@ MODELS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 def is_parametric(sig: Signature) -> bool:
     """Whether a module type is one of modules with parameters, or has such inside."""
-    return sig.parametric or any(map(is_parametric, sig.modules.values()))
+    return sig.arrow is not None or any(map(is_parametric, sig.modules.values()))
 
 
 def assumed(sig: Signature, prefix: str, fresh: Callable[[str], str],

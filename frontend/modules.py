@@ -165,7 +165,7 @@ class _Evaluator:
                     raise wrong("not-parametric", span, "This module has no parameter.")
                 given = self.evaluate(arg, scope, f"{prefix}{functor.param}.")
                 wanted = self._signature(functor.sig, functor.scope)
-                if isinstance(given, Functor) and not wanted.parametric:
+                if isinstance(given, Functor) and wanted.arrow is None:
                     raise wrong("not-a-structure", arg.span, "A module without parameter is asked "
                                  "for here.", "Apply it to a module first.")
                 inner = functor.scope.copy()
@@ -248,7 +248,7 @@ class _Evaluator:
             case ast.SigWith():
                 return self._refined(sig, self._signature(sig.sig, scope, known), scope, known)
             case ast.SigArrow():
-                return Signature(open="->", parametric=True)
+                return Signature(open="->", arrow=(sig, scope.copy()))
 
     def _refined(self, sig: ast.SigWith, base: Signature, scope: Structure,
                  known: Signature) -> Signature:
@@ -294,7 +294,11 @@ class _Evaluator:
 
         It is called ``path``, with a dot behind, in the modules ``outer`` around it.
         """
-        if sig.open or isinstance(mod, Functor):
+        if isinstance(mod, Functor):
+            return mod if sig.arrow is None else self._restricted(mod, *sig.arrow, span)
+        if sig.arrow is not None:
+            raise wrong("not-parametric", span, "A parametric module is asked for here.")
+        if sig.open:
             return mod
         if isinstance(mod, Builtin):
             mod = _as_structure(mod, sig)
@@ -307,12 +311,23 @@ class _Evaluator:
         around.modules |= {name: mod.modules[name] for name in sig.modules}
         for name, specified in sig.types.items():
             self._check_kind(name, specified.spec, found.types[name], span)
-        typed = self._check_specs(found, around, sig, path)
+        typed = self._check_specs(found, around, sig, path, span)
         around.types |= found.types
         return Structure(
             found.values | typed, found.types,
             {name: self._ascribe(modules[name], inner, span, around, f"{path}{name}.")
              for name, inner in sig.modules.items()})
+
+    def _restricted(self, functor: Functor, arrow: ast.SigArrow, scope: Structure,
+                    span: Span) -> Functor:
+        """``\\(P: S) -> F P : T``: the parametric module F as one of the type ``(P: S) -> T``."""
+        inner, param = scope.copy(), arrow.param or "P"
+        inner.modules["->"] = functor
+        whole, argument = (ast.ModName(span, ast.QualName((), name)) for name in ("->", param))
+        body = ast.ModAscript(span, ast.ModApply(span, whole, argument), arrow.codomain)
+        restricted = Functor(param, arrow.domain, body, inner)
+        self._check_functor(restricted, f"{functor.param}.")
+        return restricted
 
     def _check_kind(self, name: str, spec: ast.ValSpec | ast.TypeSpec, actual: ast.QualName,
                     span: Span) -> None:
@@ -329,7 +344,7 @@ class _Evaluator:
                          "Non-lifted type abbreviations may not contain functions.")
 
     def _check_specs(self, found: Structure, around: Structure, sig: Signature,
-                     path: str) -> dict[str, ast.QualName]:
+                     path: str, span: Span) -> dict[str, ast.QualName]:
         """Declarations that have types only if the members have those that are specified.
 
         The result are the functions that have these types, where theirs may be more general.
@@ -354,7 +369,7 @@ class _Evaluator:
                     typed[spec.name] = ast.QualName((), self.out[-1].name)
             elif spec.definition is not None and not spec.type_params:
                 own = ast.TypeName(spec.span, found.types[spec.name])
-                param = ast.PatAscript(spec.span, ast.PatName(spec.span, "x"), own)
+                param = ast.PatAscript(spec.span, ast.PatName(span, "x"), own)
                 outer = specified.scope.copy()
                 if not specified.refined:
                     outer.modules |= around.modules

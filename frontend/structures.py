@@ -106,14 +106,14 @@ class Signature:
     """The names that a module type lists.
 
     ``open``: it lists those of a module type of the prelude, too, and does not restrict any;
-    ``parametric``: it is that of modules with a parameter.
+    ``arrow``: it is that of modules with a parameter, written in that scope.
     """
 
     values: dict[str, Specified] = field(default_factory=dict)
     types: dict[str, Specified] = field(default_factory=dict)
     modules: dict[str, Signature] = field(default_factory=dict)
     open: str = ""
-    parametric: bool = False
+    arrow: tuple[ast.SigArrow, Structure] | None = None
 
     def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
         """The module type ``with`` a definition for one of its types."""

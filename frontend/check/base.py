@@ -19,6 +19,7 @@ from runelift.frontend.check.types import (
     prelude_scheme,
 )
 from runelift.frontend.check.unify import (
+    ConsumingFunction,
     FunctionalType,
     InfiniteType,
     SizeMismatch,
@@ -142,7 +143,9 @@ class Base(ABC):
             raise self._error(
                 "type-mismatch", span,
                 call_text(call, span) + words.mismatch(expected, found, what)
-                + " Occurs check: a type cannot contain itself." * isinstance(error, InfiniteType),
+                + " Occurs check: a type cannot contain itself." * isinstance(error, InfiniteType)
+                + " A function that consumes its argument does not do for one that does not."
+                * isinstance(error, ConsumingFunction),
                 *filter(None, [hint or advised, *notes]), labels=labels) from None
         except SizeMismatch as error:
             words = self._wording()
@@ -233,9 +236,11 @@ class Base(ABC):
     def join(self, left: Type, right: Type, span: Span, what: str,
              because: Span | None = None) -> Type:
         """The type of a value of either type; ``what`` has the second, ``because`` the first."""
+        state = self.solved.snapshot()
         try:
             return self.solved.join(left, right)
         except (TypeMismatch, SizeMismatch):
+            self.solved.restore(state)
             self.expect(left, right, span, what, because=because)
         raise self._error("type-mismatch", span, f"{what.capitalize()} of type "
                           f"{self._show(right)} does not go with {self._show(left)}.")

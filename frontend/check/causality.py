@@ -7,10 +7,10 @@ is applied to them.  Source: Futhark's error index, "causality check".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from runelift.frontend import ast
-from runelift.frontend.check.unify import sizes_in
+from runelift.frontend.check.unify import NAMELESS, sizes_in
 from runelift.frontend.types import Array, Arrow
 from runelift.ir.errors import Diagnostic, Label
 from runelift.ir.names import VName
@@ -20,9 +20,12 @@ _COMPUTED = (ast.Apply, ast.BinExp, ast.Range, ast.IndexExp, ast.IfExp, ast.Matc
 """Expressions whose value has sizes that were not known before."""
 
 
-def check_causality(dec: ast.ValDec) -> list[Diagnostic]:
-    """What is wrong with the order in which sizes of a checked declaration are computed."""
-    order = _Order()
+def check_causality(dec: ast.ValDec, unknown: Collection[VName]) -> list[Diagnostic]:
+    """What is wrong with the order in which sizes of a checked declaration are computed.
+
+    ``unknown`` are those that have no name before.
+    """
+    order = _Order(unknown)
     order.exp((*dec.params, dec.body))
     return order.errors
 
@@ -30,7 +33,8 @@ def check_causality(dec: ast.ValDec) -> list[Diagnostic]:
 class _Order:
     """Follows the evaluation; ``needed`` are the sizes that were needed before they were known."""
 
-    def __init__(self) -> None:
+    def __init__(self, unknown: Collection[VName]) -> None:
+        self._unknown = unknown
         self.errors: list[Diagnostic] = []
         self._known: set[VName] = set()
         self._needed: dict[VName, tuple[Span, str]] = {}
@@ -44,6 +48,13 @@ class _Order:
                 if isinstance(exp.type, Arrow):
                     self._need(sizes_in(exp.type), span, "an operator section")
                 self._parts(exp)
+            case ast.LambdaExp(_, params):
+                before = set(self._known)
+                self._parts(exp)
+                for param in params:  # inside, its sizes are known from the argument
+                    sizes = sizes_in(param.type) - before if param.type is not None else set()
+                    self._known -= sizes
+                    self._need(sizes.intersection(self._unknown), param.span, "a parameter")
             case ast.Node():
                 self._parts(exp)
                 if isinstance(exp, _COMPUTED) and exp.type is not None and not isinstance(
@@ -74,8 +85,9 @@ class _Order:
             self._known.add(size)
             if size in self._needed:
                 place, what = self._needed.pop(size)
+                shown = "a size" if size.base == NAMELESS else f'size "{size.base}"'
                 self.errors.append(Diagnostic(
                     "causality-check", place,
-                    f'Causality check: size "{size.base}" is needed for the type of {what} before '
-                    "it is computed.", (Label(span, "it is computed here"),),
+                    f"Causality check: {shown} is needed for the type of {what} before it is "
+                    "computed.", (Label(span, "it is computed here"),),
                     ("Bind the expression that computes it with 'let' beforehand.",)))

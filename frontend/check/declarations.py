@@ -196,7 +196,7 @@ class Checker(Inference):
             self._check_specified(dec)
         for param in dec.params:
             self.errors += uncovered([param], param.span)
-        self.errors += check_causality(dec)
+        self.errors += check_causality(dec, self.solved.unknown)
         dec.type = self.solved.resolve(scheme.type)
         errors, function = check_uniqueness(dec, self._constants)
         self.errors += errors
@@ -204,8 +204,7 @@ class Checker(Inference):
         if not isinstance(dec.type, Arrow | Abstract) and holds_arrays(dec.type):
             self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
         if dec.name in self._entries:
-            self._check_entry(dec, self._shown(dec.type),
-                              set(scheme.sizes) | self.solved.flexible)
+            self._check_entry(dec, dec.type, set(scheme.sizes) | self.solved.flexible)
         self.scope.declare(dec.name, Binding(
             dataclasses.replace(scheme, type=dec.type),
             self._constant_size(dec), dec.name_span, top=True))
@@ -330,9 +329,12 @@ class Checker(Inference):
         """An entry point is of first order and decides about ``undecided`` sizes."""
         constructive: set[VName] = set()
         named: set[VName] = set()
+        written, type_ = type_, self._shown(type_)
+        while isinstance(written, Arrow):
+            named |= sizes_in(written.domain)
+            written = written.codomain
         while isinstance(type_, Arrow):
             constructive |= plain_sizes(type_.domain)
-            named |= sizes_in(type_.domain)
             undecided = undecided - sizes_in(type_.domain) - {type_.param}
             if not first_order(type_.domain):
                 raise self._error("bad-entry", dec.name_span, f"Entry point '{dec.name}' has a "
@@ -344,8 +346,8 @@ class Checker(Inference):
         for param in dec.type_params:
             if isinstance(param, ast.SizeParam) and param.size in named - constructive:
                 raise self._error("bad-entry", param.span, f"Entry point size parameter "
-                                  f"[{param.name}] is not used constructively: no parameter is an "
-                                  "array of this size.")
+                                  f"[{param.name}] is only used non-constructively: no parameter "
+                                  "is an array of this size.")
         if not first_order(type_):
             raise self._error("bad-entry", dec.ret.span if dec.ret else tail(dec.body).span,
                               f"Entry point '{dec.name}' must not return a function.",

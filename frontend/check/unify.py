@@ -37,6 +37,10 @@ class FunctionalType(TypeMismatch):
     """A type that must not be functional is."""
 
 
+class ConsumingFunction(TypeMismatch):
+    """A function consumes an argument that it must not."""
+
+
 class InfiniteType(TypeMismatch):
     """A type would have to contain itself."""
 
@@ -207,7 +211,7 @@ class Substitution:
                     self.unify(x, y)
             case Arrow(a, b, wanted, _, p), Arrow(c, d, consumes, _, q):
                 if consumes and not wanted:
-                    raise TypeMismatch
+                    raise ConsumingFunction
                 self.unify(a, c)
                 if p and q and p != q:
                     d = substitute_size(self.resolve(d), q, Size.var(p))
