@@ -22,6 +22,7 @@ from runelift.frontend.check.unify import (
     ConsumingFunction,
     FunctionalType,
     InfiniteType,
+    IrregularType,
     SizeMismatch,
     Substitution,
     TypeMismatch,
@@ -135,6 +136,12 @@ class Base(ABC):
                 "function-not-allowed", span, f"{call_text(call, span)}A value of functional type "
                 f"cannot be {what} here.", f"Its type is {self._show(found)}: "
                 "an argument may be missing.") from None
+        except IrregularType:
+            raise self._error(
+                "irregular-array", span, f"{call_text(call, span)}Its results may have another "
+                "size each time, so they cannot be array elements or the like: "
+                f"{self._show(found)}.", "If all have the same size, say so in the function: "
+                "(e :> [n]t).") from None
         except TypeMismatch as error:
             words = self._wording()
             advised = advice(self.solved, expected, found, span.text, call)
@@ -296,6 +303,8 @@ class Base(ABC):
             return scheme.type
         metas_ = {v: self.solved.meta() for v in scheme.types}
         self.solved.values |= {m.id for v, m in metas_.items() if v not in scheme.lifted}
+        self.solved.regular |= {m.id for v, m in metas_.items()
+                                if v not in scheme.lifted | self.solved.size_lifted}
         self.solved.of_any_size |= {m.id for v, m in metas_.items() if v in self.solved.size_lifted}
         types: dict[VName, Type] = dict(metas_)
         bound = params_in(scheme.type)

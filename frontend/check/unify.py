@@ -41,6 +41,10 @@ class ConsumingFunction(TypeMismatch):
     """A function consumes an argument that it must not."""
 
 
+class IrregularType(TypeMismatch):
+    """A type has a size that is another one for each argument, or that only values have."""
+
+
 class InfiniteType(TypeMismatch):
     """A type would have to contain itself."""
 
@@ -91,6 +95,8 @@ class Substitution:
     """The type parameters that may have sizes of their own."""
     of_any_size: set[int] = field(default_factory=set)
     """The types to be found that may have other sizes each time."""
+    regular: set[int] = field(default_factory=set)
+    """The types to be found that must not have sizes of their own."""
     _undecided: list[tuple[Size, Size]] = field(default_factory=list)
     _reordered: set[Size] = field(default_factory=set)
     """Sizes that are written in two ways: their operands decide nothing."""
@@ -215,7 +221,11 @@ class Substitution:
                 self.unify(a, c)
                 if p and q and p != q:
                     d = substitute_size(self.resolve(d), q, Size.var(p))
+                regular = [meta for each in (b, d) for meta in metas(self.resolve(each))
+                           if meta.id in self.regular]
                 self.unify(b, d)
+                if any({p, q} & sizes_in(self.resolve(meta)) for meta in regular):
+                    raise IrregularType
             case _:
                 if left != right:
                     raise TypeMismatch
@@ -236,6 +246,11 @@ class Substitution:
             raise InfiniteType
         if meta.id in self.values:
             self.no_function(type_)
+        if meta.id in self.regular:
+            if isinstance(type_, TypeVar) and type_.name in self.size_lifted:
+                raise IrregularType
+            if isinstance(type_, MetaVar):
+                self.regular.add(type_.id)
         self.types[meta.id] = type_
         if (required := self.required.get(meta.id)) is not None:
             self._meet(required, type_)

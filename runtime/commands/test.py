@@ -153,8 +153,17 @@ class Tester:
 
     def program(self, path: Path) -> None:
         """Run all test blocks of a program."""
-        source = read_source(path)
-        blocks = parse_blocks(source)
+        found: list[tuple[Source, Sequence[Block]]] = []
+
+        def read() -> None:
+            source = read_source(path)
+            found.append((source, parse_blocks(source)))
+
+        self._guarded(path, 1, "test blocks", read, quiet=True)
+        for source, blocks in found:
+            self._blocks(path, source, blocks)
+
+    def _blocks(self, path: Path, source: Source, blocks: Sequence[Block]) -> None:
         for block in blocks:
             if block.error is not None:
                 self._guarded(path, block.line, "rejected",

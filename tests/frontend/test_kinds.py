@@ -58,7 +58,7 @@ def test_a_size_lifted_type_has_another_size_each_time() -> None:
     ("module m: {type t = bool} = {type t = i32}", "type-mismatch"),
     ("module m: {val n: i64 val xs: [n]i64} = {def n = 3i64 def xs = iota 4}", "size-mismatch"),
     ("type opt 't = #some t | #none\ndef f b (x: i64) = if b then #some (iota x) "
-     "else #none :> opt ([2]i64)", "type-mismatch"),
+     "else #none :> opt ([2]i64)", "size-mismatch"),
     ("module m: {type t 'a} = {type t = i32}", "type-arguments"),
     ("module m: {type t} = {type^ t = i32 -> i32}", "function-not-allowed"),
 ])

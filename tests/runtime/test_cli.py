@@ -388,6 +388,15 @@ def test_errors_may_have_another_text(run: Run, tmp_path: Path) -> None:
     assert run("test", "--error-text=any", path).status == 1
 
 
+def test_a_malformed_block_does_not_stop_the_others(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.fut").write_text("-- ==\n-- input { 300u8 }\nentry main (x: u8) = x")
+    (tmp_path / "b.fut").write_text("-- ==\n-- input { 1 } output { 1 }\nentry main (x: i32) = x")
+    found = run("test", "--interpreter", tmp_path)
+    assert found.status == 1
+    assert "a.fut:2:12: error[malformed-data]" in found.out
+    assert found.out.endswith("1 passed, 1 failed, 0 skipped\n")
+
+
 def test_failures_are_counted_by_cause(run: Run, tmp_path: Path) -> None:
     for name, text in (("a", "-- input { 1 }\n-- output { 3 }\nentry main (x: i32) = x"),
                        ("b", "-- input { 1 }\n-- output { 3 }\nentry main (x: i32) = y"),
