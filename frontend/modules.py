@@ -60,6 +60,7 @@ class _Evaluator:
         self._aliases: set[str] = set()
         """Values that are defined as others are: these may be more general than is specified."""
         self._files: dict[Path, Structure | None] = {}
+        self._checked: set[ast.ModLambda] = set()
         self._sealing = Sealing(self._fresh, self._emit)
 
     def _fresh(self, name: str) -> str:
@@ -179,7 +180,9 @@ class _Evaluator:
                 return plain
             case ast.ModLambda(_, param, sig, body):
                 functor = Functor(param, sig, body, scope.copy())
-                self._check_functor(functor, prefix)
+                if mod not in self._checked:  # first inside of a parametric module around it
+                    self._checked.add(mod)
+                    self._check_functor(functor, prefix)
                 return functor
             case ast.ModImport(span, path):
                 return self._import(path, span)
