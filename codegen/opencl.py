@@ -294,10 +294,8 @@ class _Printer:
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"
-            if op == "sgn":
+            if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp"):
                 return f"{op}_{prim.value}({joined})"
-            if op == "ldexp":
-                return f"ldexp({args[0]}, (int)({args[1]}))"
             if op == "fma":
                 return f"({args[0]} * {args[1]} + {args[2]})"
             return f"{_FUNCTIONS.get(op, op)}({joined})"

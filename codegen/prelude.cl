@@ -61,7 +61,17 @@ UNSIGNED(u16, ushort, 16)
 UNSIGNED(u32, uint, 32)
 UNSIGNED(u64, ulong, 64)
 
+// Of pi times a number, which OpenCL's own functions get wrong on some devices if it is large.
 #define FLOAT(NAME, T) \
+    inline T sinpi_##NAME(T x) { \
+        T rest = fmod(x, (T)2), turns = rint(rest), y = sin((T)3.14159265358979323846 * (rest - turns)); \
+        return y == 0 ? copysign((T)0, x) : fabs(turns) == 1 ? -y : y; } \
+    inline T cospi_##NAME(T x) { \
+        T rest = fmod(x, (T)2), turns = rint(rest); \
+        T y = sin((T)3.14159265358979323846 * ((T)0.5 - fabs(rest - turns))); \
+        return fabs(turns) == 1 ? -y : y; } \
+    inline T tanpi_##NAME(T x) { return sinpi_##NAME(x) / cospi_##NAME(x); } \
+    inline T ldexp_##NAME(T x, T y) { return ldexp(x, (int)fmin(fmax(y, (T)-5000), (T)5000)); } \
     inline T sgn_##NAME(T x) { return isnan(x) ? x : (T)((x > 0) - (x < 0)); }
 
 FLOAT(f32, float)

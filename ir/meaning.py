@@ -225,7 +225,7 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "hypot": np.hypot,
     "copysign": np.copysign,
     "nextafter": np.nextafter,
-    "ldexp": lambda x, y: np.ldexp(x, y.astype(np.int32)),
+    "ldexp": lambda x, y: np.ldexp(x, np.fmin(np.fmax(y, -5000), 5000).astype(np.int32)),
     "bits": _reinterpreted,
     "fma": lambda x, y, z: x * y + z,
 }

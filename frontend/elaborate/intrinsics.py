@@ -465,8 +465,6 @@ def _member(e: Evaluator, prim: Prim, name: str) -> Value | None:
         case "ldexp":
             def ldexp(args: tuple[Value, ...], span: Span) -> Value:
                 power = e.builder.convert(Prim.I32, prim, _scalar(args[1]).atom, span)
-                for row, limit in (("min", 5000.0), ("max", -5000.0)):  # 2.0**5000 is infinity
-                    power = e.builder.op(row, prim, (power, Const(limit, prim)), span)
                 return Dynamic(e.builder.op("ldexp", prim, (_scalar(args[0]).atom, power), span),
                                prim)
             return Function(2, ldexp)
