@@ -98,3 +98,11 @@ entry main [n][m] (xss: [n][m]f32) (k: i64): [n][m]f32 =
     few, many = (10, 100 * 100), (1000, 100 * 100)
     assert not gpu.holds(guard, 100, few)
     assert gpu.holds(guard, 100, many)
+
+
+def test_sizes_known_only_inside_do_not_count() -> None:
+    guards = group_guards("""
+entry main [n][m] (xss: [n][m]i64): [n][m]i64 =
+  map (\\xs -> map (\\x -> loop s = x for _i < m do s + i64.sum (map (* s) (iota x))) xs) xss
+""")
+    assert [str(guard.group) for guard in guards][:1] == ["m_2"]

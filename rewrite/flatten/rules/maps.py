@@ -7,6 +7,7 @@ from runelift.ir.sizes import greatest, least, product
 from runelift.ir.syntax import (
     AtomExp,
     Body,
+    Const,
     Exp,
     Guard,
     Kind,
@@ -21,6 +22,7 @@ from runelift.ir.syntax import (
     Versions,
     i64,
 )
+from runelift.ir.traverse import free_vars
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest, size_of
@@ -181,11 +183,12 @@ def _bound_inside(stm: Stm) -> list[VName]:
 
 
 def _intra_guard(walk: Walk, stm: Stm, nest: Nest, intra: SegMap) -> Guard:
-    inside = {name for each in intra.body.stms for name in _bound_inside(each)}
+    outside = free_vars(intra)
     points, elements = [], []
     for segop in segops(intra.body):
         points.append(product([size_of(dim.width) for dim in segop.space]))
-        alone = [widths for widths in left_alone(segop.body) if inside.isdisjoint(widths)]
+        alone = [widths for widths in left_alone(segop.body)
+                 if all(isinstance(width, Const) or width in outside for width in widths)]
         elements += [points[-1] * product(list(map(size_of, widths))) for widths in [(), *alone]]
     return walk.flattener.guard(stm, Kind.INTRA, len(nest.space), least(*points),
                                 greatest(*elements), nest.par)
