@@ -93,7 +93,7 @@ def padded(position: Exp) -> Exp:
     their own find them in different banks.
     """
     return imp.Apply("add", Prim.I64, (
-        position, imp.Apply("quot", Prim.I64, (position, lit(PADDING)))))
+        position, imp.Apply("div", Prim.I64, (position, lit(PADDING)))))
 
 
 def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
@@ -159,7 +159,7 @@ class _Facts:
                     self.differing.add(name)
                 case imp.For(index) if here:
                     self.differing.add(index)
-                case imp.AtomicUpdate(old=old):
+                case imp.AtomicUpdate(old=old) | imp.Peek(name=old):
                     self.differing.add(old)
             for block in blocks(stm):
                 self._differences(block, here)
@@ -195,7 +195,7 @@ class _Facts:
         """The law by which the cell at ``index`` is the running work-item's own."""
         index = self.resolve(index)
         match index:
-            case imp.Apply("add", _, (inner, imp.Apply("quot", _, (again, width)))) if (
+            case imp.Apply("add", _, (inner, imp.Apply("div", _, (again, width)))) if (
                     inner == again and width == lit(PADDING)):
                 law = self.owner(inner, alone)
                 return None if law is None else f"padded {law}"
@@ -225,7 +225,8 @@ class _Facts:
         match stm:
             case imp.Store(mem, index) if mem not in self.private:
                 yield Access(mem, Kind.WRITE, self.owner(index, alone))
-            case imp.Atomic(_, _, mem) | imp.AtomicUpdate(mem) if mem not in self.private:
+            case (imp.Atomic(mem=mem) | imp.AtomicUpdate(mem=mem) | imp.Peek(mem=mem)) if (
+                    mem not in self.private):
                 yield Access(mem, Kind.ATOMIC, None)
         if isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0))):
             alone = True

@@ -191,6 +191,10 @@ class _Names:
         match stm:
             case imp.Declare(name) | imp.DeclareArray(name) | imp.For(name):
                 self.bound.add(name)
+            case imp.Peek(name, prim, mem):
+                self.bound.add(name)
+                self.memories[mem] = prim
+                self.written.add(mem)
             case imp.Assign(name):
                 self.used.add(name)
             case imp.Store(mem, prim=prim) | imp.Atomic(mem=mem, prim=prim) | imp.AtomicUpdate(

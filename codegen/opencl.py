@@ -185,6 +185,9 @@ class _Printer:
                         f"{self.exp(value)});"]
             case imp.AtomicUpdate():
                 return self._update(stm, depth)
+            case imp.Peek(v, prim, mem, index):
+                return [f"{pad}{TYPES[prim]} {name(v)} = peek((volatile __global ulong *)"
+                        f"&{name(mem)}[{self.index(index)}]);"]
             case imp.Fail(code, args):
                 if len(args) > FAILURE_ARGS:
                     raise CompilerLimitation(f"an error message with {len(args)} values")

@@ -57,6 +57,8 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
             return not _mention(index, step.sizes())
         case plan.Tile(points=points):
             return points != index
+        case plan.Statuses(_, words):
+            return not _mention(index, [words])
         case plan.Block(height=height, width=width, batch=batch, length=length):
             return not _mention(index, [height, width, batch, length])
         case plan.Choose(_, versions, sizes):

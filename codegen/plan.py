@@ -207,13 +207,32 @@ class Tile:
     """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
 
     A tile has ``chunk`` elements for each of ``group`` work-items; ``staged`` as in ShareOut.
+    Groups look back at ``window`` earlier tiles and ask no more than ``patience`` times for their
+    totals; ``patience`` is 0 where they had better not wait for each other.
     """
 
     group: VName
     staged: VName
     chunk: VName
+    window: VName
+    patience: VName
     points: VName
     bytes: int
+
+    def names(self) -> tuple[VName, ...]:
+        """The sizes that are set, in order."""
+        return (self.group, self.staged, self.chunk, self.window, self.patience)
+
+
+@dataclass(frozen=True, slots=True)
+class Statuses:
+    """``name`` is the device's buffer for what groups tell each other: ``words`` u64s or more.
+
+    See :mod:`runelift.codegen.look_back`, which alone uses it.
+    """
+
+    name: VName
+    words: Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +341,7 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Tile | Block | Branch | CountedLoop
+    | Promise | Fill | Check | Launch | ShareOut | Tile | Statuses | Block | Branch | CountedLoop
     | WhileLoop | Choose | Settle
 )
 

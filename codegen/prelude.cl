@@ -10,12 +10,15 @@
 
 // PARTLY_UNROLLED: short loops without branches; GPUs have no other means to overlap their loads.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
+// It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
 #define PARTLY_UNROLLED _Pragma("unroll 4")
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
+inline ulong peek(volatile __global ulong *p) { return *p; }
 #else
 #define PARTLY_UNROLLED
 inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
+inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #endif
 
 #define SIGNED(NAME, T, U, BITS) \

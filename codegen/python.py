@@ -208,13 +208,15 @@ class _Writer:
             case plan.Launch():
                 self._launch(step, version)
             case plan.ShareOut(_, _, chunks, loops, groups, parameter):
-                points = "".join(f"{_size(c.points)}, " for c in chunks)
+                shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({points}), ({looped}), {_size(groups)}, {parameter!r})")
-            case plan.Tile(group, staged, chunk, count, size):
-                self.line(f"{_var(group)}, {_var(staged)}, {_var(chunk)} = "
-                          f"rt.tile({_var(count)}, {size})")
+                          f"rt.share_out(({shared}), ({looped}), {_size(groups)}, {parameter!r})")
+            case plan.Tile(points=points, bytes=size):
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.tile({_var(points)}, {size})")
+            case plan.Statuses(name, words):
+                self.line(f"{_var(name)} = rt.statuses({_size(words)})")
             case plan.Block(height=height, width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.block({sizes})")

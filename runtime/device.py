@@ -187,12 +187,13 @@ def _shares(kind: str, max_group: int, units: int) -> ShareLimits:
     most = 1 << (min(max_group, 1024).bit_length() - 1)
     if kind in ("GPU", "accelerator"):
         return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
-                           max_chunk=32, staged=True, tile=1, crowd=units)
+                           max_chunk=32, staged=True, tile=32, crowd=units,
+                           window=128, patience=1 << 26)
     if kind == "CPU":
         return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
                            max_chunk=32, staged=False, tile=1024)
     return ShareLimits(lanes=4, group=16, max_group=min(64, most), chunk=4, max_chunk=32,
-                       staged=True, tile=1)
+                       staged=True, tile=4, window=16, patience=1 << 16)
 
 
 def name_processor(handle: Any) -> bool:

@@ -19,7 +19,7 @@ import pyopencl as cl
 
 from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
 from runelift.codegen.persistent import NAME, Phase, persistent_source
-from runelift.codegen.plan import Choose, Launch, Plan
+from runelift.codegen.plan import Choose, Launch, Plan, Statuses, all_steps
 from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
@@ -29,8 +29,8 @@ from runelift.runtime import cache as disk
 from runelift.runtime import persistent
 from runelift.runtime.choice import Crowd
 from runelift.runtime.decisions import Remembered
-from runelift.runtime.device import DeviceInfo
-from runelift.runtime.memory import Buffer, OutOfMemory, Pool
+from runelift.runtime.memory import Buffer, OutOfMemory
+from runelift.runtime.opened import Device
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
 from runelift.runtime.scalars import SCALARS
@@ -39,8 +39,6 @@ from runelift.runtime.shares import block, share_out, tile
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
 
-RESERVED_BYTES = 1024
-"""Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 _enqueue_kernel = cl.enqueue_nd_range_kernel
 BUILD_OPTIONS = ["-cl-std=CL1.2"]
 KERNELS = "kernels"
@@ -95,63 +93,6 @@ def _scalar_type(prim: Prim) -> type[np.generic]:
     return np.uint8 if prim is Prim.BOOL else prim.dtype.type
 
 
-class Device:
-    """A device with its context, queues and memory."""
-
-    def __init__(self, info: DeviceInfo) -> None:
-        self.info = info
-        self.context = cl.Context([info.handle])
-        self.plain = cl.CommandQueue(self.context)
-        self.profiled = cl.CommandQueue(
-            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
-        self.pool = Pool(self.context, info)
-        self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
-        self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
-        self.failure = self.failure_code, self.failure_args
-        size = 4 * max(info.num_groups, 1)
-        self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
-        self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
-        self._arrivals = 0
-        self._no_failure = np.array([-1], np.int32)
-        self.clear_failure(self.plain)
-        self.plain.finish()
-
-    def clear_failure(self, queue: Any) -> None:
-        """Make the next run start without a failure."""
-        cl.enqueue_copy(queue, self.failure_code, self._no_failure)
-        cl.enqueue_fill_buffer(queue, self.counters.handle, np.zeros(1, np.int32), 0,
-                               self.counters.size)
-        cl.enqueue_fill_buffer(queue, self.arrived, np.zeros(1, np.int32), 0, 4)
-        self._arrivals = 0
-
-    def arrivals(self, more: int) -> int:
-        """What :attr:`arrived` counts before a kernel that adds ``more`` to it, modulo 2³²."""
-        before = self._arrivals
-        self._arrivals = (before + more) % (1 << 32)
-        return before
-
-    def resident_groups(self, group: int, room: int) -> int:
-        """How many groups of a persistent kernel surely run at the same time.
-
-        They use ``room`` bytes of local memory each, besides what the device keeps for itself.
-        """
-        info = self.info
-        per_unit = min(info.resident_items // group, info.resident_groups,
-                       info.local_bytes // (room + RESERVED_BYTES))
-        return int(info.handle.max_compute_units * per_unit)
-
-
-_opened: dict[int, Device] = {}
-
-
-def open_device(info: DeviceInfo) -> Device:
-    """The device, opened once, so that programs can pass arrays to each other."""
-    identity = info.handle.int_ptr
-    if identity not in _opened:
-        _opened[identity] = Device(info)
-    return _opened[identity]
-
-
 class Executable:
     """A plan with its kernels, on one device.
 
@@ -175,6 +116,8 @@ class Executable:
         self._built: set[str] = set()
         self._persistent: dict[tuple[Any, ...], Any] = {}
         self.build_seconds = 0.0
+        if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
+            device.prove()
         self.decisions = Remembered()
         namespace = dict(SCALARS)
         exec(compile(self.generated.source, f"<plan of {plan.entry}>", "exec"), namespace)
@@ -310,8 +253,10 @@ class Run:
         try:
             results = main(self, args)
             issue = time.perf_counter() - started
-            self.queue.finish()
-            self.check_failure()
+            if self._fallible:
+                self.check_failure()
+            else:
+                self.queue.finish()
             finished = True
         except Infeasible as reason:
             raise CompilerLimitation(f"No version can run: {reason}.") from None
@@ -421,10 +366,16 @@ class Run:
             shares = self._shares[key] = share_out(limits, points, loops, groups)
         return shares
 
-    def tile(self, points: int, size: int) -> tuple[int, int, int]:
-        """The size of a group, whether chunks are staged, and their length."""
+    def tile(self, points: int, size: int) -> tuple[int, int, int, int, int]:
+        """How groups share a scan, and how long they may wait for each other."""
         info = self.device.info
-        return tile(info.shares, points, size, info.num_groups, info.local_bytes)
+        shares = tile(info.shares, points, size, info.num_groups, info.local_bytes)
+        group, _, chunk, _ = shares
+        return *shares, self.device.patience if points > group * chunk else 0
+
+    def statuses(self, words: int) -> Buffer:
+        """What groups tell each other."""
+        return self.device.statuses.begin(words)
 
     def block(self, height: int, width: int, batch: int, length: int) -> tuple[int, ...]:
         """How groups share a product."""

@@ -154,6 +154,7 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     if kernel is None:
         return False
     device, groups = run.device, min(groups, most)
+    device.statuses.repeat(len(phases) * count)
     kernel.set_args(*device.failure, device.arrived, device.arrivals(groups * len(phases) * count),
                     count, first, cl.LocalMemory(max(room, CELL_BYTES)), *arguments.buffers,
                     *arguments.scalars, *(launched.groups for launched in launches))

@@ -173,7 +173,7 @@ class Program:
     @property
     def device(self) -> Any:
         """The device with its context and queues, opened when first used."""
-        from runelift.runtime.executor import open_device
+        from runelift.runtime.opened import open_device
 
         if self._device is None:
             assert self.device_info is not None

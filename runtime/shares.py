@@ -33,8 +33,10 @@ class ShareLimits:
     ``lanes`` work-items at least are in a group, ``group`` where they loop over long rows, and
     ``max_group`` at most; chunks have ``chunk`` elements where that leaves enough work-items, and
     ``max_chunk`` at most.  ``staged``: neighbouring work-items better touch neighbouring elements
-    of global memory, so chunks go through local memory; else a work-item alone scans ``tile``
-    elements at a time.  Fewer than ``crowd`` groups should be large.
+    of global memory, so chunks go through local memory.  In long scans a work-item has ``tile``
+    elements at a time.  Fewer than ``crowd`` groups should be large.  Scans look back at
+    ``window`` large tiles, whose totals they ask for ``patience`` times at most; 0 on CPUs, where a
+    group that waits may keep the one it waits for from running.
     """
 
     lanes: int
@@ -45,6 +47,8 @@ class ShareLimits:
     staged: bool
     tile: int
     crowd: int = 0
+    window: int = 1
+    patience: int = 0
 
     def preferring(self, chunk: int) -> ShareLimits:
         """The same with chunks of ``chunk`` elements where rows are long enough."""
@@ -85,26 +89,39 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
 
 @cache
 def tile(limits: ShareLimits, points: int, size: int, groups: int,
-         local_bytes: int) -> tuple[int, int, int]:
-    """The values of :class:`runelift.codegen.plan.Tile`.
+         local_bytes: int) -> tuple[int, int, int, int]:
+    """The values of :class:`runelift.codegen.plan.Tile` but for the last.
 
-    Chunks are so short that local memory has room for two groups, and that there is work for
-    ``groups`` groups.  Where there is no local memory to go through, one work-item has a tile.
+    Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
+    Where there is no local memory to go through, one work-item has a tile.  Small tiles take less
+    time than it takes to tell others about them, so groups look back at more of them.
 
-    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132, 128)
     >>> tile(gpu, 1 << 24, 4, 1056, 48 << 10)
-    (256, 1, 16)
-    >>> tile(gpu, 1 << 24, 16, 1056, 48 << 10)
-    (256, 1, 4)
+    (256, 1, 32, 128)
+    >>> tile(gpu, 1 << 24, 16, 1056, 48 << 10), tile(gpu, 1 << 24, 128, 1056, 48 << 10)
+    ((256, 1, 8, 128), (64, 1, 1, 64))
+    >>> tile(gpu, 1 << 24, 12, 1056, 48 << 10)
+    (256, 1, 8, 256)
     >>> tile(gpu, 1000, 4, 1056, 48 << 10)
-    (256, 1, 1)
+    (256, 1, 1, 256)
     """
-    group, most = (limits.group, limits.chunk) if limits.staged else (1, limits.tile)
-    chunk = most
-    while chunk > 1 and ((limits.staged and 2 * group * chunk * size > local_bytes)
-                         or points < groups * group * chunk):
+    group, chunk = limits.group if limits.staged else 1, limits.tile
+    while chunk > 1 and points < groups * group * chunk:
         chunk //= 2
-    return group, int(limits.staged), chunk
+    while limits.staged and _tile_bytes(group, chunk, size) > local_bytes and group > 1:
+        group, chunk = (group, chunk // 2) if chunk > 1 else (group // 2, chunk)
+    large = 3 * group * chunk * size >= 2 * local_bytes
+    return group, int(limits.staged), chunk, min(limits.window, group) if large else group
+
+
+def _tile_bytes(group: int, chunk: int, size: int) -> int:
+    """How much local memory a group needs at most for a tile of elements of ``size`` bytes.
+
+    All of them, padded; one for each work-item in either of two rounds of a scan and in the
+    window; and flags.
+    """
+    return size * (group * chunk * 33 // 32 + 3 * group) + 8 * group + 256
 
 
 @cache

@@ -193,8 +193,8 @@ class Barrier:
 class Atomic:
     """``old := mem[index]; mem[index] := op old value``, indivisibly.
 
-    ``op`` is a row name: add, min, max, and, or, xor.  Integers of 32 or 64 bits.  ``old`` is
-    declared if it is wanted.
+    ``op`` is a row name: add, min, max, and, or, xor; or xchg, which keeps nothing of the old
+    value.  Integers of 32 or 64 bits.  ``old`` is declared if it is wanted.
     """
 
     op: str
@@ -220,6 +220,19 @@ class AtomicUpdate:
     old: VName
     body: tuple[Stm, ...]
     new: Exp
+
+
+@dataclass(frozen=True, slots=True)
+class Peek:
+    """``name := mem[index]``, a new scalar; another group may have changed it just now.
+
+    Integers of 64 bits in global memory, which only atomic operations change meanwhile.
+    """
+
+    name: VName
+    prim: Prim
+    mem: VName
+    index: Exp
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +263,7 @@ class Comment:
 
 Stm: TypeAlias = (
     Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Atomic | AtomicUpdate
-    | Fence | Fail | Comment
+    | Peek | Fence | Fail | Comment
 )
 
 

@@ -21,7 +21,7 @@ from runelift.ir.imp.traverse import parts
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 
-ATOMIC_OPS = frozenset({"add", "min", "max", "and", "or", "xor"})
+ATOMIC_OPS = frozenset({"add", "min", "max", "and", "or", "xor", "xchg"})
 VARYING_IDS = frozenset({Id.LOCAL_ID, Id.GLOBAL_ID})
 
 
@@ -150,6 +150,11 @@ class _Checker:
                     for inner in body:
                         self.statement(inner)
                     self.expect(new, prim)
+            case imp.Peek(name, prim, mem, index):
+                if not prim.is_int or prim.bits != 64:
+                    raise self.fail(f"no device peeks at a {prim}")
+                self.cell(mem, index, prim, writes=True, space=Space.GLOBAL)
+                self.bind(name, prim)
             case imp.Fail(code, args):
                 if not 0 <= code < len(self.kernel.failures):
                     raise self.fail(f"there is no failure {code}")
@@ -266,7 +271,7 @@ class _Uniformity:
                     together = uniform and not self.varies(cond)
                     self.block(then_, uniform=together, check=check)
                     self.block(else_, uniform=together, check=check)
-                case imp.Atomic(old=old):
+                case imp.Atomic(old=old) | imp.Peek(name=old):
                     self.mark(old, True)
                 case imp.AtomicUpdate(old=old, body=body):
                     self.mark(old, True)

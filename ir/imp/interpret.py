@@ -236,7 +236,12 @@ class _Item:
                 self.touch(memory, cell, _Kind.ATOMIC)
                 if old is not None:
                     self.values[old] = memory.cells[cell]
-                memory.cells[cell] = apply(op, prim, memory.cells[cell], given)
+                memory.cells[cell] = given if op == "xchg" else apply(
+                    op, prim, memory.cells[cell], given)
+            case imp.Peek(name, _, mem, index):
+                memory, cell = self.cell(mem, index)
+                self.touch(memory, cell, _Kind.ATOMIC)
+                self.values[name] = memory.cells[cell]
             case imp.AtomicUpdate(mem, index, _, _, old, body, new):
                 memory, cell = self.cell(mem, index)
                 self.touch(memory, cell, _Kind.ATOMIC)

@@ -119,6 +119,9 @@ class _ImpReader(Reader):
         return imp.AtomicUpdate(vname(mem), index, _prim(word), Space(str(space)), vname(old),
                                 body, new)
 
+    def peek(self, name: Token, word: Token, mem: Token, index: Exp) -> Stm:
+        return imp.Peek(vname(name), _prim(word), vname(mem), index)
+
     def fail(self, code: Token, args: tuple[Exp, ...]) -> Stm:
         return imp.Fail(int(code), args)
 

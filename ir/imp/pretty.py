@@ -102,6 +102,8 @@ def _stm(stm: Stm) -> Lines:
             yield f"update.{prim} {space.value} {mem}[{_exp(index)}] as {old} {{"
             yield from _block(body)
             yield f"}} <- {_exp(new)}"
+        case imp.Peek(name, prim, mem, index):
+            yield f"{name} := peek.{prim} {mem}[{_exp(index)}]"
         case imp.Fail(code, args):
             yield f"fail {code} ({', '.join(map(_exp, args))})"
         case imp.Comment(text):

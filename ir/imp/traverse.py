@@ -44,6 +44,8 @@ def expressions(stm: Stm) -> tuple[Exp, ...]:
             return index, value
         case imp.AtomicUpdate(_, index, _, _, _, _, new):
             return index, new
+        case imp.Peek(_, _, _, index):
+            return (index,)
         case imp.Fail(_, args):
             return args
     return ()
@@ -83,6 +85,6 @@ def variables(exp: Exp) -> set[VName]:
 def touched_by(stm: Stm) -> set[VName]:
     """The memories that a statement touches itself, outside of its blocks."""
     found = set[VName]().union(*map(memories, expressions(stm)))
-    if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate):
+    if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
         found.add(stm.mem)
     return found

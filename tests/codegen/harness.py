@@ -70,11 +70,13 @@ MODEL = "model"
 ROWS = VName("rows", -3)
 """How many rows of a block a work-item has, see :class:`plan.Block`."""
 
-STAGED, CHUNK = VName("staged", -1), VName("chunk", -2)
+STAGED, CHUNK, WINDOW, PATIENCE = (
+    VName(base, -tag) for tag, base in enumerate(("staged", "chunk", "window", "patience"), 10))
 """How groups scan tiles, see :class:`plan.Tile`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
-          plan.LOCAL_BYTES: 256, plan.COHERENT: 0, STAGED: 1, CHUNK: 2, ROWS: 0}
+          plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
+          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -305,9 +307,13 @@ class Machine:
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups))
                     self.scalars.update(zip(step.names(), values, strict=True))
-                case plan.Tile(group, staged, chunk):
-                    self.scalars |= {group: self.scalars[plan.GROUP_SIZE],
-                                     staged: self.scalars[STAGED], chunk: self.scalars[CHUNK]}
+                case plan.Tile():
+                    given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
+                    self.scalars.update(zip(step.names(), map(self.scalars.get, given),
+                                            strict=True))
+                case plan.Statuses(name, words):
+                    if name not in self.buffers:
+                        self.put(name, np.zeros(self.size(words), np.uint64))
                 case plan.Block():
                     values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS], 1)
                     self.scalars.update(zip(step.names(), values, strict=True))
@@ -417,9 +423,13 @@ def shape_value(type_: Type, scalars: Mapping[VName, Any]) -> tuple[int, ...]:
 
 
 def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
-                    device: Mapping[VName, int],
-                    on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
-    """What the kernels of a segmented operation compute; ProgramFailure if they say so."""
+                    device: Mapping[VName, int], on: str = "Oclgrind",
+                    before: Callable[[Machine, Sequence[plan.Step]], None] | None = None,
+                    ) -> list[np.ndarray[Any, Any]]:
+    """What the kernels of a segmented operation compute; ProgramFailure if they say so.
+
+    ``before`` does something with the machine and the steps before they run.
+    """
     types = {p.name: p.type for p in args} | {p.name: p.type for p in stm.pat}
     lowered = lower_segop(stm, Host(types, interleave=on == "Oclgrind"), names)
     scalars = {p.name: v for p, v in args.items() if isinstance(p.type, Prim)}
@@ -433,6 +443,8 @@ def lowered_results(stm: Stm, args: Mapping[Param, Any], names: Names,
         prim, shape = elem_of(param.type), shape_value(param.type, scalars)
         initial = np.zeros(shape, prim.dtype) if dest is None else given[dest]
         machine.put(param.name, np.asarray(initial, prim.dtype))
+    if before is not None:
+        before(machine, lowered.steps)
     machine.run(lowered.steps)
     if isinstance(machine, DeviceMachine):
         machine.sim.queue.finish()

@@ -33,7 +33,7 @@ from runelift.ir.syntax import (
     i64,
 )
 
-from .harness import CHUNK, STAGED, Builder, agree, rows
+from .harness import CHUNK, PATIENCE, STAGED, WINDOW, Builder, agree, rows
 
 I64 = Prim.I64
 SHAPES = [(0,), (1,), (3,), (17,), (100,), (3, 0), (0, 3), (5, 2), (2, 40), (9, 9), (1, 100),
@@ -104,13 +104,15 @@ def test_scan_of_pairs_in_order(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(("group", "chunk", "staged"), [
     (1, 1, 0), (1, 7, 0), (2, 3, 0), (1, 2, 1), (5, 3, 1), (8, 1, 1), (8, 16, 1)])
 @pytest.mark.parametrize("shape", [(7,), (41,), (3, 14), (100,), (2, 3, 9)], ids=str)
+@pytest.mark.parametrize("patience", [0, 1 << 20])
 def test_scan_with_tiles_of_any_size(shape: tuple[int, ...], group: int, chunk: int,
-                                     staged: int) -> None:
+                                     staged: int, patience: int) -> None:
     p = Points(shape, -2, 3)
     ops = (p.builder.affine(), p.builder.operator("add", I64, 0))
     body = p.body.body(p.x, p.body.add(p.x, i64(3)), p.x)
     agree(SegScan(Level.GRID, p.space, ops, body, (I64,) * 3), [p.all(I64)] * 3, p.args,
-          p.builder.names, {plan.GROUP_SIZE: group, CHUNK: chunk, STAGED: staged})
+          p.builder.names, {plan.GROUP_SIZE: group, CHUNK: chunk, STAGED: staged,
+                            WINDOW: max(1, group // 2), PATIENCE: patience})
 
 
 @pytest.mark.parametrize("shape", [(1,), (41,), (3, 14)], ids=str)

@@ -12,7 +12,7 @@ import runelift
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import find_devices
-from runelift.runtime.executor import Device
+from runelift.runtime.opened import Device
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import plans
 

@@ -1,0 +1,88 @@
+"""Opened devices: their queues, their memory, and what kernels share from launch to launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from runelift.codegen.opencl import FAILURE_ARGS
+from runelift.runtime import look_back
+from runelift.runtime.device import DeviceInfo
+from runelift.runtime.memory import Buffer, Pool
+
+RESERVED_BYTES = 1024
+"""Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
+
+
+class Device:
+    """A device with its context, queues and memory.
+
+    A work-group asks others :attr:`patience` times at most, 0 times where that does not work.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+        self.context = cl.Context([info.handle])
+        self.plain = cl.CommandQueue(self.context)
+        self.profiled = cl.CommandQueue(
+            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        self.pool = Pool(self.context, info)
+        self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
+        self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
+        self.failure = self.failure_code, self.failure_args
+        size = 4 * max(info.num_groups, 1)
+        self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
+        self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
+        self._arrivals = 0
+        self.statuses = look_back.Statuses(self.context, self.plain)
+        self._proved = False
+        self.patience = 0
+        self._no_failure = np.array([-1], np.int32)
+        self.clear_failure(self.plain)
+        self.plain.finish()
+
+    def clear_failure(self, queue: Any) -> None:
+        """Make the next run start without a failure."""
+        cl.enqueue_copy(queue, self.failure_code, self._no_failure)
+        cl.enqueue_fill_buffer(queue, self.counters.handle, np.zeros(1, np.int32), 0,
+                               self.counters.size)
+        cl.enqueue_fill_buffer(queue, self.arrived, np.zeros(1, np.int32), 0, 4)
+        self._arrivals = 0
+        self.statuses.forget()
+
+    def prove(self) -> None:
+        """Find out whether groups can wait for each other, unless that is known."""
+        if not self._proved:
+            self._proved = True
+            most = self.info.shares.patience
+            self.patience = min(most, look_back.TRIAL)
+            self.patience = most if most and look_back.works(self) else 0
+
+    def arrivals(self, more: int) -> int:
+        """What :attr:`arrived` counts before a kernel that adds ``more`` to it, modulo 2³²."""
+        before = self._arrivals
+        self._arrivals = (before + more) % (1 << 32)
+        return before
+
+    def resident_groups(self, group: int, room: int) -> int:
+        """How many groups of a persistent kernel surely run at the same time.
+
+        They use ``room`` bytes of local memory each, besides what the device keeps for itself.
+        """
+        info = self.info
+        per_unit = min(info.resident_items // group, info.resident_groups,
+                       info.local_bytes // (room + RESERVED_BYTES))
+        return int(info.handle.max_compute_units * per_unit)
+
+
+_opened: dict[int, Device] = {}
+
+
+def open_device(info: DeviceInfo) -> Device:
+    """The device, opened once, so that programs can pass arrays to each other."""
+    identity = info.handle.int_ptr
+    if identity not in _opened:
+        _opened[identity] = Device(info)
+    return _opened[identity]
