@@ -170,13 +170,13 @@ def measure(program: Any, row: Row, runs: int) -> dict[str, Any]:
         results, _ = program.run(entry, resident, force=force)
         reference = reference or results
         agree &= first_difference(reference, results) is None
-        versions.append(_time(program, entry, resident, force, runs))
+        versions.append(timed(program, entry, resident, force, runs))
     *forced, default = versions
     assert default is not None
     tuned = None
     if not skip_outer and any(s.loops for s in program.tree.entry(entry).sites().values()):
         program.tune({"dataset": args}, entry=entry)
-        tuned = _time(program, entry, resident, None, runs)
+        tuned = timed(program, entry, resident, None, runs)
         program.thresholds = {}
     best = min(v for v in [default, tuned, *forced] if v is not None)
     return {"default": default, "tuned": tuned, "best": best, "versions": forced, "agree": agree}
@@ -191,7 +191,7 @@ def arguments(program: Any, specs: list[str]) -> list[Any]:
     return list(generator.values(parse_spec(spec) for spec in specs))
 
 
-def _time(program: Any, entry: str, args: list[Any], force: Any, runs: int) -> float:
+def timed(program: Any, entry: str, args: list[Any], force: Any, runs: int) -> float:
     """The median of up to ``runs`` samples, fewer if they take more than two seconds."""
     samples: list[float] = []
     started = time.perf_counter()

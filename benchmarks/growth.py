@@ -19,11 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from compare import EXAMPLES, VOLATILITY, arguments
+from compare import EXAMPLES, VOLATILITY, arguments, timed
 
 import runelift
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.statistics import median
 from runelift.runtime.tuner.forest import plans
 
 
@@ -37,6 +36,7 @@ class Series(NamedTuple):
     entry: str = "main"
 
 
+RUNS = 7
 CUBES = (60, 128, 278, 600, 1290)
 SQUARES = (32, 100, 320, 1000, 3200)
 DECADES = (1_000, 10_000, 100_000, 1_000_000)
@@ -135,13 +135,9 @@ def measure(program: Any, series: Series, size: int, *, best: bool) -> float:
     """Seconds of the default version, or of the fastest."""
     args = program.place(arguments(program, series.inputs(size)))
     forces = plans(program.tree.entry(series.entry)) if best else [None]
-    return min(_time(program, series.entry, args, force) for force in forces)
-
-
-def _time(program: Any, entry: str, args: list[Any], force: Any) -> float:
-    first = min(program.time(entry, args, force=force) for _ in range(2))
-    more = 1 if first > 1 else 7
-    return median([program.time(entry, args, force=force) for _ in range(more)])
+    for force in forces:
+        program.run(series.entry, args, force=force, device_arrays=True)
+    return min(timed(program, series.entry, args, force, RUNS) for force in forces) / 1e6
 
 
 WIDTH, HEIGHT, COLUMNS, MARGIN = 220, 150, 4, 28

@@ -161,6 +161,25 @@ def show(type_: Type, size: Callable[[Size], str] = _plain_size,
     return text(type_)
 
 
+def _same_size(size: Size) -> Size:
+    return size
+
+
+def map_parts(part: Callable[[Type], Type], type_: Type,
+              size: Callable[[Size], Size] = _same_size) -> Type:
+    """``type_`` with ``part`` of each type directly inside, and with ``size`` of its own size."""
+    match type_:
+        case Array(length, elem):
+            return Array(size(length), part(elem))
+        case Tuple(items):
+            return Tuple(tuple(map(part, items)))
+        case Record(fields) | Sum(fields):
+            return type(type_)(tuple((name, part(field)) for name, field in fields))
+        case Arrow(domain, codomain, consumes, fresh, param):
+            return Arrow(part(domain), part(codomain), consumes, fresh, param)
+    return type_
+
+
 def payload(type_: Type) -> tuple[Type, ...]:
     """The types of what a constructor is applied to."""
     assert isinstance(type_, Tuple)

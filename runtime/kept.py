@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from runelift.frontend.files import read_source
+from runelift.ir.errors import UserError
 from runelift.ir.source import Source
 from runelift.runtime import cache as disk
 from runelift.runtime.compiled import Compiled
@@ -49,8 +51,8 @@ def _keeps(source: Source) -> bool:
 
 
 def _load(source: Source, policy: str) -> Compiled | None:
-    made_from, content = _made_from(source), disk.load(PROGRAMS, _place(source, policy))
-    if content is None or not content.startswith(made_from):
+    content = disk.load(PROGRAMS, _place(source, policy))
+    if content is None or not content.startswith(made_from := _made_from(source)):
         return None
     found: Compiled = pickle.loads(memoryview(content)[len(made_from):])
     return found
@@ -59,14 +61,14 @@ def _load(source: Source, policy: str) -> Compiled | None:
 def _still_true(compiled: Compiled, parameters: Mapping[str, int]) -> bool:
     """Whether compiling anew would give the same."""
     return (all(parameters.get(name) == value for name, value in compiled.parameters.items())
-            and all(_text(Path(each.name)) == each.text for each in compiled.imports))
+            and all(map(_is_current, compiled.imports)))
 
 
-def _text(path: Path) -> str | None:
+def _is_current(source: Source) -> bool:
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError):
-        return None
+        return read_source(Path(source.name)) == source
+    except UserError:
+        return False
 
 
 def _place(source: Source, policy: str) -> str:

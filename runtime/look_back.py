@@ -19,7 +19,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.ir.imp.pretty import pretty
 from runelift.ir.names import Names
 from runelift.ir.parse import parse
-from runelift.runtime import cache as results
+from runelift.runtime import cache as disk
 from runelift.runtime.memory import Buffer
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ class Statuses:
 def works(device: Device) -> bool:
     """Whether groups of the device can wait for each other; success is remembered."""
     plan = _plan()
-    name = results.key("look back", pretty(kernels(plan.steps)), device.info.label)
-    if results.load(KEPT, name) == b"works":
+    name = disk.key("look back", pretty(kernels(plan.steps)), device.info.label)
+    if disk.load(KEPT, name) == b"works":
         return True
     found = all(_succeeds(device, plan, seed) for seed in range(TRIALS))
     if found and device.info.kind != "simulator":
-        results.store(KEPT, name, b"works")
+        disk.store(KEPT, name, b"works")
     return found
 
 

@@ -6,10 +6,19 @@ import os
 
 import pytest
 
-from runelift.runtime.device import find_devices
+from runelift.runtime.device import DeviceInfo, find_devices
 
 os.environ["RUNELIFT_KEEP"] = "0"
 """Tests change the compiler under way, and want programs as it makes them then."""
+
+
+@pytest.fixture(scope="module", params=["Portable", "Oclgrind"])
+def installed(request: pytest.FixtureRequest) -> DeviceInfo:
+    """Each of the devices that can be installed anywhere."""
+    for info in find_devices():
+        if request.param in info.platform and info.problem is None:
+            return info
+    pytest.skip(f"no device of {request.param}")
 
 
 @pytest.fixture(scope="session")

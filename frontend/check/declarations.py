@@ -43,11 +43,10 @@ from runelift.frontend.types import (
     Array,
     Arrow,
     MetaVar,
-    Record,
     Sum,
-    Tuple,
     Type,
     TypeVar,
+    map_parts,
     show,
 )
 from runelift.ir.errors import Diagnostic, Label, ProgramError
@@ -133,21 +132,10 @@ class Checker(Inference):
 
     def _shown(self, type_: Type) -> Type:
         """A type without hidden types: what it is when the program runs."""
-        match type_:
-            case Prim() | TypeVar() | MetaVar():
-                return type_
-            case Abstract():
-                return self._definition(type_)
-            case Array(size, elem):
-                return Array(size, self._shown(elem))
-            case Tuple(items):
-                return Tuple(tuple(map(self._shown, items)))
-            case Record(fields) | Sum(fields):
-                return type(type_)(tuple((name, self._shown(item)) for name, item in fields))
-            case Arrow(domain, codomain):
-                return dataclasses.replace(type_, domain=self._shown(domain),
-                                           codomain=self._shown(codomain))
-        return type_
+        if isinstance(type_, Prim):
+            return type_
+        return (self._definition(type_) if isinstance(type_, Abstract)
+                else map_parts(self._shown, type_))
 
     def _definition(self, hidden: Abstract) -> Type:
         """What a hidden type is."""

@@ -20,6 +20,7 @@ from runelift.frontend.types import (
     Tuple,
     Type,
     TypeVar,
+    map_parts,
 )
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -157,18 +158,7 @@ class Substitution:
     def resolve(self, type_: Type) -> Type:
         """``type_`` with all that is known."""
         type_ = self.head(type_)
-        if isinstance(type_, Prim):
-            return type_
-        match type_:
-            case Array(size, elem):
-                return Array(self.size(size), self.resolve(elem))
-            case Tuple(items):
-                return Tuple(tuple(map(self.resolve, items)))
-            case Record(fields) | Sum(fields):
-                return type(type_)(tuple((name, self.resolve(f)) for name, f in fields))
-            case Arrow(domain, codomain, consumes, fresh, param):
-                return Arrow(self.resolve(domain), self.resolve(codomain), consumes, fresh, param)
-        return type_
+        return type_ if isinstance(type_, Prim) else map_parts(self.resolve, type_, self.size)
 
     def unify(self, left: Type, right: Type) -> None:
         """Make two types equal; TypeMismatch or SizeMismatch if they are not.
@@ -499,16 +489,7 @@ def substitute_size(type_: Type, name: VName, size: Size) -> Type:
 
 def map_sizes(f: Callable[[Size], Size], type_: Type) -> Type:
     """``type_`` with ``f`` of each size."""
-    match type_:
-        case Array(size, elem):
-            return Array(f(size), map_sizes(f, elem))
-        case Tuple(items):
-            return Tuple(tuple(map_sizes(f, item) for item in items))
-        case Record(fields) | Sum(fields):
-            return type(type_)(tuple((n, map_sizes(f, field)) for n, field in fields))
-        case Arrow(domain, codomain):
-            return replace(type_, domain=map_sizes(f, domain), codomain=map_sizes(f, codomain))
-    return type_
+    return map_parts(lambda part: map_sizes(f, part), type_, f)
 
 
 def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size]) -> Type:
@@ -516,18 +497,9 @@ def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size
     match type_:
         case TypeVar(name):
             return types.get(name, type_)
-        case Array(size, elem):
-            new = size.substitute(lambda v: sizes.get(v, Size.var(v)))
-            return Array(new, replace_names(elem, types, sizes))
-        case Tuple(items):
-            return Tuple(tuple(replace_names(item, types, sizes) for item in items))
-        case Record(fields) | Sum(fields):
-            return type(type_)(tuple((n, replace_names(f, types, sizes)) for n, f in fields))
-        case Arrow(domain, codomain, consumes, fresh, param):
-            renamed = sizes[param].terms if param in sizes else ()
-            match renamed:
-                case ((((VName() as param),), 1),):
-                    pass
-            return Arrow(replace_names(domain, types, sizes),
-                         replace_names(codomain, types, sizes), consumes, fresh, param)
-    return type_
+        case Arrow(param=param) if param in sizes:
+            match sizes[param].terms:
+                case ((((VName() as renamed),), 1),):
+                    type_ = replace(type_, param=renamed)
+    return map_parts(lambda part: replace_names(part, types, sizes), type_,
+                     lambda size: size.substitute(lambda v: sizes.get(v, Size.var(v))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 import runelift
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
-from runelift.runtime.device import find_devices
+from runelift.runtime.device import DeviceInfo
 from runelift.runtime.opened import Device
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import plans
@@ -62,13 +61,9 @@ class Spied(Device):
         return 1
 
 
-@pytest.fixture(scope="module", params=["Portable", "Oclgrind"])
-def device(request: pytest.FixtureRequest) -> Iterator[Spied]:
-    for info in find_devices():
-        if request.param in info.platform and info.problem is None:
-            yield Spied(replace(info, coherent=True))
-            return
-    pytest.skip(f"no device of {request.param}")
+@pytest.fixture(scope="module")
+def device(installed: DeviceInfo) -> Spied:
+    return Spied(replace(installed, coherent=True))
 
 
 @pytest.mark.parametrize(("text", "fused"), [
