@@ -32,6 +32,8 @@ class Compiled:
     signatures: Mapping[str, Signature]
     parameters: Mapping[str, int | None]
     """The attributes ``#[param(name)]`` with the values that they were given, if any."""
+    warned: tuple[Warning, ...] = field(default=(), compare=False)
+    """What the program was warned of when it was compiled."""
     plans: dict[tuple[str, bool], Plan] = field(default_factory=dict, compare=False)
     """Those that were asked for, by entry point and ``interleave``."""
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import pickle
 import platform
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -28,10 +30,25 @@ def compile_kept(source: Source, *, policy: str, parameters: Mapping[str, int]) 
     """As :func:`~runelift.runtime.compiler.compile_source`, or what was kept of an earlier time."""
     found = _load(source, policy) if _keeps(source) else None
     if found is not None and _still_true(found, parameters):
+        _repeat(found.warned)
         return found
     from runelift.runtime.compiler import compile_source
 
-    return compile_source(source, policy=policy, parameters=parameters)
+    warned: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            compiled = compile_source(source, policy=policy, parameters=parameters)
+    finally:
+        messages = tuple(each.message for each in warned if isinstance(each.message, Warning))
+        _repeat(messages)
+    return replace(compiled, warned=messages)
+
+
+def _repeat(messages: Iterable[Warning]) -> None:
+    """Warn of what compiling a program warned of."""
+    for message in messages:
+        warnings.warn(message, stacklevel=4)
 
 
 def keep(compiled: Compiled) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.ir.errors import ProgramWarning
 from runelift.runtime import compiler, kept
 
 TEXT = """import "lib/scale"
@@ -94,6 +95,14 @@ def test_a_file_has_one_snapshot_for_each_policy(program: Path, compilations: li
         answer(program, policy="classic")
     assert len(list((program.parent / "cache" / "programs").iterdir())) == 2
     assert len(compilations) == 6
+
+
+def test_warnings_are_repeated(program: Path, compilations: list[str]) -> None:
+    program.write_text(TEXT.replace("replicate size 1", "#[nonsense] (replicate size 1)"))
+    for _ in range(2):
+        with pytest.warns(ProgramWarning, match="Unknown attribute 'nonsense'"):
+            answer(program)
+    assert compilations == ["sums.fut"]
 
 
 def test_a_missing_import_is_an_error_again(program: Path, compilations: list[str]) -> None:
