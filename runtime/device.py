@@ -32,7 +32,7 @@ class DeviceInfo:
     compute unit surely runs ``resident_items`` work-items, of up to ``resident_groups`` groups, at
     the same time of a kernel that is built with ``persistent_options``, if its local memory fits.
     Its compiler takes minutes to optimise kernels whose lines times barriers are more than
-    ``optimised_size``.
+    ``optimised_size``.  All programs are built with ``build_options``.
     """
 
     name: str
@@ -51,6 +51,7 @@ class DeviceInfo:
     interleaves: bool
     resident_items: int
     resident_groups: int
+    build_options: tuple[str, ...]
     persistent_options: tuple[str, ...]
     optimised_size: float
     shares: ShareLimits
@@ -154,6 +155,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         problem = "the device has no 64-bit floats"
     shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units)
     nvidia = "NVIDIA" in platform.name
+    exact = handle.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     resident = 1024 if nvidia else handle.max_work_group_size
     return DeviceInfo(
         name=handle.name.strip(), platform=platform.name.strip(), kind=kind,
@@ -168,11 +170,14 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         interleaves=kind != "CPU",
         resident_items=resident,
         resident_groups=16,
+        build_options=("-cl-std=CL1.2", *((EXACT,) if exact else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=30_000 if "Portable Computing" in platform.name else math.inf,
         problem=problem, hint=hint, handle=handle)
 
 
+EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
+"""Without this quotients of f32 may be off by 2.5 units in the last place, and roots by 3."""
 OCCUPANCY = 8
 """How many work-groups of the usual size a GPU's compute unit needs to hide what it waits for."""
 

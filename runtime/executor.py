@@ -40,7 +40,6 @@ Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
-BUILD_OPTIONS = ["-cl-std=CL1.2"]
 KERNELS = "kernels"
 """Where binaries lie in the cache."""
 
@@ -102,7 +101,7 @@ class Executable:
     def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
         self.plan = plan
         self.device = device
-        self.options = [*BUILD_OPTIONS, *(["-DCONTRACT"] if contract else [])]
+        self.options = [*device.info.build_options, *(["-DCONTRACT"] if contract else [])]
         self.generated: Generated = python_source(plan)
         self.sites = [_site(launch, version) for launch, version in zip(
             self.generated.launches, self.generated.launch_versions, strict=True)]

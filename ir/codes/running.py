@@ -67,7 +67,8 @@ entry main [n] (xs: [n]i32): i32 =
     Explanation(
         "assertion-failed", "the condition of an assert is false",
         "assert c e is e if the condition c holds.  The message shows the condition as it is "
-        "written.  Either the program is wrong, or it was given data that it does not expect.",
+        "written.  Either the program is wrong, or it was given data that it does not expect.  "
+        "It is checked even if nothing uses the value of e, where Futhark may leave it out.",
         wrong="""\
 -- ==
 -- input { empty([0]f64) } output { 0f64 }
