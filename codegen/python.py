@@ -220,6 +220,9 @@ class _Writer:
             case plan.Block(height=height, width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.block({sizes})")
+            case plan.Strip(width=width, batch=batch, length=length):
+                sizes = ", ".join(map(_size, (width, batch, length)))
+                self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
                 self.nested(then_, version)

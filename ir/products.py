@@ -6,7 +6,7 @@ with elements of arrays that vary with j and k only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runelift.ir.names import VName
@@ -29,26 +29,32 @@ REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert)
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
-    """The parts of a map that is a product.
-
-    ``left`` and ``right`` say which arrays of the reduction vary with the last but one and with
-    the last index of the space; all other arrays vary with neither.
-    """
+class Reducing:
+    """The parts of a map that reduces scalars at every point, with simple statements around."""
 
     exp: SegMap
     before: tuple[Stm, ...]
     reduction: Stm
     redomap: Redomap
     after: tuple[Stm, ...]
-    left: frozenset[VName]
-    right: frozenset[VName]
+
+    def needed(self, wanted: Iterable[VName]) -> tuple[Stm, ...]:
+        """What must be computed before these names are known."""
+        names, chosen = set(wanted), list[Stm]()
+        for stm in reversed(self.before):
+            if any(p.name in names for p in stm.pat):
+                names |= free_vars(stm)
+                chosen.insert(0, stm)
+        return tuple(chosen)
+
+    def inner_names(self) -> set[VName]:
+        """What the functions of the reduction use of what is around it."""
+        functions = (self.redomap.lam, *(o.lam for o in self.redomap.ops))
+        return {v for function in functions for v in free_vars(function)}
 
 
-def product_of(exp: SegMap) -> Product | None:
-    """The map as a product, if it is one."""
-    if len(exp.space) < 2:
-        return None
+def reducing(exp: SegMap) -> Reducing | None:
+    """The parts of the map, if it is such."""
     place = next((n for n, s in enumerate(exp.body.stms) if isinstance(s.exp, Redomap)), None)
     if place is None:
         return None
@@ -60,21 +66,39 @@ def product_of(exp: SegMap) -> Product | None:
               and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
               and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
               and all(isinstance(t, Prim) for t in exp.ret))
-    if not simple:
+    return Reducing(exp, before, reduction, redomap, after) if simple else None
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Reducing):
+    """A map that is a product.
+
+    ``left`` and ``right`` say which arrays of the reduction vary with the last but one and with
+    the last index of the space; all other arrays vary with neither.
+    """
+
+    left: frozenset[VName]
+    right: frozenset[VName]
+
+
+def product_of(exp: SegMap) -> Product | None:
+    """The map as a product, if it is one."""
+    parts = reducing(exp) if len(exp.space) > 1 else None
+    if parts is None:
         return None
+    redomap = parts.redomap
     i, j = (dim.index for dim in exp.space[-2:])
-    uses = _dependences(before)
-    inner = {v for part in (redomap.lam, *(o.lam for o in redomap.ops)) for v in free_vars(part)}
-    varying = {v for v in (*inner, redomap.width) if isinstance(v, VName)
+    uses = dependences(parts.before)
+    varying = {v for v in (*parts.inner_names(), redomap.width) if isinstance(v, VName)
                and {i, j} & uses.get(v, {v})}
     left = frozenset(a for a in redomap.arrays if i in uses.get(a, {a}))
     right = frozenset(a for a in redomap.arrays if j in uses.get(a, {a}))
     if varying or left & right or not left or not right:
         return None
-    return Product(exp, before, reduction, redomap, after, left, right)
+    return Product(parts.exp, parts.before, parts.reduction, redomap, parts.after, left, right)
 
 
-def _dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:
+def dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:
     """What each name that is bound depends on, itself included."""
     found: dict[VName, set[VName]] = {}
     for stm in stms:

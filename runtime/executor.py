@@ -34,7 +34,7 @@ from runelift.runtime.opened import Device
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
 from runelift.runtime.scalars import SCALARS
-from runelift.runtime.shares import block, share_out, tile
+from runelift.runtime.shares import block, share_out, strip, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -381,6 +381,11 @@ class Run:
         """How groups share a product."""
         info = self.device.info
         return block(info.shares, height, width, batch, length, info.handle.max_compute_units)
+
+    def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:
+        """How work-items share reductions down columns."""
+        info = self.device.info
+        return strip(info.shares, width, batch, length, info.handle.max_compute_units)
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:

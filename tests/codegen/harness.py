@@ -70,6 +70,9 @@ MODEL = "model"
 ROWS = VName("rows", -3)
 """How many rows of a block a work-item has, see :class:`plan.Block`."""
 
+COLUMNS = 2
+"""How many columns a work-item reduces at a time, see :class:`plan.Strip`."""
+
 STAGED, CHUNK, WINDOW, PATIENCE = (
     VName(base, -tag) for tag, base in enumerate(("staged", "chunk", "window", "patience"), 10))
 """How groups scan tiles, see :class:`plan.Tile`."""
@@ -316,6 +319,9 @@ class Machine:
                         self.put(name, np.zeros(self.size(words), np.uint64))
                 case plan.Block():
                     values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS], 1)
+                    self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.Strip(width=width):
+                    values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
                     self.launch(step)
