@@ -85,7 +85,8 @@ def _segmap_points(lowering: Lowering, exp: SegMap) -> None:
     if columns is None:
         _segmap_plain(lowering, exp)
     else:
-        reduce_columns(lowering, columns, branch(lowering, lambda: _segmap_plain(lowering, exp)))
+        reduce_columns(lowering, exp.space, columns,
+                       branch(lowering, lambda: _segmap_plain(lowering, exp)))
 
 
 def _segmap_plain(lowering: Lowering, exp: SegMap) -> None:
@@ -138,7 +139,8 @@ def _segred(lowering: Lowering, exp: SegRed) -> None:
     if columns is None:
         segred(lowering, exp)
     else:
-        reduce_columns(lowering, columns, branch(lowering, lambda: segred(lowering, exp)))
+        reduce_columns(lowering, exp.space[:-1], columns,
+                       branch(lowering, lambda: segred(lowering, exp)))
 
 
 def _segscatter(lowering: Lowering, exp: SegScatter) -> None:

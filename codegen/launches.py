@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 
 from runelift.codegen import plan
-from runelift.codegen.builder import PlanEnv, Value
+from runelift.codegen.builder import CodeBuilder, PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
@@ -19,17 +19,9 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import (
     Atom,
-    AtomExp,
     Body,
-    Convert,
-    Index,
-    Iota,
     Operator,
     Param,
-    PrimOp,
-    Rearrange,
-    Replicate,
-    Reshape,
     Space,
     Stm,
     Type,
@@ -240,7 +232,7 @@ def total(lowering: Lowering, space: Space) -> Size:
     return product([lowering.size(dim.width) for dim in space])
 
 
-def bind_point(k: KernelBuilder, space: Space, indices: Sequence[Exp]) -> None:
+def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
     """Bind the indices of a space."""
     for dim, index in zip(space, indices, strict=True):
         k.bind_scalar(Param(dim.index, Prim.I64), index)
@@ -280,13 +272,7 @@ def _capped(lowering: Lowering, space: Space) -> Size:
     return least(ceil_div(total(lowering, space), GROUP), GROUPS)
 
 
-def is_cheap(body: Body) -> bool:
-    """Whether elements cost no more to compute than to load."""
-    return all(isinstance(s.exp, AtomExp | PrimOp | Convert | Index | Iota | Replicate | Rearrange
-                          | Reshape) for s in body.stms)
-
-
-def store_results(k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
+def store_results(k: CodeBuilder, outs: Sequence[View], indices: Sequence[Exp],
                   values: Sequence[Value | None]) -> None:
     """Write the results of a point that are not in place already."""
     for out, value in zip(outs, values, strict=True):

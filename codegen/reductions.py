@@ -19,7 +19,6 @@ from runelift.codegen.launches import (
     branch,
     choose_by_length,
     each_point,
-    is_cheap,
     local_arrays,
     require_scalar,
     scalars,
@@ -34,6 +33,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import (
     Const,

@@ -29,7 +29,6 @@ from runelift.codegen.launches import (
     branch,
     choose_by_length,
     each_point,
-    is_cheap,
     require_scalar,
     reset,
     scalars,
@@ -44,6 +43,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import (
     SegScan,

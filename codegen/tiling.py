@@ -40,7 +40,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import Product, Reducing
+from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import (
     Atom,
@@ -342,21 +342,17 @@ class _Block:
         k = self.k
         indices, exists = self.indices(r, c)
         with k.block() as inside:
-            conclude(k, self.product, outs, indices, [
+            self.conclude(k, outs, indices, [
                 imp.Load(name, self.held(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
 
-
-def conclude(k: KernelBuilder, parts: Reducing, outs: Sequence[View], indices: Sequence[Exp],
-             totals: Sequence[Exp]) -> None:
-    """Results of a point from the totals of its reduction."""
-    bind_point(k, parts.exp.space, indices)
-    k.body(Body(parts.before, ()))
-    for param, value in zip(parts.reduction.pat, totals, strict=True):
-        k.bind_scalar(param, value)
-    store_results(k, outs, indices, k.body(Body(parts.after, parts.exp.body.result)))
+    def conclude(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
+                 totals: Sequence[Exp]) -> None:
+        """Write the results of a point from the totals of its reduction."""
+        bind_point(k, self.product.exp.space, indices)
+        store_results(k, outs, indices, k.conclude(self.product, totals))
 
 
 class _Pieces(_Block):
@@ -406,7 +402,7 @@ class _Pieces(_Block):
         count = k.scalar(self.block.pieces)
         combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
         with k.block() as first:
-            conclude(k, product, outs, indices, [
+            self.conclude(k, outs, indices, [
                 imp.Load(mem, lit(0), require_scalar(t))
                 for o, mems in zip(ops, arrays, strict=True)
                 for mem, t in zip(mems, o.lam.ret, strict=True)])

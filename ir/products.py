@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    Atom,
     AtomExp,
+    Body,
     Convert,
     Index,
+    Iota,
     PrimOp,
     Rearrange,
     Redomap,
+    Replicate,
     Reshape,
     SegMap,
     Stm,
+    Type,
 )
 from runelift.ir.traverse import free_vars
 
@@ -28,15 +33,20 @@ REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert)
 """What may come before the reduction: it is computed again for every element that is loaded."""
 
 
+def is_cheap(body: Body) -> bool:
+    """Whether elements cost no more to compute than to load."""
+    return all(isinstance(s.exp, (*REPEATED, Iota, Replicate)) for s in body.stms)
+
+
 @dataclass(frozen=True, slots=True)
 class Reducing:
-    """The parts of a map that reduces scalars at every point, with simple statements around."""
+    """The parts of a body that reduces scalars, with simple statements around."""
 
-    exp: SegMap
     before: tuple[Stm, ...]
     reduction: Stm
     redomap: Redomap
     after: tuple[Stm, ...]
+    result: tuple[Atom, ...]
 
     def needed(self, wanted: Iterable[VName]) -> tuple[Stm, ...]:
         """What must be computed before these names are known."""
@@ -53,20 +63,19 @@ class Reducing:
         return {v for function in functions for v in free_vars(function)}
 
 
-def reducing(exp: SegMap) -> Reducing | None:
-    """The parts of the map, if it is such."""
-    place = next((n for n, s in enumerate(exp.body.stms) if isinstance(s.exp, Redomap)), None)
+def reducing(body: Body, ret: Sequence[Type]) -> Reducing | None:
+    """The parts of the body of a map, if it is such."""
+    place = next((n for n, s in enumerate(body.stms) if isinstance(s.exp, Redomap)), None)
     if place is None:
         return None
-    before, reduction, after = (exp.body.stms[:place], exp.body.stms[place],
-                                exp.body.stms[place + 1:])
+    before, reduction, after = body.stms[:place], body.stms[place], body.stms[place + 1:]
     redomap = reduction.exp
     assert isinstance(redomap, Redomap)
     simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
               and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
               and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
-              and all(isinstance(t, Prim) for t in exp.ret))
-    return Reducing(exp, before, reduction, redomap, after) if simple else None
+              and all(isinstance(t, Prim) for t in ret))
+    return Reducing(before, reduction, redomap, after, body.result) if simple else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +86,14 @@ class Product(Reducing):
     the last index of the space; all other arrays vary with neither.
     """
 
+    exp: SegMap
     left: frozenset[VName]
     right: frozenset[VName]
 
 
 def product_of(exp: SegMap) -> Product | None:
     """The map as a product, if it is one."""
-    parts = reducing(exp) if len(exp.space) > 1 else None
+    parts = reducing(exp.body, exp.ret) if len(exp.space) > 1 else None
     if parts is None:
         return None
     redomap = parts.redomap
@@ -95,7 +105,8 @@ def product_of(exp: SegMap) -> Product | None:
     right = frozenset(a for a in redomap.arrays if j in uses.get(a, {a}))
     if varying or left & right or not left or not right:
         return None
-    return Product(parts.exp, parts.before, parts.reduction, redomap, parts.after, left, right)
+    return Product(parts.before, parts.reduction, redomap, parts.after, parts.result, exp, left,
+                   right)
 
 
 def dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:

@@ -64,7 +64,7 @@ def test_strips(name: str, strip: tuple[int, int, int], monkeypatch: pytest.Monk
     steps = list(all_steps(program.compiled.plan("main").steps))
     kinds = {s.kernel.name.rsplit("_", 2)[0] for s in steps if isinstance(s, Launch)}
     assert {"columns", "column_pieces", "columns_combined"} <= kinds
-    for n, m in [(7, 4), (5, 9), (1, 6), (0, 5)]:
+    for n, m in [(7, 4), (5, 9), (1, 6), (0, 5), (3, 19)]:
         args = arguments(name, n, m)
         expected, _ = runelift.compile(PROGRAMS[name], device="interpreter").run("main", args)
         for force in plans(program.tree.entry("main")):
@@ -88,6 +88,26 @@ def test_work_items_have_different_columns(shape: tuple[int, int, int]) -> None:
     args = {Param(name, Prim.I64): size for name, size in zip(sizes, shape, strict=True)}
     agree(exp, [ArrayType(Prim.I64, (sizes[0], sizes[2]))],
           {**args, Param(xs, ArrayType(Prim.I64, tuple(sizes))): data}, b.names, on=MODEL)
+
+
+INSIDE = """
+entry main [b][n][m] (xsss: [b][n][m]f64) (ysss: [b][m][n]f64) (cs: [n]f64): [b][n]f64 =
+  map2 (\\xss yss -> map2 (\\c xs -> c + f64.maximum xs) cs (transpose yss)
+                     |> map2 (+) (map f64.sum xss)) xsss ysss
+"""
+
+
+@pytest.mark.parametrize("shape", [(2, 16, 3), (1, 35, 4), (2, 15, 3), (2, 20, 0)])
+def test_a_work_item_goes_through_strips(shape: tuple[int, int, int]) -> None:
+    program = runelift.compile(INSIDE, device="pocl", tuning={})
+    assert "own_" in program.source("imp")
+    b, n, m = shape
+    rng = np.random.default_rng(3)
+    args = [rng.integers(-9, 10, each).astype(np.float64) for each in ((b, n, m), (b, m, n), n)]
+    (expected,), _ = runelift.compile(INSIDE, device="interpreter").run("main", args)
+    for force in plans(program.tree.entry("main")):
+        (actual,), _ = program.run("main", args, force=force)
+        np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
 
 
 def test_rows_are_no_columns() -> None:
