@@ -23,7 +23,7 @@ from runelift.codegen.transposes import lower_transposition, transposition_of
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import product_of
+from runelift.ir.products import is_cheap, product_of
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Level,
@@ -117,7 +117,8 @@ def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
 def _segmap_items(lowering: Lowering, exp: SegMap) -> KernelBuilder:
     k = lowering.builder()
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
-    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), "segmap")
+    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), "segmap",
+               busy=not is_cheap(exp.body))
     return k
 
 
@@ -130,7 +131,7 @@ def _fix_sizes(lowering: Lowering, exp: SegMap, sizes: set[VName]) -> None:
     k.fixing = True
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
     each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix),
-               "segmap_small", sorted(sizes, key=lambda n: n.tag))
+               "segmap_small", sorted(sizes, key=lambda n: n.tag), busy=not is_cheap(exp.body))
 
 
 def _segred(lowering: Lowering, exp: SegRed) -> None:

@@ -240,12 +240,19 @@ def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
 
 def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
                body: Callable[[list[Exp]], None], kind: str,
-               fixed: Sequence[VName] = ()) -> None:
+               fixed: Sequence[VName] = (), *, busy: bool = False) -> None:
     """A kernel that runs ``body`` at every point; the last dimension varies fastest.
 
     Where the body needs scratch memory, the grid is capped and work-items loop.  The kernel is
-    built for the values of the sizes ``fixed``.
+    built for the values of the sizes ``fixed``.  ``busy``: there is so much to do at a point that
+    all compute units should have some; devices that run work-items together want large groups,
+    though.
     """
+    name = plan.GROUP_SIZE
+    if busy and not lowering.interleave:
+        name = lowering.names.fresh("group")
+        lowering.steps.append(plan.Spread(name, total(lowering, space)))
+    group = Size.var(name)
     shape = widths(k, space)
     points = volume(shape)
     with k.block() as code:
@@ -257,19 +264,15 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     assert isinstance(declare, imp.Declare)
     if k.scratch:
         k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
-        groups = _capped(lowering, space)
+        groups = least(ceil_div(total(lowering, space), group), GROUPS)
     else:
         k.emit(imp.Declare(declare.name, Prim.I64, GID))
         k.emit(imp.If(op("lt", position, points), tuple(rest)))
-        groups = ceil_div(total(lowering, space), GROUP)
+        groups = ceil_div(total(lowering, space), group)
     if k.lengths:
-        k.constants = [plan.GROUP_SIZE, *fixed, *k.lengths]
+        k.constants = [name, *fixed, *k.lengths]
         lowering.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
-    lowering.launch(k, kind, groups)
-
-
-def _capped(lowering: Lowering, space: Space) -> Size:
-    return least(ceil_div(total(lowering, space), GROUP), GROUPS)
+    lowering.launch(k, kind, groups, group)
 
 
 def store_results(k: CodeBuilder, outs: Sequence[View], indices: Sequence[Exp],

@@ -55,6 +55,8 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
             return arg != index
         case plan.ShareOut():
             return not _mention(index, step.sizes())
+        case plan.Spread(points=size):
+            return not _mention(index, [size])
         case plan.Tile(points=points):
             return points != index
         case plan.Statuses(_, words):

@@ -203,6 +203,14 @@ class ShareOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """``group`` := how large groups should be so that all compute units have some of ``points``."""
+
+    group: VName
+    points: Size
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
     """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
 
@@ -366,8 +374,8 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Tile | Statuses | Block | Strip | Branch
-    | CountedLoop | WhileLoop | Choose | Settle
+    | Promise | Fill | Check | Launch | ShareOut | Spread | Tile | Statuses | Block | Strip
+    | Branch | CountedLoop | WhileLoop | Choose | Settle
 )
 
 

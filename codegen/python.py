@@ -212,6 +212,8 @@ class _Writer:
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({shared}), ({looped}), {_size(groups)}, {parameter!r})")
+            case plan.Spread(group, size):
+                self.line(f"{_var(group)} = rt.spread({_size(size)})")
             case plan.Tile(points=points, bytes=size):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size})")

@@ -82,7 +82,7 @@ def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
 
         k.loop(k.scalar(exp.space[-1].width), element, base="e")
 
-    each_point(lowering, k, exp.space[:-1], segment, "segscan_small")
+    each_point(lowering, k, exp.space[:-1], segment, "segscan_small", busy=True)
 
 
 # Tiles

@@ -8,8 +8,10 @@ allows, and chunks grow only where the group cannot.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from math import isqrt
+
+from runelift.runtime.decisions import REMEMBERED
 
 MOST_POINTS = 8
 """How many rows and columns of a block a work-item has at most."""
@@ -69,7 +71,7 @@ class ShareLimits:
         return replace(self, chunk=size, lanes=1 if size > self.chunk else self.lanes)
 
 
-@cache
+@lru_cache(REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
@@ -100,7 +102,20 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     return (group if possible else 0, int(limits.staged), *chunks)
 
 
-@cache
+def spread(group: int, points: int, groups: int) -> int:
+    """How many work-items a group has, ``group`` at most, so that there are ``groups`` groups.
+
+    Compilers make code for each size, so there are few of them.
+
+    >>> [spread(64, points, 8) for points in (2700, 100, 27, 1)]
+    [64, 4, 1, 1]
+    """
+    while group > 1 and points < group * groups:
+        group = max(group // 4, 1)
+    return group
+
+
+@lru_cache(REMEMBERED)
 def tile(limits: ShareLimits, points: int, size: int, groups: int,
          local_bytes: int) -> tuple[int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.Tile` but for the last.
@@ -137,7 +152,7 @@ def _tile_bytes(group: int, chunk: int, size: int) -> int:
     return size * (group * chunk * 33 // 32 + 3 * group) + 8 * group + 256
 
 
-@cache
+@lru_cache(REMEMBERED)
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
           units: int) -> tuple[int, int, int, int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.Block`.
@@ -175,7 +190,7 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     return limits.group, side, rows, columns, side, rows * columns, pieces
 
 
-@cache
+@lru_cache(REMEMBERED)
 def strip(limits: ShareLimits, width: int, batch: int, length: int,
           units: int) -> tuple[int, int, int]:
     """The values of :class:`runelift.codegen.plan.Strip`.

@@ -62,7 +62,7 @@ from runelift.ir.syntax import (
 from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.runtime.device import find_devices
-from runelift.runtime.shares import ShareLimits, share_out
+from runelift.runtime.shares import ShareLimits, share_out, spread
 
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
@@ -310,6 +310,8 @@ class Machine:
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups))
                     self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.Spread(group, points):
+                    self.scalars[group] = spread(DEVICE[plan.GROUP_SIZE], self.size(points), 2)
                 case plan.Tile():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
