@@ -7,7 +7,8 @@ FOLDER holds the examples compiled by another compiler, made for instance by
 out.  Data are the tuning datasets of the examples, or with ``--rows`` the large ones of
 ``compare.py``.  Runs of both take turns; times are medians of microseconds for a call with inputs
 on the device.  Ours are those of the default thresholds and of the fastest version; neither side
-is tuned.
+is tuned.  ``peak`` is the greatest device memory at one time, inputs included, of our default, and
+``/ peer`` how many times the peer's that is.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import subprocess
 import tempfile
 import time
@@ -64,7 +66,8 @@ def main() -> None:
     chosen = [f"--device={options.peer_device}"] if options.peer_device else []
     device = select(options.device)
     print("device:", device.label if device else "none")
-    print(f"{'program':36}{'peer':>10}{'default':>10}{'best':>10}{'/ default':>11}{'/ best':>9}")
+    print(f"{'program':36}{'peer':>10}{'default':>10}{'best':>10}{'/ default':>11}{'/ best':>9}"
+          f"{'peak':>13}{'/ peer':>8}")
     for path in sorted(EXAMPLES.glob("*.fut")):
         peer = options.folder / path.stem
         late = time.perf_counter() - started > options.budget
@@ -82,7 +85,8 @@ def main() -> None:
                 continue
             found.append({"program": label, **row})
             print(f"{label:36}{row['peer']:>10.0f}{row['default']:>10.0f}{row['best']:>10.0f}"
-                  f"{row['peer'] / row['default']:>11.2f}{row['peer'] / row['best']:>9.2f}",
+                  f"{row['peer'] / row['default']:>11.2f}{row['peer'] / row['best']:>9.2f}"
+                  f"{row['peak'] / 2**20:>9.1f} MiB{row['peak'] / max(row['peer_peak'], 1):>8.2f}",
                   flush=True)
     for which in ("default", "best"):
         logs = [math.log(row["peer"] / row[which]) for row in found]
@@ -110,7 +114,7 @@ def _large(name: str, program: Any) -> Iterator[Case]:
 
 
 def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
-    """Median microseconds of the peer, of our default and of our fastest version."""
+    """Median microseconds of the peer, of our default and of our fastest version; peak bytes."""
     args = case.arguments()
     resident = program.place(args)
     versions = [{}, *plans(program.tree.entry(case.entry))]
@@ -121,6 +125,7 @@ def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         data.write_bytes(format_values(args, binary=True))
+        peer_peak = _peak_of_peer(peer, case.entry, data)
         for _ in range(ROUNDS):
             theirs += _run_peer(peer, case.entry, data)
             for force, times in zip(versions, ours, strict=True):
@@ -129,18 +134,31 @@ def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
                         times.append(1e6 * program.time(case.entry, resident, force=force))
     medians = [median(times) for times in ours]
     return {"peer": median(theirs), "default": medians[0], "best": min(medians),
-            "versions": medians[1:]}
+            "versions": medians[1:], "peer_peak": peer_peak,
+            "peak": program.record(case.entry, resident).peak_bytes}
 
 
 def _run_peer(peer: Sequence[str], entry: str, data: Path) -> list[float]:
     """Microseconds of runs of another program."""
     times = data.with_name("times")
+    _call_peer([*peer, "-e", entry, "-n", "-r", str(RUNS), "-t", str(times)], data)
+    return [float(line) for line in times.read_text().split()]
+
+
+def _peak_of_peer(peer: Sequence[str], entry: str, data: Path) -> int:
+    """The most bytes of device memory that a run of another program has, as its log says."""
+    log = _call_peer([*peer, "-e", entry, "-n", "-r", "1", "-L"], data)
+    return max(map(int, re.findall(r"now allocated: (\d+) bytes", log)), default=0)
+
+
+def _call_peer(command: Sequence[str], data: Path) -> str:
+    """Run another program; what it writes to its standard error."""
     with data.open("rb") as given:
-        done = subprocess.run([*peer, "-e", entry, "-n", "-r", str(RUNS), "-t", str(times)],
-                              stdin=given, check=False, capture_output=True, timeout=600, text=True)
+        done = subprocess.run(command, stdin=given, check=False, capture_output=True, timeout=600,
+                              text=True)
     if done.returncode:
         raise UserError(f"the peer failed: {done.stderr.strip()[-200:]}")
-    return [float(line) for line in times.read_text().split()]
+    return done.stderr
 
 
 if __name__ == "__main__":

@@ -275,7 +275,8 @@ class CodeBuilder:
         stride = self.names.fresh("stride")
         self.scratch.append(Scratch(mem, type_.elem, count, stride))
         start = op("mul", item, imp.Var(stride))
-        return View(type_.elem, shape, mem, lambda ix: op("add", start, flat_index(ix, shape)))
+        return View(type_.elem, shape, mem, lambda ix: op("add", start, flat_index(ix, shape)),
+                    near=len(shape) - 1)
 
     def copy(self, target: View, source: View) -> None:
         """Copy all elements."""

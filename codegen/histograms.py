@@ -337,7 +337,7 @@ def _sequential(lowering: Lowering, exp: SegHist) -> None:
         k.loop(k.scalar(exp.space[-1].width), _update(k, exp, outer, change), base="e")
 
     if len(exp.space) > 1:
-        each_point(lowering, k, exp.space[:-1], segment, "seghist_sequential")
+        each_point(lowering, k, exp.space[:-1], segment, "seghist_sequential", busy=True)
     else:
         segment([])
         lowering.launch(k, "seghist_sequential", Size.of(1), Size.of(1))

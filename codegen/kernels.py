@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runelift.codegen import plan
 from runelift.codegen.builder import PlanEnv, Scratch
+from runelift.codegen.columns import columns_of_map, columns_of_reduction, reduce_columns
 from runelift.codegen.histograms import seghist
 from runelift.codegen.intragroup import lower_group
 from runelift.codegen.launches import (
@@ -22,7 +23,7 @@ from runelift.codegen.transposes import lower_transposition, transposition_of
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import product_of
+from runelift.ir.products import is_cheap, product_of
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     Level,
@@ -55,7 +56,7 @@ def lower_segop(stm: Stm, env: PlanEnv, names: Names) -> Lowered:
         case SegMap():
             _segmap(lowering, stm.exp)
         case SegRed():
-            segred(lowering, stm.exp)
+            _segred(lowering, stm.exp)
         case SegScan():
             segscan(lowering, stm.exp)
         case SegScatter():
@@ -73,9 +74,19 @@ def _segmap(lowering: Lowering, exp: SegMap) -> None:
         lower_transposition(lowering, copied,
                             branch(lowering, lambda: _segmap_plain(lowering, exp)))
     elif (found := product_of(exp)) is not None:
-        lower_product(lowering, found, branch(lowering, lambda: _segmap_plain(lowering, exp)))
+        lower_product(lowering, found, branch(lowering, lambda: _segmap_points(lowering, exp)))
     else:
+        _segmap_points(lowering, exp)
+
+
+def _segmap_points(lowering: Lowering, exp: SegMap) -> None:
+    """A work-item per point, or per strip of neighbouring columns that are reduced."""
+    columns = None if lowering.interleave else columns_of_map(exp)
+    if columns is None:
         _segmap_plain(lowering, exp)
+    else:
+        reduce_columns(lowering, exp.space, columns,
+                       branch(lowering, lambda: _segmap_plain(lowering, exp)))
 
 
 def _segmap_plain(lowering: Lowering, exp: SegMap) -> None:
@@ -106,7 +117,8 @@ def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
 def _segmap_items(lowering: Lowering, exp: SegMap) -> KernelBuilder:
     k = lowering.builder()
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
-    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), "segmap")
+    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), "segmap",
+               busy=not is_cheap(exp.body))
     return k
 
 
@@ -119,7 +131,17 @@ def _fix_sizes(lowering: Lowering, exp: SegMap, sizes: set[VName]) -> None:
     k.fixing = True
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
     each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix),
-               "segmap_small", sorted(sizes, key=lambda n: n.tag))
+               "segmap_small", sorted(sizes, key=lambda n: n.tag), busy=not is_cheap(exp.body))
+
+
+def _segred(lowering: Lowering, exp: SegRed) -> None:
+    """The segments by themselves, or strips of neighbouring columns."""
+    columns = None if lowering.interleave else columns_of_reduction(exp)
+    if columns is None:
+        segred(lowering, exp)
+    else:
+        reduce_columns(lowering, exp.space[:-1], columns,
+                       branch(lowering, lambda: segred(lowering, exp)))
 
 
 def _segscatter(lowering: Lowering, exp: SegScatter) -> None:

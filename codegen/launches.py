@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 
 from runelift.codegen import plan
-from runelift.codegen.builder import PlanEnv, Value
+from runelift.codegen.builder import CodeBuilder, PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
@@ -19,17 +19,9 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
 from runelift.ir.syntax import (
     Atom,
-    AtomExp,
     Body,
-    Convert,
-    Index,
-    Iota,
     Operator,
     Param,
-    PrimOp,
-    Rearrange,
-    Replicate,
-    Reshape,
     Space,
     Stm,
     Type,
@@ -240,7 +232,7 @@ def total(lowering: Lowering, space: Space) -> Size:
     return product([lowering.size(dim.width) for dim in space])
 
 
-def bind_point(k: KernelBuilder, space: Space, indices: Sequence[Exp]) -> None:
+def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
     """Bind the indices of a space."""
     for dim, index in zip(space, indices, strict=True):
         k.bind_scalar(Param(dim.index, Prim.I64), index)
@@ -248,12 +240,19 @@ def bind_point(k: KernelBuilder, space: Space, indices: Sequence[Exp]) -> None:
 
 def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
                body: Callable[[list[Exp]], None], kind: str,
-               fixed: Sequence[VName] = ()) -> None:
+               fixed: Sequence[VName] = (), *, busy: bool = False) -> None:
     """A kernel that runs ``body`` at every point; the last dimension varies fastest.
 
     Where the body needs scratch memory, the grid is capped and work-items loop.  The kernel is
-    built for the values of the sizes ``fixed``.
+    built for the values of the sizes ``fixed``.  ``busy``: there is so much to do at a point that
+    all compute units should have some; devices that run work-items together want large groups,
+    though.
     """
+    name = plan.GROUP_SIZE
+    if busy and not lowering.interleave:
+        name = lowering.names.fresh("group")
+        lowering.steps.append(plan.Spread(name, total(lowering, space)))
+    group = Size.var(name)
     shape = widths(k, space)
     points = volume(shape)
     with k.block() as code:
@@ -265,28 +264,18 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     assert isinstance(declare, imp.Declare)
     if k.scratch:
         k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
-        groups = _capped(lowering, space)
+        groups = least(ceil_div(total(lowering, space), group), GROUPS)
     else:
         k.emit(imp.Declare(declare.name, Prim.I64, GID))
         k.emit(imp.If(op("lt", position, points), tuple(rest)))
-        groups = ceil_div(total(lowering, space), GROUP)
+        groups = ceil_div(total(lowering, space), group)
     if k.lengths:
-        k.constants = [plan.GROUP_SIZE, *fixed, *k.lengths]
+        k.constants = [name, *fixed, *k.lengths]
         lowering.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
-    lowering.launch(k, kind, groups)
+    lowering.launch(k, kind, groups, group)
 
 
-def _capped(lowering: Lowering, space: Space) -> Size:
-    return least(ceil_div(total(lowering, space), GROUP), GROUPS)
-
-
-def is_cheap(body: Body) -> bool:
-    """Whether elements cost no more to compute than to load."""
-    return all(isinstance(s.exp, AtomExp | PrimOp | Convert | Index | Iota | Replicate | Rearrange
-                          | Reshape) for s in body.stms)
-
-
-def store_results(k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
+def store_results(k: CodeBuilder, outs: Sequence[View], indices: Sequence[Exp],
                   values: Sequence[Value | None]) -> None:
     """Write the results of a point that are not in place already."""
     for out, value in zip(outs, values, strict=True):

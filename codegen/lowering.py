@@ -6,11 +6,13 @@ no other name for it is used later.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from runelift.codegen.builder import Value
 from runelift.codegen.second_order import SecondOrder
+from runelift.codegen.strips import BREADTH, all_strips, columns_of_lambda
 from runelift.codegen.views import (
     View,
     iota,
@@ -121,10 +123,9 @@ class KernelBuilder(SecondOrder):
                 self.branch(stm.pat, stm.exp)
             case Loop():
                 self.iterate(stm.pat, stm.exp)
-            case Map(width, lam, arrays):
+            case Map():
                 outs = [self.allocate(p.name, p.type) for p in stm.pat]
-                self.loop(self.scalar(width), lambda i: self.map_step(lam, arrays, i, outs),
-                          unroll="unroll" in stm.attrs)
+                self._map(stm.exp, outs, unroll="unroll" in stm.attrs)
                 self.bind_all(stm.pat, outs)
             case Redomap():
                 self.redomap(stm.pat, stm.exp)
@@ -138,6 +139,20 @@ class KernelBuilder(SecondOrder):
                 raise CompilerBug(f"{type(stm.exp).__name__} inside of sequential code")
             case _:
                 assert_never(stm.exp)
+
+    def _map(self, exp: Map, outs: Sequence[View], *, unroll: bool) -> None:
+        """One element after the other, or strips of neighbouring columns that are reduced."""
+        width = self.scalar(exp.width)
+        columns = None if self.host.interleave else columns_of_lambda(self, exp)
+        with self.block() as elements:
+            self.loop(width, lambda i: self.map_step(exp.lam, exp.arrays, i, outs), unroll=unroll)
+        if columns is None:
+            self.emit(*elements)
+            return
+        with self.block() as strips:
+            all_strips(self, columns, outs, width)
+        enough = imp.Apply("le", Prim.I64, (lit(BREADTH), width))
+        self.emit(imp.If(enough, tuple(strips), tuple(elements)))
 
     def _wide(self, atom: Atom) -> Exp:
         prim = elem_of(self.type_of(atom))

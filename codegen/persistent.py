@@ -55,12 +55,16 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
             return arg != index
         case plan.ShareOut():
             return not _mention(index, step.sizes())
+        case plan.Spread(points=size):
+            return not _mention(index, [size])
         case plan.Tile(points=points):
             return points != index
         case plan.Statuses(_, words):
             return not _mention(index, [words])
         case plan.Block(height=height, width=width, batch=batch, length=length):
             return not _mention(index, [height, width, batch, length])
+        case plan.Strip(width=width, batch=batch, length=length):
+            return not _mention(index, [width, batch, length])
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
             return index not in sizes and not _mention(index, guards)

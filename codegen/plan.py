@@ -203,6 +203,14 @@ class ShareOut:
 
 
 @dataclass(frozen=True, slots=True)
+class Spread:
+    """``group`` := how large groups should be so that all compute units have some of ``points``."""
+
+    group: VName
+    points: Size
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
     """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
 
@@ -260,6 +268,31 @@ class Block:
     def constants(self) -> tuple[VName, ...]:
         """The sizes that kernels are built for."""
         return (self.group, self.side, self.rows, self.columns, self.depth, self.cells)
+
+    def names(self) -> tuple[VName, ...]:
+        """The sizes that are set, in order."""
+        return (*self.constants(), self.pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """Choose how reductions down the columns of matrices are shared.
+
+    A work-item (``group`` is 1) has ``columns`` neighbouring columns, of ``width`` in each of
+    ``batch`` matrices, and one of ``pieces`` parts of the ``length`` rows.  ``columns`` is 0 where
+    the device has nothing of it.
+    """
+
+    group: VName
+    columns: VName
+    pieces: VName
+    width: Size
+    batch: Size
+    length: Size
+
+    def constants(self) -> tuple[VName, ...]:
+        """The sizes that kernels are built for."""
+        return (self.group, self.columns)
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -341,8 +374,8 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Tile | Statuses | Block | Branch | CountedLoop
-    | WhileLoop | Choose | Settle
+    | Promise | Fill | Check | Launch | ShareOut | Spread | Tile | Statuses | Block | Strip
+    | Branch | CountedLoop | WhileLoop | Choose | Settle
 )
 
 

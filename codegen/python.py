@@ -212,6 +212,8 @@ class _Writer:
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({shared}), ({looped}), {_size(groups)}, {parameter!r})")
+            case plan.Spread(group, size):
+                self.line(f"{_var(group)} = rt.spread({_size(size)})")
             case plan.Tile(points=points, bytes=size):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size})")
@@ -220,6 +222,9 @@ class _Writer:
             case plan.Block(height=height, width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.block({sizes})")
+            case plan.Strip(width=width, batch=batch, length=length):
+                sizes = ", ".join(map(_size, (width, batch, length)))
+                self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
                 self.nested(then_, version)

@@ -19,7 +19,6 @@ from runelift.codegen.launches import (
     branch,
     choose_by_length,
     each_point,
-    is_cheap,
     local_arrays,
     require_scalar,
     scalars,
@@ -29,11 +28,14 @@ from runelift.codegen.launches import (
     widths,
 )
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.second_order import SecondOrder
+from runelift.codegen.strips import BREADTH, Columns, Strip
 from runelift.codegen.views import View, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import (
     Const,
@@ -41,6 +43,9 @@ from runelift.ir.syntax import (
     SegRed,
     i64,
 )
+
+LANE_STATEMENTS = 24
+"""Elements that take more statements are not computed for all lanes of a vector at once."""
 
 
 def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
@@ -138,7 +143,7 @@ def _segred_items(lowering: Lowering, exp: SegRed) -> None:
         for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
             k.store(out, outer, total_)
 
-    each_point(lowering, k, exp.space[:-1], segment, "segred_small")
+    each_point(lowering, k, exp.space[:-1], segment, "segred_small", busy=True)
 
 
 def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
@@ -166,12 +171,42 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
 def _fold_items(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
                 outs: Sequence[View], outer: Sequence[Exp], width: Exp, item: Exp,
                 items: Exp) -> None:
-    """Each of ``items`` work-items folds its share: strided if the operators commute."""
-    if all(o.comm for o in exp.ops):
+    """Each of ``items`` work-items folds its share.
+
+    If the operators commute, those of neighbours are interleaved where these run together, and
+    the share of a work-item that runs by itself is folded by vector instructions.
+    """
+    commute = all(o.comm for o in exp.ops)
+    if commute and k.host.interleave:
         _fold_range(k, exp, totals, outs, outer, item, width, items)
         return
     part = share(k, width, item, items)
-    _fold_range(k, exp, totals, outs, outer, part.start, part.end, lit(1))
+    start = part.start
+    if commute and is_cheap(exp.body) and len(exp.body.stms) <= LANE_STATEMENTS:
+        start = _fold_lanes(k, exp, totals, outs, outer, part.start, part.end)
+    _fold_range(k, exp, totals, outs, outer, start, part.end, lit(1))
+
+
+def _fold_lanes(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
+                outs: Sequence[View], outer: Sequence[Exp], start: Exp, end: Exp) -> Exp:
+    """Fold elements as a matrix with a column for each lane of a vector; where the rest begins."""
+    lanes = lit(BREADTH)
+    rows = k.declare("rows", Prim.I64, op("quot", op("sub", end, start), lanes))
+
+    def element(_: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
+        place = op("add", op("add", start, op("mul", row, lanes)), point[-1])
+        index = k.declare("e", Prim.I64, place)
+        bind_point(k, exp.space, [*outer, index])
+        values = k.body(exp.body)
+        count = sum(len(t) for t in totals)
+        store_results(k, outs, [*outer, index], values[count:])
+        return values[:count]
+
+    strip = Strip(k, Columns(exp.space[-1].width, exp.ops, element, store_results), BREADTH, (),
+                  lit(0), lanes)
+    held = strip.reduce(lit(0), rows)
+    k.loop(lanes, lambda c: k.accumulate_all(exp.ops, totals, strip.held(held, c)), base="lane")
+    return k.declare("start", Prim.I64, op("add", start, op("mul", rows, lanes)))
 
 
 def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:

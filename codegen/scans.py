@@ -29,7 +29,6 @@ from runelift.codegen.launches import (
     branch,
     choose_by_length,
     each_point,
-    is_cheap,
     require_scalar,
     reset,
     scalars,
@@ -44,6 +43,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, least
 from runelift.ir.syntax import (
     SegScan,
@@ -82,7 +82,7 @@ def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
 
         k.loop(k.scalar(exp.space[-1].width), element, base="e")
 
-    each_point(lowering, k, exp.space[:-1], segment, "segscan_small")
+    each_point(lowering, k, exp.space[:-1], segment, "segscan_small", busy=True)
 
 
 # Tiles

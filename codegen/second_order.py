@@ -14,6 +14,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.products import Reducing
 from runelift.ir.syntax import (
     Body,
     Const,
@@ -139,6 +140,13 @@ class SecondOrder(CodeBuilder):
                 assert isinstance(type_, Prim)
                 totals.append(self.declare("total", type_, value))
         return totals
+
+    def conclude(self, parts: Reducing, totals: Sequence[Exp]) -> list[Value]:
+        """The results of a body whose reduction has these totals."""
+        self.body(Body(parts.before, ()))
+        for param, value in zip(parts.reduction.pat, totals, strict=True):
+            self.bind_scalar(param, value)
+        return self.body(Body(parts.after, parts.result))
 
     def redomap(self, pat: tuple[Param, ...], exp: Redomap) -> None:
         """A reduction, with the map's other results."""

@@ -17,7 +17,6 @@ from runelift.codegen.launches import (
     LSIZE,
     Lowering,
     bind_point,
-    is_cheap,
     require_scalar,
     reset,
     scalars,
@@ -30,6 +29,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Operator, SegScan
 

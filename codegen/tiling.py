@@ -47,10 +47,8 @@ from runelift.ir.syntax import (
     Body,
     Index,
     SliceDim,
-    Stm,
     i64,
 )
-from runelift.ir.traverse import free_vars
 
 RUN = 4
 """How many rows or columns of a work-item are neighbours, if it has as many."""
@@ -248,7 +246,7 @@ class _Block:
                 op("add", first, depth), op("sub", self.length, lit(1)))))
             indices = [*self.outer, point, lit(0)] if left else [*self.outer, lit(0), point]
             bind_point(k, self.product.exp.space, indices)
-            (view,) = k.body(Body(self._needed_for(array), (array,)))
+            (view,) = k.body(Body(self.product.needed([array]), (array,)))
             assert isinstance(view, View)
             k.emit(imp.Store(self.ahead[array], n, view.read([step]), self.prim(array)))
 
@@ -272,15 +270,6 @@ class _Block:
         start = op("mul", op("add", op("mul", op("quot", number, run), self.side), own), run)
         return op("add", start, op("rem", number, run))
 
-    def _needed_for(self, array: VName) -> tuple[Stm, ...]:
-        """What must be computed before an element of the array can be read."""
-        needed, chosen = {array}, list[Stm]()
-        for stm in reversed(self.product.before):
-            if any(p.name in needed for p in stm.pat):
-                needed |= free_vars(stm)
-                chosen.insert(0, stm)
-        return tuple(chosen)
-
     def _is_contiguous(self, array: VName) -> bool:
         """Whether neighbouring elements along k are neighbours in memory, as far as one can see."""
         made = next((s.exp for s in self.product.before if any(p.name == array for p in s.pat)),
@@ -302,7 +291,7 @@ class _Block:
         for array in redomap.arrays:
             if array not in self.slabs:
                 bind_point(k, self.product.exp.space, [*self.outer, lit(0), lit(0)])
-                (view,) = k.body(Body(self._needed_for(array), (array,)))
+                (view,) = k.body(Body(self.product.needed([array]), (array,)))
                 assert isinstance(view, View)
                 shared[array] = k.declare("shared", self.prim(array),
                                           view.read([op("add", first, n)]))
@@ -353,21 +342,17 @@ class _Block:
         k = self.k
         indices, exists = self.indices(r, c)
         with k.block() as inside:
-            _conclude(k, self.product, outs, indices, [
+            self.conclude(k, outs, indices, [
                 imp.Load(name, self.held(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
 
-
-def _conclude(k: KernelBuilder, product: Product, outs: Sequence[View], indices: Sequence[Exp],
-              totals: Sequence[Exp]) -> None:
-    """Results of a point from the totals of its reduction."""
-    bind_point(k, product.exp.space, indices)
-    k.body(Body(product.before, ()))
-    for param, value in zip(product.reduction.pat, totals, strict=True):
-        k.bind_scalar(param, value)
-    store_results(k, outs, indices, k.body(Body(product.after, product.exp.body.result)))
+    def conclude(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
+                 totals: Sequence[Exp]) -> None:
+        """Write the results of a point from the totals of its reduction."""
+        bind_point(k, self.product.exp.space, indices)
+        store_results(k, outs, indices, k.conclude(self.product, totals))
 
 
 class _Pieces(_Block):
@@ -417,7 +402,7 @@ class _Pieces(_Block):
         count = k.scalar(self.block.pieces)
         combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
         with k.block() as first:
-            _conclude(k, product, outs, indices, [
+            self.conclude(k, outs, indices, [
                 imp.Load(mem, lit(0), require_scalar(t))
                 for o, mems in zip(ops, arrays, strict=True)
                 for mem, t in zip(mems, o.lam.ret, strict=True)])

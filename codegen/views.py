@@ -89,7 +89,7 @@ class View:
 
     ``mem`` is None for a virtual array.  ``order`` lists the dimensions as they vary in memory,
     the last one fastest, where the elements fill the memory from its start; else it is None.
-    ``unit``: neighbours along the last dimension are neighbours in memory.
+    Neighbours along dimension ``near``, if there is one, are neighbours in memory.
     """
 
     prim: Prim
@@ -97,7 +97,12 @@ class View:
     mem: VName | None
     at: Callable[[Indices], Exp] = field(compare=False)
     order: tuple[int, ...] | None = None
-    unit: bool = False
+    near: int | None = None
+
+    @property
+    def unit(self) -> bool:
+        """Whether neighbours along the last dimension are neighbours in memory."""
+        return self.near == len(self.shape) - 1
 
     @property
     def dense(self) -> bool:
@@ -120,13 +125,13 @@ class View:
         return View(self.prim, tuple(self.shape[k] for k in perm), self.mem,
                     lambda ix: self.at([ix[k] for k in inverse]),
                     None if self.order is None else tuple(inverse[k] for k in self.order),
-                    self.unit and inverse[-1:] == [len(perm) - 1])
+                    None if self.near is None else inverse[self.near])
 
     def reshape(self, shape: tuple[Exp, ...]) -> View:
         """The same elements in row-major order with another shape."""
         if self.dense:
             return View(self.prim, shape, self.mem, lambda ix: flat_index(ix, shape),
-                        tuple(range(len(shape))), True)
+                        tuple(range(len(shape))), len(shape) - 1)
         common = 0
         while (common < min(len(shape), len(self.shape))
                and shape[common] == self.shape[common]):
@@ -150,9 +155,10 @@ class View:
             return self.at([op("add", d[0], op("mul", next(given), d[2]))
                             if isinstance(d, tuple) else d for d in dims])
 
-        last = dims[-1] if dims else lit(0)
+        kept = [n for n, d in enumerate(dims) if isinstance(d, tuple)
+                and (n != self.near or d[2] == lit(1))]
         return View(self.prim, shape, self.mem, at, self.order if whole else None,
-                    self.unit and isinstance(last, tuple) and last[2] == lit(1))
+                    kept.index(self.near) if self.near in kept else None)
 
     def row(self, *indices: Exp) -> View:
         """The part of the array behind the outermost indices."""
@@ -163,7 +169,7 @@ class View:
 def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
     """All of a memory as an array of ``shape``."""
     return View(prim, shape, mem, lambda ix: flat_index(ix, shape), tuple(range(len(shape))),
-                True)
+                len(shape) - 1)
 
 
 def interleaved(mem: VName, prim: Prim, shape: tuple[Exp, ...], outer: int) -> View:

@@ -6,21 +6,26 @@ with elements of arrays that vary with j and k only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
+    Atom,
     AtomExp,
+    Body,
     Convert,
     Index,
+    Iota,
     PrimOp,
     Rearrange,
     Redomap,
+    Replicate,
     Reshape,
     SegMap,
     Stm,
+    Type,
 )
 from runelift.ir.traverse import free_vars
 
@@ -28,53 +33,83 @@ REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert)
 """What may come before the reduction: it is computed again for every element that is loaded."""
 
 
+def is_cheap(body: Body) -> bool:
+    """Whether elements cost no more to compute than to load."""
+    return all(isinstance(s.exp, (*REPEATED, Iota, Replicate)) for s in body.stms)
+
+
 @dataclass(frozen=True, slots=True)
-class Product:
-    """The parts of a map that is a product.
+class Reducing:
+    """The parts of a body that reduces scalars, with simple statements around."""
+
+    before: tuple[Stm, ...]
+    reduction: Stm
+    redomap: Redomap
+    after: tuple[Stm, ...]
+    result: tuple[Atom, ...]
+
+    def needed(self, wanted: Iterable[VName]) -> tuple[Stm, ...]:
+        """What must be computed before these names are known."""
+        names, chosen = set(wanted), list[Stm]()
+        for stm in reversed(self.before):
+            if any(p.name in names for p in stm.pat):
+                names |= free_vars(stm)
+                chosen.insert(0, stm)
+        return tuple(chosen)
+
+    def inner_names(self) -> set[VName]:
+        """What the functions of the reduction use of what is around it."""
+        functions = (self.redomap.lam, *(o.lam for o in self.redomap.ops))
+        return {v for function in functions for v in free_vars(function)}
+
+
+def reducing(body: Body, ret: Sequence[Type]) -> Reducing | None:
+    """The parts of the body of a map, if it is such."""
+    place = next((n for n, s in enumerate(body.stms) if isinstance(s.exp, Redomap)), None)
+    if place is None:
+        return None
+    before, reduction, after = body.stms[:place], body.stms[place], body.stms[place + 1:]
+    redomap = reduction.exp
+    assert isinstance(redomap, Redomap)
+    simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
+              and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
+              and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
+              and all(isinstance(t, Prim) for t in ret))
+    return Reducing(before, reduction, redomap, after, body.result) if simple else None
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Reducing):
+    """A map that is a product.
 
     ``left`` and ``right`` say which arrays of the reduction vary with the last but one and with
     the last index of the space; all other arrays vary with neither.
     """
 
     exp: SegMap
-    before: tuple[Stm, ...]
-    reduction: Stm
-    redomap: Redomap
-    after: tuple[Stm, ...]
     left: frozenset[VName]
     right: frozenset[VName]
 
 
 def product_of(exp: SegMap) -> Product | None:
     """The map as a product, if it is one."""
-    if len(exp.space) < 2:
+    parts = reducing(exp.body, exp.ret) if len(exp.space) > 1 else None
+    if parts is None:
         return None
-    place = next((n for n, s in enumerate(exp.body.stms) if isinstance(s.exp, Redomap)), None)
-    if place is None:
-        return None
-    before, reduction, after = (exp.body.stms[:place], exp.body.stms[place],
-                                exp.body.stms[place + 1:])
-    redomap = reduction.exp
-    assert isinstance(redomap, Redomap)
-    simple = (all(isinstance(s.exp, REPEATED) for s in (*before, *after))
-              and all(isinstance(p.type, Prim) for p in (*reduction.pat, *redomap.lam.params))
-              and len(reduction.pat) == sum(len(o.neutral) for o in redomap.ops)
-              and all(isinstance(t, Prim) for t in exp.ret))
-    if not simple:
-        return None
+    redomap = parts.redomap
     i, j = (dim.index for dim in exp.space[-2:])
-    uses = _dependences(before)
-    inner = {v for part in (redomap.lam, *(o.lam for o in redomap.ops)) for v in free_vars(part)}
-    varying = {v for v in (*inner, redomap.width) if isinstance(v, VName)
+    uses = dependences(parts.before)
+    varying = {v for v in (*parts.inner_names(), redomap.width) if isinstance(v, VName)
                and {i, j} & uses.get(v, {v})}
     left = frozenset(a for a in redomap.arrays if i in uses.get(a, {a}))
     right = frozenset(a for a in redomap.arrays if j in uses.get(a, {a}))
     if varying or left & right or not left or not right:
         return None
-    return Product(exp, before, reduction, redomap, after, left, right)
+    return Product(parts.before, parts.reduction, redomap, parts.after, parts.result, exp, left,
+                   right)
 
 
-def _dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:
+def dependences(stms: Sequence[Stm]) -> dict[VName, set[VName]]:
     """What each name that is bound depends on, itself included."""
     found: dict[VName, set[VName]] = {}
     for stm in stms:

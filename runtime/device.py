@@ -196,7 +196,7 @@ def _shares(kind: str, max_group: int, units: int) -> ShareLimits:
                            window=128, patience=1 << 26)
     if kind == "CPU":
         return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
-                           max_chunk=32, staged=False, tile=1024)
+                           max_chunk=32, staged=False, tile=1024, columns=32)
     return ShareLimits(lanes=4, group=16, max_group=min(64, most), chunk=4, max_chunk=32,
                        staged=True, tile=4, window=16, patience=1 << 16)
 

@@ -34,7 +34,7 @@ from runelift.runtime.opened import Device
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
 from runelift.runtime.scalars import SCALARS
-from runelift.runtime.shares import block, share_out, tile
+from runelift.runtime.shares import block, share_out, spread, strip, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -365,6 +365,11 @@ class Run:
             shares = self._shares[key] = share_out(limits, points, loops, groups)
         return shares
 
+    def spread(self, points: int) -> int:
+        """How large the groups of work-items that have much to do should be."""
+        info = self.device.info
+        return spread(info.group_size, points, info.num_groups)
+
     def tile(self, points: int, size: int) -> tuple[int, int, int, int, int]:
         """How groups share a scan, and how long they may wait for each other."""
         info = self.device.info
@@ -380,6 +385,11 @@ class Run:
         """How groups share a product."""
         info = self.device.info
         return block(info.shares, height, width, batch, length, info.handle.max_compute_units)
+
+    def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:
+        """How work-items share reductions down columns."""
+        info = self.device.info
+        return strip(info.shares, width, batch, length, info.handle.max_compute_units)
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:

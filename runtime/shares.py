@@ -8,8 +8,10 @@ allows, and chunks grow only where the group cannot.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from math import isqrt
+
+from runelift.runtime.decisions import REMEMBERED
 
 MOST_POINTS = 8
 """How many rows and columns of a block a work-item has at most."""
@@ -26,6 +28,16 @@ SLABS = 8
 """if each goes through so many slabs at least."""
 
 
+NARROWEST = 4
+"""A work-item reduces so many neighbouring columns at least, or each by itself."""
+NEAR_ROWS = 512
+"""Of so many rows a processor knows the pages, so that neighbouring strips find them."""
+LEAST_ROWS = 64
+"""Pieces of a column that are made to keep more compute units busy have so many rows,"""
+SHARES = 8
+"""and no more are made than this for each compute unit."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
     """What a device likes: all numbers are powers of two.
@@ -36,7 +48,9 @@ class ShareLimits:
     of global memory, so chunks go through local memory.  In long scans a work-item has ``tile``
     elements at a time.  Fewer than ``crowd`` groups should be large.  Scans look back at
     ``window`` large tiles, whose totals they ask for ``patience`` times at most; 0 on CPUs, where a
-    group that waits may keep the one it waits for from running.
+    group that waits may keep the one it waits for from running.  A work-item reduces up to
+    ``columns`` neighbouring columns of a matrix at a time, 0 where neighbouring work-items had
+    better have one each.
     """
 
     lanes: int
@@ -49,6 +63,7 @@ class ShareLimits:
     crowd: int = 0
     window: int = 1
     patience: int = 0
+    columns: int = 0
 
     def preferring(self, chunk: int) -> ShareLimits:
         """The same with chunks of ``chunk`` elements where rows are long enough."""
@@ -56,7 +71,7 @@ class ShareLimits:
         return replace(self, chunk=size, lanes=1 if size > self.chunk else self.lanes)
 
 
-@cache
+@lru_cache(REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
@@ -87,7 +102,20 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     return (group if possible else 0, int(limits.staged), *chunks)
 
 
-@cache
+def spread(group: int, points: int, groups: int) -> int:
+    """How many work-items a group has, ``group`` at most, so that there are ``groups`` groups.
+
+    Compilers make code for each size, so there are few of them.
+
+    >>> [spread(64, points, 8) for points in (2700, 100, 27, 1)]
+    [64, 4, 1, 1]
+    """
+    while group > 1 and points < group * groups:
+        group = max(group // 4, 1)
+    return group
+
+
+@lru_cache(REMEMBERED)
 def tile(limits: ShareLimits, points: int, size: int, groups: int,
          local_bytes: int) -> tuple[int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.Tile` but for the last.
@@ -124,7 +152,7 @@ def _tile_bytes(group: int, chunk: int, size: int) -> int:
     return size * (group * chunk * 33 // 32 + 3 * group) + 8 * group + 256
 
 
-@cache
+@lru_cache(REMEMBERED)
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
           units: int) -> tuple[int, int, int, int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.Block`.
@@ -160,6 +188,31 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
         rows, columns = most
         pieces = max(1, min(useful, PIECES * units // max(1, blocks())))
     return limits.group, side, rows, columns, side, rows * columns, pieces
+
+
+@lru_cache(REMEMBERED)
+def strip(limits: ShareLimits, width: int, batch: int, length: int,
+          units: int) -> tuple[int, int, int]:
+    """The values of :class:`runelift.codegen.plan.Strip`.
+
+    Strips are as broad as the device likes unless the last would do much again that the one
+    before it does, and pieces so short that what the next strip reads is still near.
+
+    >>> cpu = ShareLimits(4, 64, 4096, 16, 32, False, 1024, columns=32)
+    >>> strip(cpu, 1024, 1, 4096, 2), strip(cpu, 16, 1, 1 << 20, 2), strip(cpu, 1000000, 1, 9, 2)
+    ((1, 32, 8), (1, 16, 16), (1, 32, 1))
+    >>> strip(cpu, 33, 1, 100, 2), strip(cpu, 3, 1, 100, 2)
+    ((1, 8, 1), (1, 0, 1))
+    """
+    columns = limits.columns
+    while columns >= NARROWEST and 4 * columns * _over(width, columns) > 5 * width:
+        columns //= 2
+    columns = columns if columns >= NARROWEST else min(NARROWEST, limits.columns)
+    if not columns or width < columns:
+        return 1, 0, 1
+    strips = batch * _over(width, columns)
+    near = _over(length, NEAR_ROWS) if width > columns else 1
+    return 1, columns, max(1, near, min(length // LEAST_ROWS, SHARES * units // max(1, strips)))
 
 
 def _power_below(most: int) -> int:

@@ -139,6 +139,19 @@ def right_neutral(scope: Scope, stm: Stm) -> Replacement:
 
 
 @rule(PrimOp)
+def square(scope: Scope, stm: Stm) -> Replacement:
+    """x ** 2 ⇒ x * x
+
+    Because: a power of floats takes as long as dozens of products.  The product is rounded once,
+        so it is what a power is at best.
+    """
+    match stm.exp:
+        case PrimOp("pow", prim, (x, y)) if _is(y, 2):
+            return PrimOp("mul", prim, (x, x))
+    return None
+
+
+@rule(PrimOp)
 def same_operands(scope: Scope, stm: Stm) -> Replacement:
     """x - x ⇒ 0,  x xor x ⇒ 0,  min x x ⇒ x,  x && x ⇒ x
 
@@ -313,7 +326,7 @@ def _lossless(from_: Prim, to: Prim) -> bool:
 
 ALGEBRA = RuleBook([
     fold_constants, fold_conversion, same_conversion, conversion_chain, neutral_element,
-    float_neutral, absorbing_element, right_neutral, same_operands, same_compared,
+    float_neutral, absorbing_element, right_neutral, square, same_operands, same_compared,
     compared_with_bool, double_negation, excluded_middle, negated_comparison, gather_constants,
     cancel,
 ])

@@ -62,13 +62,16 @@ from runelift.ir.syntax import (
 from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.runtime.device import find_devices
-from runelift.runtime.shares import ShareLimits, share_out
+from runelift.runtime.shares import ShareLimits, share_out, spread
 
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
 
 ROWS = VName("rows", -3)
 """How many rows of a block a work-item has, see :class:`plan.Block`."""
+
+COLUMNS = 2
+"""How many columns a work-item reduces at a time, see :class:`plan.Strip`."""
 
 STAGED, CHUNK, WINDOW, PATIENCE = (
     VName(base, -tag) for tag, base in enumerate(("staged", "chunk", "window", "patience"), 10))
@@ -307,6 +310,8 @@ class Machine:
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups))
                     self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.Spread(group, points):
+                    self.scalars[group] = spread(DEVICE[plan.GROUP_SIZE], self.size(points), 2)
                 case plan.Tile():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
@@ -316,6 +321,9 @@ class Machine:
                         self.put(name, np.zeros(self.size(words), np.uint64))
                 case plan.Block():
                     values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS], 1)
+                    self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.Strip(width=width):
+                    values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
                     self.launch(step)

@@ -29,6 +29,7 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "float_neutral": ("entry main (x: f32) = (x * 1, x / 1, x - 0)", [F32(-0.0)]),
     "absorbing_element": (ONE + "let z = x - x in z * y", [X, Y]),
     "right_neutral": (ONE + "let z = x - x in (x - z) % (z + 1) + y", [X, Y]),
+    "square": ("entry main (x: f32) (y: i32) = (x ** 2, y ** 2)", [F32(-1.1), X]),
     "same_operands": (ONE + "(x - x, i32.min y y)", [X, Y]),
     "same_compared": (ONE + "(x == x, x < x, y)", [X, Y]),
     "compared_with_bool": ("entry main (b: bool) = let t = (b == b) in b == t", [B]),
