@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.records import Encounter, Record, Timing
@@ -28,6 +28,10 @@ SHORT = 0.02
 """Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
 MORE = 5
 """How many times more often."""
+
+
+Args: TypeAlias = Sequence[Any]
+"""The arguments of an entry point."""
 
 
 class Measurable(Protocol):
@@ -71,7 +75,8 @@ class Run:
     """One run with forced versions: its record, or the error that it ended in.
 
     ``time`` is how many seconds the same run took without recording, ``issue`` how many of them
-    the host needed to issue all commands.
+    the host needed to issue all commands.  ``replay`` is the number of the dataset's run that it
+    is a part of (:mod:`.replay`), if it was not one of its own.
     """
 
     dataset: str
@@ -80,6 +85,7 @@ class Run:
     error: str | None = None
     time: float | None = None
     issue: float | None = None
+    replay: int | None = None
 
 
 @dataclass(slots=True)
@@ -94,6 +100,27 @@ class Measurements:
     def datasets(self) -> tuple[str, ...]:
         """The names of the datasets that were run, in order."""
         return tuple(dict.fromkeys(run.dataset for run in self.runs))
+
+    @property
+    def replayed(self) -> frozenset[str]:
+        """The datasets whose versions were replayed in one run."""
+        return frozenset(run.dataset for run in self.runs if run.replay is not None)
+
+    @property
+    def program_runs(self) -> int:
+        """The runs that were needed to see every version; repeated forced runs are not counted."""
+        forced = {(run.dataset, *sorted(run.force.items()))
+                  for run in self.runs if run.replay is None}
+        replays = {name: max(run.replay or 0 for run in self.runs if run.dataset == name)
+                   for name in self.datasets}
+        return len(forced) + sum(replays.values())
+
+    def with_further(self, further: Measurements) -> Measurements:
+        """These runs and later ones, which are not the same runs of a dataset."""
+        last = max((run.replay or 0 for run in self.runs), default=0)
+        later = [replace(run, replay=last + run.replay) if run.replay else run
+                 for run in further.runs]
+        return Measurements(self.entry, [*self.runs, *later], further.interrupted)
 
 
 class Log:
@@ -131,7 +158,7 @@ def read_log(path: Path) -> dict[str, Measurements]:
             raw = json.loads(line)
             record = raw["record"] and _record(raw["record"])
             run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
-                      raw.get("issue"))
+                      raw.get("issue"), raw.get("replay"))
             found.setdefault(raw["entry"], Measurements(raw["entry"])).runs.append(run)
         except (ValueError, KeyError, TypeError):
             if number < len(lines) or line.endswith("\n"):
@@ -154,6 +181,47 @@ class Progress:
     what: str
     done: int
     total: int
+
+
+class Method(Protocol):
+    """A way to find out what every version costs; runs are repeated ``repeats`` times if asked."""
+
+    repeats: ClassVar[int]
+
+    def runs(self, forest: Forest) -> int:
+        """How many runs of a dataset it needs, repetitions not counted."""
+        ...
+
+    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
+                repeats: int, log: Log | None, progress: Callable[[Progress], None]
+                ) -> Measurements:
+        """The records of all plans on every dataset."""
+        ...
+
+    def surely(self) -> Method:
+        """The same, but that all is measured and nothing is estimated."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Forced:
+    """Measures by runs with forced versions."""
+
+    repeats: ClassVar[int] = 3
+
+    def runs(self, forest: Forest) -> int:
+        """One for each plan."""
+        return len(plans(forest))
+
+    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
+                repeats: int = 3, log: Log | None = None,
+                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+        """See :func:`measure`."""
+        return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress)
+
+    def surely(self) -> Forced:
+        """There are no estimates."""
+        return self
 
 
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
@@ -189,9 +257,15 @@ def _measure_dataset(program: Measurable, entry: str, dataset: Dataset,
     except UserError as error:  # it does not fit on the device
         yield from (Run(dataset.name, force, None, str(error)) for force in todo)
         return
+    yield from forced_runs(program, entry, dataset.name, args, todo, repeats)
+
+
+def forced_runs(program: Measurable, entry: str, dataset: str, args: Args,
+                todo: Sequence[dict[str, int]], repeats: int) -> Iterator[Run]:
+    """Runs of every plan, in turn; short ones are repeated more often."""
     walls: dict[int, float] = {}
     for number, force in enumerate(todo):
-        warm_up = _run(program, entry, dataset.name, args, force)
+        warm_up = _run(program, entry, dataset, args, force)
         if warm_up.record is None:
             yield warm_up
         else:
@@ -199,7 +273,7 @@ def _measure_dataset(program: Measurable, entry: str, dataset: Dataset,
     for repeat in range(MORE * repeats):
         for number, wall in walls.items():
             if repeat == 0 or wall < (PATIENCE if repeat < repeats else SHORT):
-                run = _run(program, entry, dataset.name, args, todo[number])
+                run = _run(program, entry, dataset, args, todo[number])
                 if run.record is not None:
                     walls[number] = run.record.wall
                 yield run

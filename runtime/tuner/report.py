@@ -57,8 +57,7 @@ def render(tuning: Tuning) -> str:
 
 
 def _render_entry(entry: EntryTuning) -> Iterator[str]:
-    versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
-    yield f"Program runs: {versions} versions × {datasets} datasets = {entry.program_runs}"
+    yield f"Program runs: {_runs(entry)}"
     yield ""
     yield entry.forest.render()
     if not entry.costs.datasets:
@@ -97,6 +96,15 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
         yield "  (predicted from the runs with forced versions)"
     yield from _losses(entry)
     yield from _failures(entry)
+
+
+def _runs(entry: EntryTuning) -> str:
+    """How many there were, and why."""
+    versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
+    if not entry.measurements.replayed:
+        return f"{versions} versions × {datasets} datasets = {entry.program_runs}"
+    return (f"{entry.program_runs} for {datasets} datasets; each replays all versions, {versions} "
+            "forced runs' worth")
 
 
 def _losses(entry: EntryTuning) -> Iterator[str]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runelift.runtime.tuner.fit import fit
+from runelift.runtime.tuner.measure import Forced, Method
+from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.strategies.trials import Trials
 
 
@@ -19,6 +21,28 @@ class Instrumentation:
 
     name: ClassVar[str] = "instrumentation"
 
+    @property
+    def method(self) -> Method:
+        """How costs are measured."""
+        return Forced()
+
     def search(self, trials: Trials) -> dict[str, int]:
         """The thresholds found."""
-        return fit(trials.instrument(), trials.oracle.default).thresholds
+        return fit(trials.instrument(self.method), trials.oracle.default).thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Replay(Instrumentation):
+    """The same from one run per dataset: every version runs at every encounter.
+
+    See :class:`runelift.runtime.race.Race` for the options.
+    """
+
+    name: ClassVar[str] = "replay"
+    rounds: int = 5
+    factor: float = 3.0
+
+    @property
+    def method(self) -> Method:
+        """How costs are measured."""
+        return Replaying(self.rounds, self.factor)
