@@ -10,6 +10,7 @@ first, leaves the race.  At later ones those that are left run once, and all of 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -64,6 +65,7 @@ class Race:
 
     ``factor``: how many times slower than the best a version may be.  ``rounds``: how often all
     run at the first encounter of a kind, as long as that takes less than ``patience`` seconds.
+    After ``deadline`` (on the clock of :func:`time.perf_counter`) only the best one runs.
     ``banned`` are versions (``site/index``) that do not compute what the others do, and why.
     """
 
@@ -71,7 +73,13 @@ class Race:
     rounds: int = 5
     patience: float = 1.0
     banned: dict[str, str] = field(default_factory=dict)
+    deadline: float = math.inf
     _lanes: dict[Alike, Lane] = field(default_factory=dict)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time that measuring may take is over."""
+        return time.perf_counter() > self.deadline
 
     def lane(self, site: str, par: Sequence[int], versions: Sequence[int]) -> Lane:
         """The kind of an encounter."""

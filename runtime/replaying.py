@@ -158,8 +158,11 @@ class ReplayRun(Run):
         banned = {k for k in meeting.feasible if f"{meeting.site}/{k}" in self.race.banned}
         running = [k for k in meeting.feasible if k not in banned]
         lane.met += 1
-        left = lane.left(self.race.factor)
-        if not lane.due and left:
+        left = lane.left(1.0 if self.race.late else self.race.factor)
+        if self.race.late and not left:  # nothing is known, and there is no time to find out
+            yield meeting.default
+            return
+        if left and (self.race.late or not lane.due):
             yield from rotated([k for k in running if k in left], lane.met)
             if lane.best in meeting.attempts:
                 meeting.rival = lane.best
@@ -181,7 +184,7 @@ class ReplayRun(Run):
             # One slow attempt may be chance.
             left = lane.left(self.race.factor if turn else self.race.factor ** 2)
             running = [k for k in running if k in left]
-            if time.perf_counter() - started > self.race.patience:
+            if self.race.late or time.perf_counter() - started > self.race.patience:
                 break
 
     def _attempted(self, visit: _Visit, version: int) -> Generator[int, None, bool]:

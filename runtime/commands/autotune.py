@@ -18,6 +18,7 @@ import argparse
 import hashlib
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ from runelift.runtime.tuner.measure import (
 )
 from runelift.runtime.tuner.report import facts, render
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
-from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
+from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
 from runelift.runtime.tuner.strategies.trials import Step, parse_budget
 from runelift.runtime.tuner.tuning_file import read_tuning, tuning_path, write_tuning
 
@@ -77,11 +78,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="do not run the tuned program beside the default one")
     parser.add_argument("--replay", type=Path, metavar="LOG",
                         help="fit to the runs in a log instead of running anything")
+    parser.add_argument("--resume", action="store_true",
+                        help="do not run the datasets again that are in the log of a tuning of "
+                             "this program that was killed")
     parser.add_argument("--strategy", default=DEFAULT, metavar="NAME",
                         help="how to search for thresholds (default: %(default)s)")
     parser.add_argument("--budget", type=parse_budget, metavar="N|SECONDS",
-                        help="end the search of another strategy after N runs, or after a time "
-                             "such as 30s")
+                        help="end the search of another strategy than the default one after N "
+                             "runs, or after a time such as 30s")
     parser.add_argument("--seed", type=int, default=0, metavar="N",
                         help="what a strategy draws from (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
@@ -98,9 +102,16 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("--runs must be at least 1.")
     strategy = parse_strategy(args.strategy)
     complete = isinstance(strategy, Instrumentation)
-    if complete and args.budget is not None:
+    if isinstance(strategy, Replay) and args.budget is not None:
+        if args.budget.seconds is None:
+            raise UserError("The budget of 'replay' is a time, such as 30s: it needs one run of "
+                            "each dataset.")
+        strategy = replace(strategy, budget=args.budget.seconds)
+    elif complete and args.budget is not None:
         raise UserError(f"--budget is for other strategies than '{strategy.name}', which runs "
                         "every version once; it ends with Ctrl-C.")
+    if args.resume and (args.replay or not complete):
+        raise UserError("--resume goes on with a log, which only tuning by records has.")
     if args.replay and not complete:
         raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
@@ -137,7 +148,9 @@ def execute(args: argparse.Namespace) -> int:
 def _measure(args: argparse.Namespace, program: Program, output: Path, method: Method) -> Tuning:
     assert program.device_info is not None
     datasets = tuning_datasets(args, program)
-    log = Log(output.with_name(output.name + ".log"))
+    about = _about(program)
+    made_for = " ".join(about[key] for key in ("program_sha256", "policy", "device", "driver"))
+    log = Log(output.with_name(output.name + ".log"), made_for, resume=args.resume)
     try:
         return autotune(program, program.tree, datasets, program.device_info.choice.threshold,
                         method=method, repeats=args.runs, verify=not args.no_verify, log=log,

@@ -28,6 +28,8 @@ SHORT = 0.02
 """Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
 MORE = 5
 """How many times more often."""
+FAR = 3.0
+"""Runs that take so many times as long as the quickest are not."""
 
 
 Args: TypeAlias = Sequence[Any]
@@ -90,11 +92,15 @@ class Run:
 
 @dataclass(slots=True)
 class Measurements:
-    """All runs of one entry point; ``interrupted`` if there should have been more."""
+    """All runs of one entry point; ``interrupted`` if there should have been more.
+
+    There was no time left for the datasets ``left_out``.
+    """
 
     entry: str
     runs: list[Run] = field(default_factory=list)
     interrupted: bool = False
+    left_out: list[str] = field(default_factory=list)
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -120,22 +126,44 @@ class Measurements:
         last = max((run.replay or 0 for run in self.runs), default=0)
         later = [replace(run, replay=last + run.replay) if run.replay else run
                  for run in further.runs]
-        return Measurements(self.entry, [*self.runs, *later], further.interrupted)
+        return Measurements(self.entry, [*self.runs, *later], further.interrupted, self.left_out)
 
 
 class Log:
-    """A JSON-lines file that every run is appended to as soon as it is over."""
+    """A JSON-lines file that every run is appended to as soon as it is over.
 
-    def __init__(self, path: Path) -> None:
+    ``made_for`` says what the runs are of: the program, the device and the like.  With ``resume``
+    runs of the same that are in the file stay there, and are :meth:`known`.
+    """
+
+    def __init__(self, path: Path, made_for: str = "", *, resume: bool = False) -> None:
         self.path = path
+        self._made_for = made_for
+        self._known = read_log(path, made_for) if resume and path.exists() else {}
         try:
             self._file = path.open("w")
         except OSError as error:
             raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
+        for entry, measurements in self._known.items():
+            for run in measurements.runs:
+                self.append(entry, run)
+
+    def known(self, entry: str, dataset: str, repeats: int, todo: Sequence[Mapping[str, int]]
+              ) -> list[Run]:
+        """The runs of a dataset from before, if every plan has been run often enough.
+
+        They are known once: whoever asks again wants others.
+        """
+        measurements = self._known.get(entry, Measurements(entry))
+        runs = [run for run in measurements.runs if run.dataset == dataset]
+        measurements.runs = [run for run in measurements.runs if run.dataset != dataset]
+        complete = all(any(run.error for run in own) or len(own) >= repeats for own in (
+            [run for run in runs if run.force == force] for force in todo))
+        return runs if complete else []
 
     def append(self, entry: str, run: Run) -> None:
         """Write one run and make sure that it is on disk."""
-        self._file.write(json.dumps({"entry": entry, **asdict(run)}) + "\n")
+        self._file.write(json.dumps({"entry": entry, "for": self._made_for, **asdict(run)}) + "\n")
         self._file.flush()
 
     def close(self) -> None:
@@ -143,10 +171,11 @@ class Log:
         self._file.close()
 
 
-def read_log(path: Path) -> dict[str, Measurements]:
+def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]:
     """The measurements in a log, by entry point; UserError if it is damaged.
 
-    An unfinished last line (the tuner was killed) is left out.
+    An unfinished last line (the tuner was killed) is left out, and so is what is not ``made_for``
+    the same, if that is given.
     """
     found: dict[str, Measurements] = {}
     try:
@@ -156,6 +185,8 @@ def read_log(path: Path) -> dict[str, Measurements]:
     for number, line in enumerate(lines, start=1):
         try:
             raw = json.loads(line)
+            if made_for not in (None, raw.get("for")):
+                continue
             record = raw["record"] and _record(raw["record"])
             run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
                       raw.get("issue"), raw.get("replay"))
@@ -237,7 +268,9 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     counted = len(todo) * repeats
     try:
         for index, dataset in enumerate(datasets):
-            runs = _measure_dataset(program, forest.entry, dataset, todo, repeats)
+            known = log.known(forest.entry, dataset.name, repeats, todo) if log else []
+            result.runs += known
+            runs = iter(()) if known else forced_runs(program, dataset, todo, repeats)
             for number, run in enumerate(runs, start=1):
                 result.runs.append(run)
                 if log:
@@ -249,41 +282,36 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     return result
 
 
-def _measure_dataset(program: Measurable, entry: str, dataset: Dataset,
-                     todo: Sequence[dict[str, int]], repeats: int) -> Iterator[Run]:
+def forced_runs(program: Measurable, dataset: Dataset, todo: Sequence[dict[str, int]],
+                repeats: int) -> Iterator[Run]:
+    """Runs of every plan, in turn; short ones are repeated more often, unless they are far off."""
     values = dataset.arguments()
     try:
         args = program.place(values)
     except UserError as error:  # it does not fit on the device
         yield from (Run(dataset.name, force, None, str(error)) for force in todo)
         return
-    yield from forced_runs(program, entry, dataset.name, args, todo, repeats)
-
-
-def forced_runs(program: Measurable, entry: str, dataset: str, args: Args,
-                todo: Sequence[dict[str, int]], repeats: int) -> Iterator[Run]:
-    """Runs of every plan, in turn; short ones are repeated more often."""
     walls: dict[int, float] = {}
     for number, force in enumerate(todo):
-        warm_up = _run(program, entry, dataset, args, force)
+        warm_up = _run(program, dataset, args, force)
         if warm_up.record is None:
             yield warm_up
         else:
             walls[number] = warm_up.record.wall
     for repeat in range(MORE * repeats):
+        far = FAR * min(walls.values(), default=0.0)
         for number, wall in walls.items():
-            if repeat == 0 or wall < (PATIENCE if repeat < repeats else SHORT):
-                run = _run(program, entry, dataset, args, todo[number])
+            if repeat == 0 or wall < (PATIENCE if repeat < repeats else min(SHORT, far)):
+                run = _run(program, dataset, args, todo[number])
                 if run.record is not None:
                     walls[number] = run.record.wall
                 yield run
 
 
-def _run(program: Measurable, entry: str, dataset: str, args: Sequence[Any],
-         force: dict[str, int]) -> Run:
+def _run(program: Measurable, dataset: Dataset, args: Args, force: dict[str, int]) -> Run:
     try:
-        record = program.record(entry, args, force=force)
-        seconds, issue = program.timing(entry, args, force=force)
+        record = program.record(dataset.entry, args, force=force)
+        seconds, issue = program.timing(dataset.entry, args, force=force)
     except (UserError, CompilerLimitation) as error:
-        return Run(dataset, force, None, str(error))
-    return Run(dataset, force, record, time=seconds, issue=issue)
+        return Run(dataset.name, force, None, str(error))
+    return Run(dataset.name, force, record, time=seconds, issue=issue)

@@ -10,6 +10,7 @@ A dataset that does not fit on the device twice, or whose run fails, is measured
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from runelift.runtime.tuner.measure import (
     SHORT,
     Args,
     Dataset,
+    Forced,
     Log,
     Measurable,
     Measurements,
@@ -49,11 +51,15 @@ class Replayable(Measurable, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Replaying:
-    """Measures by replay; see :class:`runelift.runtime.race.Race` for ``rounds`` and ``factor``."""
+    """Measures by replay; see :class:`runelift.runtime.race.Race` for ``rounds`` and ``factor``.
+
+    Datasets share ``budget`` seconds, which a run that has begun may exceed.
+    """
 
     repeats: ClassVar[int] = 1
     rounds: int = 5
     factor: float = 3.0
+    budget: float = math.inf
 
     def runs(self, forest: Forest) -> int:
         """One run sees all versions."""
@@ -72,9 +78,19 @@ class Replaying:
         """
         result = Measurements(forest.entry)
         banned: dict[str, str] = {}
+        end = time.perf_counter() + self.budget
         try:
             for done, dataset in enumerate(datasets, start=1):
-                race = Race(self.factor, self.rounds, banned=banned)
+                known = log.known(forest.entry, dataset.name, repeats, plans(forest)) if log else []
+                result.runs += known
+                if known:
+                    continue
+                now = time.perf_counter()
+                if now > end:
+                    result.left_out.append(dataset.name)
+                    continue
+                race = Race(self.factor, self.rounds, banned=banned,
+                            deadline=now + (end - now) / (len(datasets) - done + 1))
                 for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
                                          repeats):
                     result.runs.append(run)
@@ -89,23 +105,21 @@ class Replaying:
 def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,
                   repeats: int) -> Iterator[Run]:
     todo = plans(forest)
-    values = dataset.arguments()
     try:
-        args = program.place(values)
-    except UserError as error:  # it does not fit on the device
-        yield from (Run(dataset.name, force, None, str(error)) for force in todo)
-        return
-    try:
+        args = program.place(dataset.arguments())
         numbered = _replays(program, forest.entry, args, race, repeats)
         right = _right(numbered[0][1], todo)
         timing = _timing(program, forest.entry, args, right)
     except (NoRoom, Unknown, UserError, CompilerLimitation):
-        yield from forced_runs(program, forest.entry, dataset.name, args, todo, repeats)
+        args = ()  # there is to be room for them again
+        yield from forced_runs(program, dataset, todo, Forced.repeats)
         return
     for number, replayed in numbered:
         correction = Correction.of(replayed.record(right), timing)
         for force in todo:
-            yield _run(dataset.name, force, number, replayed, correction, race.banned)
+            run = _run(dataset.name, force, number, replayed, correction, race.banned)
+            if run is not None:
+                yield run
 
 
 def _replays(program: Replayable, entry: str, args: Args, race: Race, repeats: int
@@ -142,12 +156,13 @@ def _timing(program: Measurable, entry: str, args: Args, force: Force | None) ->
 
 
 def _run(dataset: str, force: Force, number: int, replayed: Replayed,
-         correction: Correction, banned: Mapping[str, str]) -> Run:
-    """The run that forces versions, as it would have been."""
+         correction: Correction, banned: Mapping[str, str]) -> Run | None:
+    """The run that forces versions, as it would have been; None if there was no time for it."""
     try:
         record = replayed.record(force)
     except Unknown as version:
-        why = banned.get(str(version), "it was not replayed")
+        if (why := banned.get(str(version))) is None:
+            return None
         return Run(dataset, dict(force), None, f"version {version} must not run: {why}",
                    replay=number)
     timing = correction.timing(record)

@@ -147,6 +147,8 @@ def _failures(entry: EntryTuning) -> Iterator[str]:
                 reasons.setdefault(f"{version} is infeasible: {reason.splitlines()[0]}", "")
     for reason, dataset in reasons.items():
         yield f"  note: {dataset + ': ' if dataset else ''}{reason}"
+    for name in entry.measurements.left_out:
+        yield f"  note: {name}: left out, as the budget was spent"
     for name, dropped in entry.costs.incomplete.items():
         if dropped:
             yield f"  note: {name}: {dropped} encounters were not met by every version; left out"

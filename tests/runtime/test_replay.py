@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,20 @@ from runelift.runtime.memory import OutOfMemory
 from runelift.runtime.program import Program
 from runelift.runtime.race import Lane, Race, rotated
 from runelift.runtime.records import Record, Timing
+from runelift.runtime.replayed import Unknown
 from runelift.runtime.replaying import ReplayRun
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.measure import Dataset, Measurements, Progress
+from runelift.runtime.tuner.measure import (
+    Dataset,
+    Forced,
+    Log,
+    Measurements,
+    Method,
+    Progress,
+    read_log,
+)
 from runelift.runtime.tuner.replay import Correction, Replaying
 from runelift.runtime.tuner.report import render
 from tests.replays import replayed, results_agree
@@ -53,6 +63,7 @@ entry main [n] (k: i32) (xss: [n][n]i32): [n][n]i32 =
 """
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 12)).astype(np.int32)
+TWICE = Replaying(rounds=2)
 EXACT = Race(factor=math.inf, rounds=1)
 
 
@@ -142,10 +153,10 @@ def test_a_wrong_version_is_reported_and_not_chosen(nested: Program,
 
 
 def tuned(program: Program, datasets: dict[str, tuple[Any, ...]], device: int = 64,
-          **options: Any) -> Any:
+          method: Method = TWICE, **options: Any) -> Any:
     inputs = [Dataset(name, "main", lambda args=args: args)  # type: ignore[misc]
               for name, args in datasets.items()]
-    return autotune(program, program.tree, inputs, device, method=Replaying(rounds=2), **options)
+    return autotune(program, program.tree, inputs, device, method=method, **options)
 
 
 def test_one_run_per_dataset(shrinking: Program) -> None:
@@ -317,6 +328,74 @@ def test_measured_costs_take_the_place_of_estimates(nested: Program) -> None:
     sure = found.with_further(method.surely().measure(nested, forest, inputs))
     assert not any(p.estimated for p in costs_of(forest, sure).datasets[0].points)
     assert sure.program_runs == 2
+
+
+# A budget, and going on
+
+
+def test_without_time_only_one_version_runs(nested: Program, monkeypatch: pytest.MonkeyPatch
+                                            ) -> None:
+    """From the third encounter on: what others would take is known from those before."""
+    looks = 0
+
+    def late(race: Race) -> bool:
+        nonlocal looks
+        looks += 1
+        return looks > 12
+
+    monkeypatch.setattr(Race, "late", property(late))
+    expected, _ = nested.run("main", (CUBE, np.int64(6)))
+    results, found = replayed(nested, "main", (CUBE, np.int64(6)), Race(rounds=1))
+    np.testing.assert_allclose(results[0], expected[0], rtol=1e-5)
+    assert [len(meeting.attempts) for meeting in (found.meetings[0], found.meetings[-1])] == [3, 1]
+    record = found.record({"main.versions_0": 0})
+    assert {e.chosen for e in record.encounters if e.parent is None} == {0}
+
+
+def test_without_time_for_anything_only_the_default_is_known(nested: Program) -> None:
+    found = replayed(nested, "main", (CUBE, np.int64(2)), Race(deadline=0.0))[1]
+    default = found.record(None).encounters[0].chosen
+    assert all(list(meeting.attempts) == [default] for meeting in found.meetings)
+    with pytest.raises(Unknown):
+        found.record({"main.versions_0": 1 - default})
+
+
+def test_datasets_that_there_is_no_time_for_are_left_out(nested: Program) -> None:
+    found = tuned(nested, {"cube": (CUBE, np.int64(2))}, method=Replaying(budget=0.0))
+    (entry,) = found.entries
+    assert entry.measurements.left_out == ["cube"]
+    assert "cube: left out, as the budget was spent" in render(found)
+
+
+@pytest.mark.parametrize("method", [Replaying(rounds=1), Forced()])
+def test_a_killed_tuning_is_resumed(shrinking: Program, method: Method, tmp_path: Path,
+                                    monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = {"a": (3, MATRIX), "b": (5, MATRIX[:7, :7])}
+    log = Log(tmp_path / "log", "this")
+    whole = tuned(shrinking, datasets, method=method, log=log, verify=False).entries[0]
+    log.close()
+    lines = (tmp_path / "log").read_text().splitlines(keepends=True)
+    first = [line for line in lines if '"dataset": "a"' in line]
+    (tmp_path / "log").write_text("".join([*first, lines[-1][:20]]))
+    asked: list[str] = []
+
+    def arguments(name: str) -> tuple[Any, ...]:
+        asked.append(name)
+        return datasets[name]
+
+    inputs = [Dataset(name, "main", lambda name=name: arguments(name))  # type: ignore[misc]
+              for name in datasets]
+    for made_for, expected in (("other", ["a", "b"]), ("this", ["b"])):
+        (tmp_path / "log").write_text("".join(first))
+        asked.clear()
+        log = Log(tmp_path / "log", made_for, resume=True)
+        found = method.measure(shrinking, shrinking.tree.entry("main"), inputs,
+                               repeats=method.repeats, log=log, progress=lambda _: None)
+        log.close()
+        assert list(dict.fromkeys(asked)) == expected
+        assert found.datasets == ("a", "b")
+        assert read_log(tmp_path / "log")["main"].runs == found.runs
+    assert found.runs[:len(first)] == whole.measurements.runs[:len(first)]
 
 
 # Promised buffers, which only some devices have

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,14 +36,15 @@ class Instrumentation:
 class Replay(Instrumentation):
     """The same from one run per dataset: every version runs at every encounter.
 
-    See :class:`runelift.runtime.race.Race` for the options.
+    See :class:`runelift.runtime.race.Race` for the options; ``budget`` is in seconds.
     """
 
     name: ClassVar[str] = "replay"
     rounds: int = 5
     factor: float = 3.0
+    budget: float = math.inf
 
     @property
     def method(self) -> Method:
         """How costs are measured."""
-        return Replaying(self.rounds, self.factor)
+        return Replaying(self.rounds, self.factor, self.budget)
