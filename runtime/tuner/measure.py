@@ -110,16 +110,23 @@ class Measurements:
     @property
     def replayed(self) -> frozenset[str]:
         """The datasets whose versions were replayed in one run."""
-        return frozenset(run.dataset for run in self.runs if run.replay is not None)
+        return frozenset(self._replays())
 
     @property
     def program_runs(self) -> int:
-        """The runs that were needed to see every version; repeated forced runs are not counted."""
+        """The runs that were needed to see every version, repetitions not counted."""
         forced = {(run.dataset, *sorted(run.force.items()))
                   for run in self.runs if run.replay is None}
-        replays = {name: max(run.replay or 0 for run in self.runs if run.dataset == name)
-                   for name in self.datasets}
-        return len(forced) + sum(replays.values())
+        return len(forced) + sum(max(numbers) - len(numbers) + 1  # some were not right
+                                 for numbers in self._replays().values())
+
+    def _replays(self) -> dict[str, set[int]]:
+        """The numbers of the replays of each dataset."""
+        numbers: dict[str, set[int]] = {}
+        for run in self.runs:
+            if run.replay is not None:
+                numbers.setdefault(run.dataset, set()).add(run.replay)
+        return numbers
 
     def with_further(self, further: Measurements) -> Measurements:
         """These runs and later ones, which are not the same runs of a dataset."""

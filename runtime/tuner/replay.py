@@ -38,7 +38,7 @@ from runelift.runtime.tuner.measure import (
 
 Force: TypeAlias = Mapping[str, int]
 TIMES = 3
-"""How often a dataset is run without a record, short ones MORE times as often."""
+"""How often a dataset is run without a record, and how much more often short ones are replayed."""
 
 
 class Replayable(Measurable, Protocol):
@@ -107,7 +107,7 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
-        numbered = _replays(program, forest.entry, args, race, repeats)
+        numbered = _replays(program, dataset, args, race, repeats, todo)
         right = _right(numbered[0][1], todo)
         timing = _timing(program, forest.entry, args, right)
     except (NoRoom, Unknown, UserError, CompilerLimitation):
@@ -122,18 +122,25 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
                 yield run
 
 
-def _replays(program: Replayable, entry: str, args: Args, race: Race, repeats: int
-             ) -> list[tuple[int, Replayed]]:
-    """Runs with their numbers; one in which a version was wrong is repeated without it."""
+def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repeats: int,
+             todo: Sequence[Force]) -> list[tuple[int, Replayed]]:
+    """Runs with their numbers; one in which a version was wrong is repeated without it.
+
+    Where a run without replay is short, there are more; the race goes on from one to the next.
+    """
     kept: list[tuple[int, Replayed]] = []
-    number = 0
-    while len(kept) < repeats:
+    number, wanted = 0, repeats
+    while len(kept) < wanted:
         number += 1
-        replayed = program.replay(entry, args, race)
+        replayed = program.replay(dataset.entry, args, race)
         if replayed.banned:
             kept.clear()
-        else:
-            kept.append((number, replayed))
+            continue
+        kept.append((number, replayed))
+        if replayed.record(_right(replayed, todo)).span < SHORT:
+            wanted = TIMES * repeats
+        if race.late:
+            break
     return kept
 
 
