@@ -104,11 +104,15 @@ class ReplayRun(Run):
             ended = False
             for version in agenda:
                 ended = yield from self._attempted(visit, version)
-            if not ended and meeting.attempts:  # the last one could not run
-                yield from self._attempted(visit, next(iter(meeting.attempts)))
             self._visits.pop()
             if not meeting.attempts:
                 self.none_left(number)
+            if not ended:  # the last one could not run
+                self._visits.append(visit)
+                ended = yield from self._attempted(visit, next(iter(meeting.attempts)))
+                self._visits.pop()
+            if not ended:
+                raise NoRoom("a version could run only once")
 
     def leave_replayed(self, number: int, results: Sequence[Value]) -> None:
         """A version has been issued."""
@@ -201,6 +205,8 @@ class ReplayRun(Run):
             attempt = _Attempt(meeting, version, self.ledger.begin())
             self._attempts.append(attempt)
             yield version
+            if not attempt.done and visit.again:
+                raise NoRoom("a version could run only once")
             if not attempt.done:
                 return False
             if visit.again or not (attempt.disturbed or self.executable.build_seconds > before):
@@ -262,8 +268,7 @@ def wrong(sites: Sequence[Choose], differing: Mapping[Pair, str], agreeing: Mapp
     """The versions to blame for differences, ``site/index``, and how they differ.
 
     The one that differs from most others is to blame, or else the one that agrees with fewer, or
-    else the one that comes first: what is flattened most is closest to the source.  A version that
-    another one to blame is inside of is not.
+    else the one that comes first.  A version that another one to blame is inside of is not.
     """
     found: dict[str, str] = {}
     for choice in reversed(sites):  # those inside of others come first

@@ -93,6 +93,11 @@ class Point:
         """What the encounter costs under these thresholds."""
         return self.version_cost(self.choose(thresholds), thresholds)
 
+    def estimates(self) -> int:
+        """How many costs of versions are only estimated, here and inside."""
+        return len(self.estimated) + sum(
+            p.estimates() for points in self.inner.values() for p in points)
+
     def replayed(self) -> Cost:
         """What it costs to run every version, those that fail aside."""
         return total([*(cost for cost in self.own.values() if math.isfinite(cost.time)),
@@ -123,6 +128,10 @@ class DatasetCosts:
     def total(self, thresholds: Thresholds) -> float:
         """The time of a run under these thresholds."""
         return self.cost(thresholds).time
+
+    def estimates(self) -> int:
+        """How many costs of versions are only estimated."""
+        return sum(point.estimates() for point in self.points)
 
     def replayed(self) -> float:
         """The time of a run in which every version runs at every encounter."""

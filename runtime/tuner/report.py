@@ -145,8 +145,12 @@ def _failures(entry: EntryTuning) -> Iterator[str]:
         elif run.record:
             for version, reason in run.record.infeasible.items():
                 reasons.setdefault(f"{version} is infeasible: {reason.splitlines()[0]}", "")
-    for reason, dataset in reasons.items():
-        yield f"  note: {dataset + ': ' if dataset else ''}{reason}"
+    for reason, name in reasons.items():
+        yield f"  note: {name + ': ' if name else ''}{reason}"
+    for dataset in entry.costs.datasets:
+        if count := dataset.estimates():
+            yield (f"  note: {dataset.name}: {count} times of versions far behind are estimated "
+                   "from encounters like theirs")
     for name in entry.measurements.left_out:
         yield f"  note: {name}: left out, as the budget was spent"
     for name, dropped in entry.costs.incomplete.items():

@@ -20,7 +20,7 @@ from runelift.runtime.race import Lane, Race, rotated
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Unknown
 from runelift.runtime.replaying import ReplayRun
-from runelift.runtime.tuner.autotune import autotune
+from runelift.runtime.tuner.autotune import Tuning, autotune, conclude
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.measure import (
@@ -324,7 +324,10 @@ def test_measured_costs_take_the_place_of_estimates(nested: Program) -> None:
     forest, inputs = nested.tree.entry("main"), [Dataset("d", "main", lambda: (CUBE, np.int64(3)))]
     method = Replaying(rounds=1, factor=1.0)
     found = method.measure(nested, forest, inputs)
-    assert any(p.estimated for p in costs_of(forest, found).datasets[0].points)
+    tuning = conclude(forest, dict.fromkeys(forest.guards(), 64), found)
+    count = sum(len(p.estimated) for p in tuning.costs.datasets[0].points)
+    assert tuning.costs.datasets[0].estimates() >= count > 0
+    assert "times of versions far behind are estimated" in render(Tuning((tuning,)))
     sure = found.with_further(method.surely().measure(nested, forest, inputs))
     assert not any(p.estimated for p in costs_of(forest, sure).datasets[0].points)
     assert len(sure.runs) > len(found.runs)
