@@ -167,6 +167,12 @@ def _conversion(from_: Prim, to: Prim, arg: str) -> str:
     return f"convert({from_.value!r}, {to.value!r}, {arg})"
 
 
+def _replay_result(spec: plan.ValueSpec) -> str:
+    """A result of a version: its value or buffer, its type, and its shape if it is an array."""
+    shape = None if spec.shape is None else f"({''.join(f'{_atom(s)}, ' for s in spec.shape)})"
+    return f"({_var(spec.name)}, {spec.prim.value!r}, {shape})"
+
+
 class _Writer:
     def __init__(self, replay: bool = False) -> None:
         self.replay = replay
@@ -321,8 +327,8 @@ class _Writer:
         if promised:
             self.line(f"{promised}= unfilled_{site}")
         filled = [f"filled_{site} = rt.either(filled_{site}, ({promised}))"] if promised else []
-        self._attempt(step, site, [*filled, f"rt.leave_replayed({site}, {_results(step.results)})"],
-                      [])
+        results = "".join(f"{_replay_result(spec)}, " for spec in step.results)
+        self._attempt(step, site, [*filled, f"rt.leave_replayed({site}, ({results}))"], [])
         self.depth -= 1
         if promised:
             self.line(f"{promised}= filled_{site}")

@@ -15,7 +15,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from runelift.codegen.plan import Choose, all_steps
+from runelift.codegen.plan import Choose, all_steps, kernels
 from runelift.codegen.python import python_source
 from runelift.ir.prim import Prim
 from runelift.runtime.choice import Crowd
@@ -73,6 +73,8 @@ class ReplayRun(Run):
         self.recorder = self.ledger = Ledger()
         self.race = race
         self.differences = Differences(self.device, self.queue)
+        self._rounded = {choice.site: _computes_with_floats(choice)
+                         for choice in executable.generated.sites}
         self.meetings: dict[Key, Meeting] = {}
         self._met: Counter[str] = Counter()
         self._attempts: list[_Attempt] = []
@@ -238,11 +240,17 @@ class ReplayRun(Run):
             return
         first, reference = visit.reference
         pair = Pair(visit.meeting.site, min(first, version), max(first, version))
+        rounded = self._rounded[visit.meeting.site]
         for (one, prim, shape), (other, _, _) in zip(reference, results, strict=True):
             if shape is None:
-                self.differences.scalars(pair, Prim(prim), one, other)
+                self.differences.scalars(pair, Prim(prim), one, other, rounded=rounded)
             elif isinstance(one, Buffer) and isinstance(other, Buffer):
-                self.differences.arrays(pair, Prim(prim), one, other, math.prod(shape))
+                self.differences.arrays(pair, Prim(prim), one, other, math.prod(shape),
+                                        rounded=rounded)
+
+
+def _computes_with_floats(choice: Choose) -> bool:
+    return any(param.prim.is_float for kernel in kernels([choice]) for param in kernel.params)
 
 
 def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],

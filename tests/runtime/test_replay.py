@@ -13,8 +13,12 @@ import pyopencl as cl
 import pytest
 
 import runelift
+from runelift.ir.prim import Prim
+from runelift.runtime.device import find_devices
+from runelift.runtime.differences import Differences, Pair
 from runelift.runtime.executor import Infeasible, Run
 from runelift.runtime.memory import OutOfMemory
+from runelift.runtime.opened import open_device
 from runelift.runtime.program import Program
 from runelift.runtime.race import Lane, Race, rotated
 from runelift.runtime.records import Record, Timing
@@ -48,6 +52,11 @@ entry main [n][m][l] (a: *[n][m][l]f32) (k: i64): [n][m][l]f32 =
 entry waits [n][m] (xss: [n][m]i32): (i64, [n]i32) =
   loop (c, ys) = (0, replicate n 0) while c < 4 && reduce (+) 0 ys < 100000 do
     (c + 1, map2 (\\y xs -> y + reduce (+) 0 xs) ys xss)
+
+entry both [n][m] (xss: [n][m]i32): (bool, [n]i32) =
+  loop (go, ys) = (true, replicate n 0) while go do
+    let sums = map2 (\\y xs -> y + reduce (+) 1 xs) ys xss
+    in (reduce (&&) true (map (< 500) sums), sums)
 
 entry checked [n][m] (xss: [n][m]i64) (k: i64): [n]i64 =
   map (\\xs -> reduce (+) 0 (map (\\x -> xs[x + k]) xs)) xss
@@ -84,7 +93,9 @@ def structure(encounters: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize(("entry", "args"), [
-    ("main", (CUBE, np.int64(2))), ("waits", (MATRIX,)), ("checked", (MATRIX.astype(np.int64), 2))])
+    ("main", (CUBE, np.int64(2))),
+    ("waits", (MATRIX,)),
+    ("both", (MATRIX,)), ("checked", (MATRIX.astype(np.int64), 2))])
 def test_records_are_those_of_forced_runs(nested: Program, entry: str, args: tuple[Any, ...]
                                           ) -> None:
     expected, _ = nested.run(entry, args)
@@ -109,6 +120,51 @@ def test_versions_start_from_the_same_memory(shrinking: Program, monkeypatch: py
     monkeypatch.setattr(ReplayRun, "_save", lambda *_: ())
     results, found = replayed(shrinking, "main", (3, MATRIX))
     assert found.banned or not np.array_equal(results[0], expected[0])
+
+
+PAIR = Pair("s", 0, 1)
+
+
+@pytest.mark.parametrize(("prim", "one", "other", "rounded", "wrong"), [
+    (Prim.F32, [1, 1e6], [1.0019, 1e6], False, None),
+    (Prim.F32, [1e-2, 1e6], [2, 1e6], False, None),
+    (Prim.F32, [1, 100], [1.01, 100], False, "up to 0.01, where the greatest element is 1e+02"),
+    (Prim.F32, [np.nan, np.inf], [np.nan, np.inf], False, None),
+    (Prim.F32, [np.nan, 1], [1, np.inf], False, "2 of 2 elements"),
+    (Prim.F64, [1, 2], [1.00001, 2], False, "up to 1e-05, where the greatest element is 2"),
+    (Prim.F64, [1, 2], [1 + 1e-9, 2], False, None),
+    (Prim.I8, [-128, 3], [127, 3], False, "1 of 2 elements"),
+    (Prim.U64, [0, 1 << 63], [0, (1 << 63) + 1], False, "1 of 2 elements"),
+    (Prim.U64, [0, 1 << 63], [0, (1 << 63) + 1], True, None),
+    (Prim.I32, [0] * 200, [0] * 198 + [5, 5], True, None),
+    (Prim.I32, [0] * 200, [0] * 197 + [5, 5, 5], True, "3 of 200 elements"),
+    (Prim.BOOL, [True, False], [True, True], False, "1 of 2 elements")])
+def test_differences(prim: Prim, one: list[Any], other: list[Any], rounded: bool,
+                     wrong: str | None) -> None:
+    """Floats may differ by rounding; integers only if they may have been floats."""
+    device = open_device(next(d for d in find_devices() if "Portable" in d.platform))
+    differences = Differences(device, device.plain)
+    buffers = []
+    for values in (one, other):
+        array = np.array(values, prim.dtype)
+        buffers.append(device.pool.allocate(array.nbytes))
+        cl.enqueue_copy(device.plain, buffers[-1].handle, array)
+    differences.arrays(PAIR, prim, buffers[0], buffers[1], len(one), rounded=rounded)
+    differences.settle()
+    assert differences.differing.get(PAIR) == wrong
+    assert differences.agreeing == ({} if wrong else {PAIR: 1})
+
+
+def test_scalars_differ_as_elements_do() -> None:
+    device = open_device(next(d for d in find_devices() if "Portable" in d.platform))
+    differences = Differences(device, device.plain)
+    for prim, one, other, rounded in ((Prim.F64, 1.0, 1.0 + 1e-9, False), (Prim.I32, 3, 3, False),
+                                      (Prim.F32, math.nan, math.nan, False),
+                                      (Prim.BOOL, True, False, True)):
+        differences.scalars(PAIR, prim, one, other, rounded=rounded)
+    assert differences.differing == {}
+    differences.scalars(PAIR, Prim.I32, 3, 4, rounded=False)
+    assert differences.differing == {PAIR: "3 and 4"}
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, site: str, version: int) -> None:
