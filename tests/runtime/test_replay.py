@@ -426,6 +426,23 @@ def test_datasets_that_there_is_no_time_for_are_left_out(nested: Program) -> Non
     assert "cube: left out, as the budget was spent" in render(found)
 
 
+def test_an_interruption_keeps_the_datasets_that_were_over(shrinking: Program) -> None:
+    original = shrinking.replay
+
+    def interrupted(entry: str, args: Any, race: Race) -> Any:
+        if args[1].shape == MATRIX.shape:
+            raise KeyboardInterrupt
+        return original(entry, args, race)
+
+    shrinking.replay = interrupted  # type: ignore[method-assign]
+    try:
+        tuning = tuned(shrinking, {"a": (3, MATRIX[:5, :5]), "b": (5, MATRIX)})
+    finally:
+        del shrinking.replay
+    assert tuning.interrupted
+    assert list(tuning.entries[0].fit.predicted) == ["a"]
+
+
 @pytest.mark.parametrize("method", [Replaying(rounds=1), Forced()])
 def test_a_killed_tuning_is_resumed(shrinking: Program, method: Method, tmp_path: Path,
                                     monkeypatch: pytest.MonkeyPatch) -> None:
