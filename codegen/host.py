@@ -608,7 +608,8 @@ class HostBuilder(Buffers):
         sizes = {v for version in exp.alternatives if version.guard is not None
                  for size in (version.guard.par, version.guard.group, version.guard.groups)
                  if size is not None for v in size.variables()}
-        self.emit(plan.Choose(exp.site, tuple(versions), tuple(sorted(sizes, key=lambda n: n.tag))))
+        recorded = tuple(sorted(sizes, key=lambda n: n.tag))
+        self.emit(plan.Choose(exp.site, tuple(versions), recorded, tuple(map(_spec, stm.pat))))
         self._own_results(stm.pat)
 
 

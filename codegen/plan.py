@@ -354,12 +354,14 @@ class PlanVersion:
 class Choose:
     """One encounter: run the first feasible version whose guard holds.
 
-    ``sizes`` are the host scalars that the record of the encounter keeps.
+    ``sizes`` are the host scalars that the record of the encounter keeps, ``results`` what every
+    version computes.
     """
 
     site: str
     versions: tuple[PlanVersion, ...]
     sizes: tuple[VName, ...]
+    results: tuple[ValueSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

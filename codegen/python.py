@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
+from runelift.codegen.overwritten import overwritten
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
@@ -34,9 +35,13 @@ class Generated:
     sites: list[plan.Choose] = field(default_factory=list)
 
 
-def python_source(host: plan.Plan) -> Generated:
-    """The Python function of a plan."""
-    writer = _Writer()
+def python_source(host: plan.Plan, *, replay: bool = False) -> Generated:
+    """The Python function of a plan.
+
+    ``replay``: at a choice all versions run one after the other, as often as ``rt.replays`` says.
+    Each starts from the same memory and variables; the last one's results are used.
+    """
+    writer = _Writer(replay)
     writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
     writer.depth += 1
     for name in (*plan.DEVICE_SIZES, plan.COUNTERS):
@@ -46,10 +51,13 @@ def python_source(host: plan.Plan) -> Generated:
     for param in host.params:
         writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
     writer.steps(host.steps, host.entry)
-    results = ", ".join(_result(spec) for spec in host.results)
-    writer.line(f"return ({results}{',' if len(host.results) == 1 else ''})")
+    writer.line(f"return {_results(host.results)}")
     return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
                      writer.sites)
+
+
+def _results(specs: tuple[plan.ValueSpec, ...]) -> str:
+    return f"({', '.join(map(_result, specs))}{',' if len(specs) == 1 else ''})"
 
 
 def _result(spec: plan.ValueSpec) -> str:
@@ -159,8 +167,15 @@ def _conversion(from_: Prim, to: Prim, arg: str) -> str:
     return f"convert({from_.value!r}, {to.value!r}, {arg})"
 
 
+def _replay_result(spec: plan.ValueSpec) -> str:
+    """A result of a version: its value or buffer, its type, and its shape if it is an array."""
+    shape = None if spec.shape is None else f"({''.join(f'{_atom(s)}, ' for s in spec.shape)})"
+    return f"({_var(spec.name)}, {spec.prim.value!r}, {shape})"
+
+
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, replay: bool = False) -> None:
+        self.replay = replay
         self.lines: list[str] = []
         self.depth = 0
         self.launches: list[plan.Launch] = []
@@ -248,6 +263,8 @@ class _Writer:
                 self.nested(body, version)
             case plan.Choose():
                 self._choose(step)
+            case plan.Settle() if self.replay:
+                self.line("pass")  # versions are replayed from memory as it was
             case plan.Settle(sites):
                 numbers = [n for n, s in enumerate(self.sites) if s.site in sites]
                 self.line("".join(f"settled_{n} = " for n in numbers) + "True")
@@ -281,38 +298,67 @@ class _Writer:
     def _choose(self, step: plan.Choose) -> None:
         site = len(self.sites)
         self.sites.append(step)
-        chosen = f"version_{site}"
         pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
         crowds = "".join(f"{_crowd(v.guard)}, " for v in step.versions)
         local = "".join(f"{_need(v)}, " for v in step.versions)
         sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
+        met = f"{site}, ({pars}), ({crowds}), ({local}), {{{sizes}}}"
+        if self.replay:
+            self._replayed(step, site, met)
+        else:
+            self._chosen(step, site, met)
+
+    def _chosen(self, step: plan.Choose, site: int, met: str) -> None:
+        """Versions are tried until one could run."""
         settles = any(isinstance(s, plan.Settle) and step.site in s.sites
                       for s in plan.all_steps([step]))
         if settles:
             self.line(f"settled_{site} = False")
-        self.line(f"for {chosen} in rt.encounter({site}, ({pars}), ({crowds}), ({local}), "
-                  f"{{{sizes}}}):")
+        self.line(f"for version_{site} in rt.encounter({met}):")
         self.depth += 1
+        self._attempt(step, site, [f"rt.leave({site})", "break"],
+                      [f"if settled_{site}: raise"] if settles else [])
+        self.depth -= 1
+        self.line(f"else: rt.none_left({site})")
+
+    def _replayed(self, step: plan.Choose, site: int, met: str) -> None:
+        """All versions run from the same start; what one of them filled stays filled."""
+        changed = "".join(f"{_var(name)}, " for name in overwritten(step))
+        promised = "".join(f"{_var(name)}, " for name in _promised(step))
+        if promised:
+            self.line(f"unfilled_{site} = filled_{site} = {promised}")
+        self.line(f"for version_{site} in rt.replays({met}, ({changed})):")
+        self.depth += 1
+        if promised:
+            self.line(f"{promised}= unfilled_{site}")
+        filled = [f"filled_{site} = rt.either(filled_{site}, ({promised}))"] if promised else []
+        results = "".join(f"{_replay_result(spec)}, " for spec in step.results)
+        self._attempt(step, site, [*filled, f"rt.leave_replayed({site}, ({results}))"], [])
+        self.depth -= 1
+        if promised:
+            self.line(f"{promised}= filled_{site}")
+
+    def _attempt(self, step: plan.Choose, site: int, done: list[str], failed: list[str]) -> None:
+        """Run the version that was chosen, with lines for when it could run and when not."""
         self.line("try:")
         self.depth += 1
         feasible = [(n, v) for n, v in enumerate(step.versions) if v.infeasible is None]
         for number, version in feasible:
             keyword = "if" if number == feasible[0][0] else "elif"
-            self.line(f"{keyword} {chosen} == {number}:  # {version.kind.value}")
+            self.line(f"{keyword} version_{site} == {number}:  # {version.kind.value}")
             self.nested(version.steps, f"{step.site}/{number}")
-        self.line(f"rt.leave({site})")
-        self.line("break")
+        for line in done:
+            self.line(line)
         self.depth -= 1
         self.line("except rt.CannotRun as reason:")
         self.depth += 1
         allocated = {n for _, v in feasible for n in _allocated(v.steps)}
         if allocated:
             self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
-        self.line(f"rt.abandon({site}, {chosen}, reason)")
-        if settles:
-            self.line(f"if settled_{site}: raise")
-        self.depth -= 2
-        self.line(f"else: rt.none_left({site})")
+        self.line(f"rt.abandon({site}, version_{site}, reason)")
+        for line in failed:
+            self.line(line)
+        self.depth -= 1
 
 
 def _crowd(guard: Guard | None) -> str:
@@ -336,3 +382,10 @@ def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
         match step:
             case plan.Alloc(name) | plan.Bind(name):
                 yield name
+
+
+def _promised(choice: plan.Choose) -> list[VName]:
+    """The promised buffers that versions may fill."""
+    filled = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Fill)}
+    inside = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Promise)}
+    return sorted(filled - inside, key=lambda name: name.tag)

@@ -118,15 +118,21 @@ class Executable:
         if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
             device.prove()
         self.decisions = Remembered()
-        namespace = dict(SCALARS)
-        exec(compile(self.generated.source, f"<plan of {plan.entry}>", "exec"), namespace)
-        self._main: Callable[[Run, dict[str, Any]], tuple[Any, ...]] = namespace[FUNCTION]
+        self._main = self.load(self.generated)
+        self.replaying: Main | None = None
 
     def run(self, args: dict[str, Any], thresholds: Mapping[str, int], force: Force,
             record: bool) -> Outcome:
         """Run the plan on bound arguments, which are taken out of ``args``."""
         run = Run(self, thresholds, force, record)
         return run.call(self._main, args)
+
+    def load(self, generated: Generated) -> Main:
+        """The plan as a function of a run and arguments."""
+        namespace = dict(SCALARS)
+        exec(compile(generated.source, f"<plan of {self.plan.entry}>", "exec"), namespace)
+        main: Main = namespace[FUNCTION]
+        return main
 
     def opencl(self) -> str:
         """The source of all kernels."""
@@ -210,6 +216,10 @@ class Outcome(NamedTuple):
     issue: float
 
 
+Main: TypeAlias = "Callable[[Run, dict[str, Any]], tuple[Any, ...]]"
+"""A plan in Python."""
+
+
 class Run:
     """One execution of a plan: what the generated Python function calls ``rt``."""
 
@@ -243,8 +253,7 @@ class Run:
         self._fallible = False
         self._obstacle: Exception | None = None
 
-    def call(self, main: Callable[[Run, dict[str, Any]], tuple[Any, ...]],
-             args: dict[str, Any]) -> Outcome:
+    def call(self, main: Main, args: dict[str, Any]) -> Outcome:
         """Run, check for failures, and make the record."""
         self._pool.peak = self._pool.live
         started = time.perf_counter()
@@ -267,11 +276,13 @@ class Run:
             if not finished:
                 self._recover()
         wall = time.perf_counter() - started
-        if self.recorder is None:
-            return Outcome(results, None, issue)
-        return Outcome(results, self.recorder.record(
-            self.executable.plan.entry, wall=wall, issue=issue, peak_bytes=self._pool.peak,
-            device=self.device.info.label, infeasible=self.infeasible), issue)
+        return Outcome(results, self._made(wall, issue), issue)
+
+    def _made(self, wall: float, issue: float) -> Record | None:
+        """The record, if there is to be one."""
+        return None if self.recorder is None else self.recorder.record(
+            self.executable.plan.entry, wall=wall, issue=issue, peak_bytes=self.peak_bytes,
+            device=self.device.info.label, infeasible=self.infeasible)
 
     def _recover(self) -> None:
         """After a failure: wait for what is under way, and forget what it reported."""
@@ -472,6 +483,11 @@ class Run:
     # Versions
 
     @property
+    def peak_bytes(self) -> int:
+        """The most memory that was in use."""
+        return self._pool.peak
+
+    @property
     def encounters(self) -> int:
         """How many encounters have been recorded."""
         return 0 if self.recorder is None else self.recorder.encounters
@@ -479,11 +495,17 @@ class Run:
     def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterable[int]:
         """The alternatives of a site to try, the chosen one first."""
+        order = self.order(number, pars, crowds, local)
+        return order if self.recorder is None else self._recorded(number, pars, crowds, order,
+                                                                  sizes)
+
+    def order(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+              local: tuple[int, ...]) -> list[int]:
+        """The alternatives of a site that can run, the chosen one first."""
         key = number, pars, crowds, local
         if (order := self._orders.get(key)) is None:
             order = self._orders[key] = self._order(number, pars, crowds, local)
-        return order if self.recorder is None else self._recorded(number, pars, crowds, order,
-                                                                  sizes)
+        return order
 
     def _order(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
                local: tuple[int, ...]) -> list[int]:
@@ -500,13 +522,19 @@ class Run:
     def _recorded(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
                   order: list[int], sizes: dict[str, int]) -> Iterator[int]:
         assert self.recorder is not None
+        site, par, scarce = self.comparisons(number, pars, crowds)
+        for place, chosen in enumerate(order):
+            self.recorder.enter(site, sizes, par, scarce, sorted(order[place:]), chosen)
+            yield chosen
+
+    def comparisons(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...]
+                    ) -> tuple[str, dict[str, int], tuple[str, ...]]:
+        """The name of a site, what its guards compare with, and which of them are scarce."""
         site = self.executable.generated.sites[number]
         par = {v.guard.name: p for v, p in zip(site.versions, pars, strict=True) if v.guard}
-        scarce = [v.guard.name for v, crowd in zip(site.versions, crowds, strict=True)
-                  if v.guard and not self.device.info.choice.fills(v.guard, crowd)]
-        for place, chosen in enumerate(order):
-            self.recorder.enter(site.site, sizes, par, scarce, sorted(order[place:]), chosen)
-            yield chosen
+        scarce = tuple(v.guard.name for v, crowd in zip(site.versions, crowds, strict=True)
+                       if v.guard and not self.device.info.choice.fills(v.guard, crowd))
+        return site.site, par, scarce
 
     def none_left(self, number: int) -> None:
         """No version of a site could run."""

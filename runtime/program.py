@@ -20,7 +20,9 @@ from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.kept import compile_kept, keep
 from runelift.runtime.opaques import packed, unpacked
+from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
+from runelift.runtime.replayed import Replayed
 from runelift.runtime.tuner.forest import forest_of
 
 
@@ -126,6 +128,14 @@ class Program:
                            device_arrays=True)
         assert made is not None
         return made
+
+    def replay(self, entry: str, args: Any, race: Race) -> Replayed:
+        """Run every version at every encounter, one after the other on the same inputs."""
+        from runelift.runtime.replaying import replay
+
+        bound = self._bind(self._plan(entry), list(args))
+        _, replayed = replay(self._executable(entry), bound, self.thresholds, race)
+        return replayed
 
     def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:

@@ -88,15 +88,15 @@ class Recorder:
         """The version of the innermost encounter could not run: nothing was encountered."""
         del self._encounters[self._open.pop():]
 
-    def commands(self) -> list[Command]:
-        """The times of all commands; the queue must have finished."""
+    def commands(self, first: int = 0) -> list[Command]:
+        """The times of all commands from one on; the queue must have finished."""
         if not self._events:
             return []
         import pyopencl as cl
 
         info = cl.profiling_info
         return [Command(e.get_profiling_info(info.QUEUED), e.get_profiling_info(info.START),
-                        e.get_profiling_info(info.END)) for e in self._events]
+                        e.get_profiling_info(info.END)) for e in self._events[first:]]
 
     def record(self, entry: str, *, wall: float, issue: float, peak_bytes: int, device: str,
                infeasible: Mapping[str, str]) -> Record:

@@ -30,7 +30,8 @@ class Encounter:
     telescoped, ``busy`` the sum of kernel times, ``gap`` the part of ``time`` that the device
     spent waiting for the host.  ``scarce`` are the guards of intra versions that do not hold
     without tuning, as there are too few work-groups.  ``issue`` is the time that the host spent
-    on issuing the encounter's commands.
+    on issuing the encounter's commands.  ``censored``: the version was not run here, since it was
+    much slower than others at encounters like this one; the times are what these suggest.
     """
 
     site: str
@@ -46,6 +47,7 @@ class Encounter:
     launches: int
     scarce: tuple[str, ...] = ()
     issue: float = 0.0
+    censored: bool = False
 
     @property
     def device_time(self) -> float:

@@ -23,6 +23,7 @@ from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 from runelift.runtime.device import find_devices
 from runelift.runtime.tuner.forest import Forest, plans
+from tests.replays import results_agree
 
 PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "500"))
 CHUNK = 25
@@ -309,6 +310,8 @@ class Writer:
                 f"  unzip (map2 (\\{row} {x} ->\n    ({body},\n     {extra})) xss zs)\n")
 
 
+REPLAYED = 4
+"""Of so many programs, one is also run with all versions at each encounter."""
 Shapes: TypeAlias = Sequence[tuple[int, int]]
 SMALL: Shapes = list(product((0, 1, 1, 2, 3, 5, 7), repeat=2))
 LARGE: Shapes = [(0, 33), (33, 0), (1, 257), (257, 2), (33, 33), (1000, 1), (2, 100)]
@@ -335,6 +338,8 @@ def check_program(seed: int, device: str, shapes: Shapes = SMALL) -> None:
         found, _ = program.run("main", args, force=force)
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_array_equal(a, b, err_msg=f"seed {seed} versions {force}\n{text}")
+    if seed % REPLAYED == 0 and program.tree.entry("main").trees:
+        results_agree(program, "main", args, expected)
 
 
 def forced(forest: Forest, seed: int) -> list[dict[str, int]]:

@@ -14,6 +14,7 @@ import pytest
 
 import runelift
 from runelift.runtime.tuner.forest import plans
+from tests.replays import results_agree
 
 SEEDS = int(os.environ.get("RUNELIFT_RANDOM_SEEDS", "12"))
 FIRST = 24
@@ -97,3 +98,4 @@ def test_random_updates(seed: int) -> None:
     for force in plans(program.tree.entry("main")):
         found = np.asarray(program.run("main", args, force=force)[0][0])
         np.testing.assert_array_equal(found, expected, err_msg=f"{force}\n{text}")
+    results_agree(program, "main", args, [expected])

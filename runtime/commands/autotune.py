@@ -7,8 +7,9 @@ PROGRAM.tuning.log as soon as it is over.  Ctrl-C ends the measuring: the thresh
 fitted to what has been measured.  Datasets tagged 'notune' or 'disable' are left out; cases
 without a name are used only if there are no others.
 
-With --strategy, other ways to tune are used, which run the program with thresholds and have no
-log ('runelift tune-compare --help' lists them).
+With --strategy replay, one run per dataset is enough: all versions run at every encounter, on the
+same inputs, and their results are compared.  Other strategies run the program with thresholds and
+have no log ('runelift tune-compare --help' lists them).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import argparse
 import hashlib
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -43,14 +45,21 @@ from runelift.runtime.tuner.autotune import (
     conclude,
     default_thresholds,
 )
-from runelift.runtime.tuner.measure import Dataset, Log, Progress, read_log
+from runelift.runtime.tuner.measure import (
+    Dataset,
+    Forced,
+    Log,
+    Method,
+    Progress,
+    read_log,
+)
 from runelift.runtime.tuner.report import facts, render
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
+from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
 from runelift.runtime.tuner.strategies.trials import Step, parse_budget
 from runelift.runtime.tuner.tuning_file import read_tuning, tuning_path, write_tuning
 
-COMPLETE = "instrumentation"
-"""The strategy that has records to fit to."""
+DEFAULT = "instrumentation"
 EXCLUDED_TAGS = frozenset({"notune", "disable"})
 INTERRUPTED = 130
 
@@ -59,8 +68,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift autotune``."""
     add_program(parser)
     add_entry(parser)
-    parser.add_argument("-r", "--runs", type=int, default=3, metavar="N",
-                        help="how often to repeat each run (default: %(default)s)")
+    parser.add_argument("-r", "--runs", type=int, metavar="N",
+                        help="how often to repeat each run (default: 3; with replay, which "
+                             "repeats versions, 1)")
     parser.add_argument("-i", "--input", type=Path, metavar="FILE",
                         help="tune for this input instead of the datasets of the program")
     add_only(parser)
@@ -68,11 +78,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="do not run the tuned program beside the default one")
     parser.add_argument("--replay", type=Path, metavar="LOG",
                         help="fit to the runs in a log instead of running anything")
-    parser.add_argument("--strategy", default=COMPLETE, metavar="NAME",
+    parser.add_argument("--resume", action="store_true",
+                        help="do not run the datasets again that are in the log of a tuning of "
+                             "this program that was killed")
+    parser.add_argument("--strategy", default=DEFAULT, metavar="NAME",
                         help="how to search for thresholds (default: %(default)s)")
     parser.add_argument("--budget", type=parse_budget, metavar="N|SECONDS",
-                        help="end the search of another strategy after N runs, or after a time "
-                             "such as 30s")
+                        help="end the search of another strategy than the default one after N "
+                             "runs, or after a time such as 30s")
     parser.add_argument("--seed", type=int, default=0, metavar="N",
                         help="what a strategy draws from (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
@@ -85,14 +98,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift autotune``."""
-    if args.runs < 1:
+    if args.runs is not None and args.runs < 1:
         raise UserError("--runs must be at least 1.")
     strategy = parse_strategy(args.strategy)
-    if strategy.name == COMPLETE and args.budget is not None:
-        raise UserError(f"--budget is for other strategies than '{COMPLETE}', which runs every "
-                        "version once; it ends with Ctrl-C.")
-    if strategy.name != COMPLETE and args.replay:
-        raise UserError(f"--replay fits to a log, which is what '{COMPLETE}' does; 'runelift "
+    complete = isinstance(strategy, Instrumentation)
+    if isinstance(strategy, Replay) and args.budget is not None:
+        if args.budget.seconds is None:
+            raise UserError("The budget of 'replay' is a time, such as 30s: it needs one run of "
+                            "each dataset.")
+        strategy = replace(strategy, budget=args.budget.seconds)
+    elif complete and args.budget is not None:
+        raise UserError(f"--budget is for other strategies than '{strategy.name}', which runs "
+                        "every version once; it ends with Ctrl-C.")
+    if args.resume and (args.replay or not complete):
+        raise UserError("--resume goes on with a log, which only tuning by records has.")
+    if args.replay and not complete:
+        raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
     program = open_program(args, tuned=False)
     if program.device_info is None:
@@ -102,9 +123,10 @@ def execute(args: argparse.Namespace) -> int:
         print("The program has one version only: there is nothing to tune.",
               file=sys.stderr if args.json else sys.stdout)
         return 0
-    if strategy.name != COMPLETE:
+    if not isinstance(strategy, Instrumentation):
         return _search(args, program, output, strategy)
-    tuning = _replay(args, program) if args.replay else _measure(args, program, output)
+    tuning = (_replay(args, program) if args.replay else
+              _measure(args, program, output, strategy.method))
     measured = any(entry.costs.datasets for entry in tuning.entries)
     if measured:
         _write(output, tuning.thresholds, facts(tuning, **_about(program)), program)
@@ -123,13 +145,15 @@ def execute(args: argparse.Namespace) -> int:
     return INTERRUPTED
 
 
-def _measure(args: argparse.Namespace, program: Program, output: Path) -> Tuning:
+def _measure(args: argparse.Namespace, program: Program, output: Path, method: Method) -> Tuning:
     assert program.device_info is not None
     datasets = tuning_datasets(args, program)
-    log = Log(output.with_name(output.name + ".log"))
+    about = _about(program)
+    made_for = " ".join(about[key] for key in ("program_sha256", "policy", "device", "driver"))
+    log = Log(output.with_name(output.name + ".log"), made_for, resume=args.resume)
     try:
         return autotune(program, program.tree, datasets, program.device_info.choice.threshold,
-                        repeats=args.runs, verify=not args.no_verify, log=log,
+                        method=method, repeats=args.runs, verify=not args.no_verify, log=log,
                         progress=_show if sys.stderr.isatty() else lambda _: None)
     finally:
         log.close()
@@ -165,7 +189,7 @@ def _search(args: argparse.Namespace, program: Program, output: Path, strategy: 
     assert program.device_info is not None
     found = searched.tune_by_search(
         program, program.tree, tuning_datasets(args, program), program.device_info.choice.threshold,
-        strategy, budget=args.budget, seed=args.seed, repeats=args.runs,
+        strategy, budget=args.budget, seed=args.seed, repeats=args.runs or Forced.repeats,
         verify=not args.no_verify, progress=_show_step if sys.stderr.isatty() else lambda _: None)
     about = searched.facts(found, **_about(program))
     _write(output, {name: value for each in found for name, value in each.thresholds.items()},

@@ -1,9 +1,9 @@
 """Tuning from start to end: measure, fit, verify.
 
-One forced run per version and dataset gives complete information; the thresholds are solved
-from it; the tuned program is then run beside the default one, in turn and without records, until
-it is certain which one is faster.  A dataset that turns out slower after all keeps the versions
-that it has by default in the next fit; where no dataset gains for certain, the default stays.
+Forced runs, or replay, give complete information; the thresholds are solved from it; the tuned
+program is then run beside the default one, in turn and without records, until it is certain which
+one is faster.  A dataset that turns out slower after all keeps the versions that it has by default
+in the next fit; where no dataset gains for certain, the default stays.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from runelift.ir.errors import RuneliftError, UserError
 from runelift.runtime.statistics import Summary, median_interval, summarise
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
-from runelift.runtime.tuner.forest import Forest, Forests, plans
+from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.measure import (
     MORE,
     SHORT,
     Dataset,
+    Forced,
     Log,
     Measurable,
     Measurements,
+    Method,
     Progress,
-    measure,
 )
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ class EntryTuning:
 
     @property
     def program_runs(self) -> int:
-        """Versions times datasets: the forced runs, repetitions not counted."""
-        return len(plans(self.forest)) * len(self.measurements.datasets)
+        """The runs that saw every version on every dataset, repetitions not counted."""
+        return self.measurements.program_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,26 +144,45 @@ def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
 
 
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,
-             repeats: int = 3, verify: bool = True, log: Log | None = None,
-             progress: Callable[[Progress], None] = lambda _: None) -> Tuning:
+             method: Method | None = None, repeats: int | None = None, verify: bool = True,
+             log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None
+             ) -> Tuning:
     """Tune all entry points that have datasets.
 
-    ``device`` is the threshold that the device has by default.  After Ctrl-C the thresholds
-    are fitted to what has been measured.
+    ``device`` is the threshold that the device has by default, ``method`` how costs are measured:
+    by forced runs if it is not given.  It says how many ``repeats`` are needed, if nobody else
+    does.  After Ctrl-C the thresholds are fitted to what has been measured.
     """
+    method = method or Forced()
+    repeats = repeats or method.repeats
     entries: list[EntryTuning] = []
     for forest in forests.entries:
         own = [dataset for dataset in datasets if dataset.entry == forest.entry]
         if not own or not forest.trees:
             continue
         defaults = default_thresholds(forest, device)
-        measurements = measure(program, forest, own, repeats=repeats, log=log, progress=progress)
-        entries.append(conclude(forest, defaults, measurements))
-        if measurements.interrupted:
+        entries.append(_concluded(program, forest, own, defaults, method, repeats, log, progress))
+        if entries[-1].interrupted:
             break
         if verify:
             entries[-1] = _verified(program, entries[-1], own, repeats)
     return Tuning(tuple(entries))
+
+
+def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
+               defaults: dict[str, int], method: Method, repeats: int, log: Log | None,
+               progress: Callable[[Progress], None]) -> EntryTuning:
+    """Measure and fit; if what is chosen has only been estimated on a dataset, measure that."""
+    measurements = method.measure(program, forest, datasets, repeats=repeats, log=log,
+                                  progress=progress)
+    tuning = conclude(forest, defaults, measurements)
+    guessed = {d.name for d in tuning.costs.datasets
+               if any(point.guesses(tuning.fit.thresholds) for point in d.points)}
+    if measurements.interrupted or not guessed:
+        return tuning
+    further = method.surely().measure(program, forest, [d for d in datasets if d.name in guessed],
+                                      repeats=repeats, log=log, progress=progress)
+    return conclude(forest, defaults, measurements.with_further(further))
 
 
 def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurements) -> EntryTuning:
@@ -196,7 +216,8 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
     if found.kept_default and kept:
         return _by_default(tuning, found, kept,
                            f"the fitted thresholds made {_listed(kept)} slower when run")
-    if not found.kept_default and not any(both.faster for both in times.values()):
+    if not (found.kept_default or _hopeless(tuning)
+            or any(both.faster for both in times.values())):
         return _by_default(tuning, found, kept | set(times),
                            "no dataset is faster for certain with the fitted ones")
     return replace(tuning, fit=found, verified=times, first=tuning.fit if kept else None,
@@ -210,6 +231,12 @@ def _by_default(tuning: EntryTuning, found: Fit, kept: set[str], why: str) -> En
                    unmoved=frozenset(kept))
 
 
+def _hopeless(tuning: EntryTuning) -> set[str]:
+    """The datasets on which the default thresholds lead to versions that must not or cannot run."""
+    return {d.name for d in tuning.costs.datasets
+            if not math.isfinite(d.total(tuning.defaults))}
+
+
 def _listed(names: Collection[str]) -> str:
     return ", ".join(sorted(names))
 
@@ -220,7 +247,7 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit,
     same = {d.name for d in tuning.costs.datasets if not tuning.costs.incomplete[d.name]
             and d.path(tuning.defaults) == d.path(found.thresholds)}
     compared = {d.name: side_by_side(program, d, tuning.defaults, found.thresholds, repeats)
-                for d in datasets if d.name not in same}
+                for d in datasets if d.name not in same | _hopeless(tuning)}
     return {name: both for name, both in compared.items() if both is not None}
 
 
@@ -252,8 +279,8 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
 
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
-         repeats: int = 3, verify: bool = True, log: Log | None = None,
-         progress: Callable[[Progress], None] = lambda _: None) -> Tuning:
+         method: Method | None = None, repeats: int | None = None, verify: bool = True,
+         log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None) -> Tuning:
     """Tune a compiled program for datasets: name to entry point and arguments."""
     if program.device_info is None:
         raise UserError("Tuning needs an OpenCL device, and there is none here; 'runelift "
@@ -261,4 +288,4 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
     inputs = [Dataset(name, entry, lambda args=args: args)  # type: ignore[misc]
               for name, (entry, args) in datasets.items()]
     return autotune(program, program.tree, inputs, program.device_info.choice.threshold,
-                    repeats=repeats, verify=verify, log=log, progress=progress)
+                    method=method, repeats=repeats, verify=verify, log=log, progress=progress)

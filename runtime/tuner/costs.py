@@ -36,7 +36,8 @@ class Point:
 
     ``own`` is the cost of each version without the encounters ``inner`` to it, infinite where
     the version failed.  ``par`` maps guards to the parallelism they compare with; those that are
-    ``scarce`` do not hold by default, which the threshold 0 stands for.
+    ``scarce`` do not hold by default, which the threshold 0 stands for.  Versions that are
+    ``estimated`` were not run: at encounters like this one they were much slower than others.
     """
 
     site: Site
@@ -46,6 +47,7 @@ class Point:
     own: dict[int, Cost]
     inner: dict[int, tuple[Point, ...]]
     scarce: frozenset[str] = frozenset()
+    estimated: frozenset[int] = frozenset()
 
     def holds(self, guard: Guard, thresholds: Thresholds) -> bool:
         """Whether ``guard`` holds under these thresholds."""
@@ -60,6 +62,12 @@ class Point:
         yield index
         for point in self.inner.get(index, ()):
             yield from point.path(thresholds)
+
+    def guesses(self, thresholds: Thresholds) -> bool:
+        """Whether versions run whose cost is only estimated."""
+        index = self.choose(thresholds)
+        return index in self.estimated or any(
+            point.guesses(thresholds) for point in self.inner.get(index, ()))
 
     def frozen(self, thresholds: Thresholds, penalty: Cost) -> Point:
         """The same, but that choices other than those of these thresholds cost ``penalty`` more."""
@@ -84,6 +92,16 @@ class Point:
     def cost(self, thresholds: Thresholds) -> Cost:
         """What the encounter costs under these thresholds."""
         return self.version_cost(self.choose(thresholds), thresholds)
+
+    def estimates(self) -> int:
+        """How many costs of versions are only estimated, here and inside."""
+        return len(self.estimated) + sum(
+            p.estimates() for points in self.inner.values() for p in points)
+
+    def replayed(self) -> Cost:
+        """What it costs to run every version, those that fail aside."""
+        return total([*(cost for cost in self.own.values() if math.isfinite(cost.time)),
+                      *(p.replayed() for points in self.inner.values() for p in points)])
 
     def bounds(self) -> tuple[Cost, Cost]:
         """Both clocks at least and at most, whatever is chosen."""
@@ -110,6 +128,14 @@ class DatasetCosts:
     def total(self, thresholds: Thresholds) -> float:
         """The time of a run under these thresholds."""
         return self.cost(thresholds).time
+
+    def estimates(self) -> int:
+        """How many costs of versions are only estimated."""
+        return sum(point.estimates() for point in self.points)
+
+    def replayed(self) -> float:
+        """The time of a run in which every version runs at every encounter."""
+        return total([self.rest, *(point.replayed() for point in self.points)]).time
 
     def path(self, thresholds: Thresholds) -> tuple[int, ...]:
         """The versions that run: with the same path, thresholds make no difference."""
@@ -153,6 +179,7 @@ class _Gathered:
     feasible: set[int]
     own: dict[int, list[Cost]]
     inner: dict[int, dict[Key, None]]
+    estimates: dict[int, list[Cost]]
 
 
 def costs_of(forest: Forest, measurements: Measurements) -> Costs:
@@ -183,7 +210,8 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
     for key in sorted(gathered, key=len, reverse=True):
         found = gathered[key]
         site = found.encounter.site
-        own = {index: _median(costs) for index, costs in found.own.items()}
+        estimated = found.estimates.keys() - found.own.keys()
+        own = {index: _median(costs) for index, costs in (found.estimates | found.own).items()}
         missing = found.feasible - set(own)
         inner = {index: tuple(points[k] for k in keys if k in points)
                  for index, keys in found.inner.items()}
@@ -195,7 +223,7 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
         own.update((index, Cost(math.inf)) for index in missing)
         points[key] = Point(sites[site], found.encounter.sizes, found.encounter.par,
                             frozenset(found.feasible), own, inner,
-                            frozenset(found.encounter.scarce))
+                            frozenset(found.encounter.scarce), frozenset(estimated))
     roots = tuple(points[key] for key in gathered if len(key) == 1 and key in points)
     return DatasetCosts(name, _median(rests) if rests else NOTHING, roots), dropped
 
@@ -271,9 +299,10 @@ def _gather(priced: _Priced, gathered: dict[Key, _Gathered]) -> Cost:
         key = (*around, (encounter.site, occurrence, tuple(sorted(encounter.sizes.items()))))
         keys[encounter.number] = key
         found = gathered.setdefault(key, _Gathered(
-            encounter, set(encounter.feasible), defaultdict(list), defaultdict(dict)))
+            encounter, set(encounter.feasible), defaultdict(list), defaultdict(dict),
+            defaultdict(list)))
         found.feasible &= set(encounter.feasible)
-        found.own[encounter.chosen].append(
+        (found.estimates if encounter.censored else found.own)[encounter.chosen].append(
             costs[encounter.number].without(total(inside[encounter.number])))
         if encounter.parent is not None:
             gathered[around].inner[chosen[encounter.parent]][key] = None

@@ -57,8 +57,7 @@ def render(tuning: Tuning) -> str:
 
 
 def _render_entry(entry: EntryTuning) -> Iterator[str]:
-    versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
-    yield f"Program runs: {versions} versions × {datasets} datasets = {entry.program_runs}"
+    yield f"Program runs: {_runs(entry)}"
     yield ""
     yield entry.forest.render()
     if not entry.costs.datasets:
@@ -99,6 +98,15 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield from _failures(entry)
 
 
+def _runs(entry: EntryTuning) -> str:
+    """How many there were, and why."""
+    versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
+    if not entry.measurements.replayed:
+        return f"{versions} versions × {datasets} datasets = {entry.program_runs}"
+    return (f"{entry.program_runs} for {datasets} datasets; each replays all versions, {versions} "
+            "forced runs' worth")
+
+
 def _losses(entry: EntryTuning) -> Iterator[str]:
     """How far the choice is from what an exhaustive search finds."""
     loss = loss_to_exhaustive(entry.known, entry.defaults, entry.fit)
@@ -137,8 +145,14 @@ def _failures(entry: EntryTuning) -> Iterator[str]:
         elif run.record:
             for version, reason in run.record.infeasible.items():
                 reasons.setdefault(f"{version} is infeasible: {reason.splitlines()[0]}", "")
-    for reason, dataset in reasons.items():
-        yield f"  note: {dataset + ': ' if dataset else ''}{reason}"
+    for reason, name in reasons.items():
+        yield f"  note: {name + ': ' if name else ''}{reason}"
+    for dataset in entry.costs.datasets:
+        if count := dataset.estimates():
+            yield (f"  note: {dataset.name}: {count} times of versions far behind are estimated "
+                   "from encounters like theirs")
+    for name in entry.measurements.left_out:
+        yield f"  note: {name}: left out, as the budget was spent"
     for name, dropped in entry.costs.incomplete.items():
         if dropped:
             yield f"  note: {name}: {dropped} encounters were not met by every version; left out"

@@ -443,6 +443,25 @@ def test_autotune_and_what_follows(run: Run, program: Path, tmp_path: Path) -> N
     assert "tuned" in again.out
 
 
+@needs_oclgrind
+def test_autotune_by_replay(run: Run, program: Path, tmp_path: Path) -> None:
+    found = run("autotune", program, "--device", "oclgrind", "--strategy", "replay:rounds=1",
+                "--no-verify")
+    assert found.status == 0, found.err
+    assert "Program runs: 2 for 2 datasets; each replays all versions, 3 forced" in found.out
+    facts = json.loads((tmp_path / "sum.fut.tuning.json").read_text())
+    assert facts["entries"]["main"]["program_runs"] == 2
+    log = tmp_path / "sum.fut.tuning.log"
+    assert {json.loads(line)["replay"] for line in log.read_text().splitlines()} == {1, 2, 3}
+    replayed = run("autotune", program, "--device", "oclgrind", "--replay", log, "--json")
+    assert json.loads(replayed.out)["entries"]["main"]["thresholds"] == (
+        facts["entries"]["main"]["thresholds"])
+    compared = run("tune-compare", log, "--strategy", "replay", "--strategy", "instrumentation")
+    runs = {line.split()[0]: int(line.split()[1]) for line in compared.out.splitlines()
+            if line.startswith(("  replay", "  instrumentation"))}
+    assert runs == {"replay": 2, "instrumentation": 6}
+
+
 def test_autotune_needs_a_device(run: Run, program: Path) -> None:
     found = run("autotune", program, "--device", "interpreter")
     assert found.status == 1

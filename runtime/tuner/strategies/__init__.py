@@ -23,7 +23,10 @@ from runelift.runtime.tuner.strategies.binary import Binary
 from runelift.runtime.tuner.strategies.cma_es import CmaIndices, CmaValues
 from runelift.runtime.tuner.strategies.exhaustive import Exhaustive
 from runelift.runtime.tuner.strategies.genetic import Genetic
-from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
+from runelift.runtime.tuner.strategies.instrumentation import (
+    Instrumentation,
+    Replay,
+)
 from runelift.runtime.tuner.strategies.intervals import Intervals
 from runelift.runtime.tuner.strategies.random_search import Random
 from runelift.runtime.tuner.strategies.simple import Simple
@@ -42,8 +45,8 @@ class Strategy(Protocol):
 
 
 STRATEGIES: Mapping[str, Strategy] = {strategy.name: strategy for strategy in (
-    Instrumentation(), Simple(), Exhaustive(), Binary(), Active(), ActiveEndpoints(), Intervals(),
-    CmaValues(), CmaIndices(), Swarm(), Random(), Genetic(), Bandit())}
+    Instrumentation(), Replay(), Simple(), Exhaustive(), Binary(), Active(), ActiveEndpoints(),
+    Intervals(), CmaValues(), CmaIndices(), Swarm(), Random(), Genetic(), Bandit())}
 """The strategies with their default options, by name."""
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from runelift.runtime.tuner.fit import fit
+from runelift.runtime.tuner.measure import Forced, Method
+from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.strategies.trials import Trials
 
 
@@ -19,6 +22,29 @@ class Instrumentation:
 
     name: ClassVar[str] = "instrumentation"
 
+    @property
+    def method(self) -> Method:
+        """How costs are measured."""
+        return Forced()
+
     def search(self, trials: Trials) -> dict[str, int]:
         """The thresholds found."""
-        return fit(trials.instrument(), trials.oracle.default).thresholds
+        return fit(trials.instrument(self.method), trials.oracle.default).thresholds
+
+
+@dataclass(frozen=True, slots=True)
+class Replay(Instrumentation):
+    """The same from one run per dataset: every version runs at every encounter.
+
+    See :class:`runelift.runtime.race.Race` for the options; ``budget`` is in seconds.
+    """
+
+    name: ClassVar[str] = "replay"
+    rounds: int = 5
+    factor: float = 3.0
+    budget: float = math.inf
+
+    @property
+    def method(self) -> Method:
+        """How costs are measured."""
+        return Replaying(self.rounds, self.factor, self.budget)

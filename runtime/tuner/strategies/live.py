@@ -18,8 +18,9 @@ from runelift.runtime.tuner.measure import (
     PATIENCE,
     SHORT,
     Dataset,
+    Forced,
     Measurable,
-    measure,
+    Method,
 )
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
 
@@ -72,8 +73,8 @@ class Live:
 
     The first run with new choices is recorded, which also warms up; its time is the median of
     ``repeats`` more without a record (short runs are repeated more often).  What it took is
-    counted from the outside, with compiling and placing.  ``measured`` is what instrumenting has
-    found out already, if it was done.
+    counted from the outside, with compiling and placing.  ``measured`` is what forced runs have
+    found out already, if they were made.
     """
 
     program: Measurable
@@ -143,11 +144,12 @@ class Live:
         """The distinct values that runs so far compared with a guard."""
         return sorted(par for par in self._compared.get((dataset, guard), ()) if par > 0)
 
-    def instrument(self) -> Instrumented:
-        """Run every version on every dataset, repeated and interleaved, and match encounters."""
-        if self.measured is None:
-            started = time.perf_counter()
-            measurements = measure(self.program, self.forest, self.inputs, repeats=self.repeats)
-            self.measured = Instrumented(costs_of(self.forest, measurements),
-                                         time.perf_counter() - started)
-        return self.measured
+    def instrument(self, method: Method) -> Instrumented:
+        """Measure, unless the same has been done before."""
+        if isinstance(method, Forced) and self.measured is not None:
+            return self.measured
+        started = time.perf_counter()
+        measurements = method.measure(
+            self.program, self.forest, self.inputs, repeats=method.repeats, log=None,
+            progress=lambda _: None)
+        return Instrumented(costs_of(self.forest, measurements), time.perf_counter() - started)

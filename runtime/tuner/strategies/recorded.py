@@ -12,7 +12,8 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import compared
 from runelift.runtime.tuner.forest import Forest, plans
-from runelift.runtime.tuner.measure import Measurements, Run
+from runelift.runtime.tuner.measure import Measurements, Method, Run
+from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.strategies.tables import Table
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
 
@@ -101,14 +102,20 @@ class Recorded:
         """The distinct values that are compared with a guard in any version."""
         return self._compared[dataset, guard]
 
-    def instrument(self) -> Instrumented:
+    def instrument(self, method: Method) -> Instrumented:
         """The costs of the log; with noise, of runs drawn from those in the log."""
         if self.measurements is None:
             return Instrumented(self.costs, 0.0)
+        found = self._forced(self.measurements)
+        if isinstance(method, Replaying):
+            return replace(found, spent=sum(d.replayed() for d in self.costs.datasets))
+        return found
+
+    def _forced(self, measurements: Measurements) -> Instrumented:
         drawn, spent = [], 0.0
         for dataset in self.datasets:
             for force in plans(self.forest):
-                runs = [run for run in self.measurements.runs
+                runs = [run for run in measurements.runs
                         if run.dataset == dataset and run.force == force]
                 times = [t for t in map(run_seconds, runs) if t is not None]
                 spent += median(times) if times else 0.0
@@ -117,4 +124,4 @@ class Recorded:
                 drawn += runs
         if not self.noise:
             return Instrumented(self.costs, spent)
-        return Instrumented(costs_of(self.forest, replace(self.measurements, runs=drawn)), spent)
+        return Instrumented(costs_of(self.forest, replace(measurements, runs=drawn)), spent)

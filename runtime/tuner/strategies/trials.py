@@ -17,7 +17,8 @@ import numpy as np
 
 from runelift.ir.errors import UserError
 from runelift.runtime.tuner.costs import Costs
-from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.forest import Forest
+from runelift.runtime.tuner.measure import Method
 from runelift.runtime.tuner.solve import never
 from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
 
@@ -79,8 +80,8 @@ class Oracle(Protocol):
         """The distinct values, ascending, that are known to be compared with a guard."""
         ...
 
-    def instrument(self) -> Instrumented:
-        """Run every version on every dataset, with records."""
+    def instrument(self, method: Method) -> Instrumented:
+        """Measure every version on every dataset."""
         ...
 
 
@@ -219,12 +220,12 @@ class Trials:
         for node in (node for tree in self.forest.trees for node in nodes(tree)):
             self.times(base | node.reached())
 
-    def instrument(self) -> Costs:
-        """The costs of every version at every encounter, from one run per version and dataset."""
-        needed = len(plans(self.forest)) * len(self.datasets)
+    def instrument(self, method: Method) -> Costs:
+        """The costs of every version at every encounter."""
+        needed = method.runs(self.forest) * len(self.datasets)
         if self.budget.runs is not None and self.runs + needed > self.budget.runs:
             raise BudgetSpent
-        found = self.oracle.instrument()
+        found = self.oracle.instrument(method)
         self.runs += needed
         self.seconds += found.spent
         return found.costs

@@ -1,0 +1,93 @@
+"""Which versions are replayed at an encounter: all at first, later those that can still win.
+
+Encounters of a site whose guards compare with nearly the same values are *alike*.  At the first
+of them all versions run, in several rounds, each in another order; a version that took more than
+``factor`` times as long as the best in two rounds, or more than ``factor`` squared times in the
+first, leaves the race.  At later ones those that are left run once, and all of them again at the
+2nd, 4th, 8th, ... one, since the time may depend on more than what the guards compare with.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+STEPS = 4
+"""How many kinds of encounters there are while a size doubles."""
+Alike: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...]]
+"""What encounters have in common: site, sizes on a logarithmic scale, versions that can run."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """What is known of a kind of encounters.
+
+    ``ratios`` says how many times as long as the best each version took, later encounters
+    counting more than earlier ones.
+    """
+
+    met: int = 0
+    ratios: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def best(self) -> int:
+        """The version that was the fastest."""
+        return min(self.ratios, key=lambda version: self.ratios[version])
+
+    @property
+    def due(self) -> bool:
+        """Whether all versions are to run at the encounter that was met last."""
+        return self.met & (self.met - 1) == 0
+
+    def saw(self, seconds: Mapping[int, float]) -> None:
+        """All versions have run at the encounter that was met last, and took so long."""
+        least = max(min(seconds.values()), 1e-12)
+        now = {version: max(each, 1e-12) / least for version, each in seconds.items()}
+        self.ratios = now if self.met == 1 else {
+            version: math.sqrt(ratio * self.ratios.get(version, ratio))
+            for version, ratio in now.items()}
+
+    def left(self, factor: float) -> set[int]:
+        """The versions that are still in the race."""
+        return {version for version in self.ratios if self.behind(version) <= factor}
+
+    def behind(self, version: int) -> float:
+        """How many times as long as the best a version takes."""
+        return self.ratios[version] / self.ratios[self.best]
+
+
+@dataclass(slots=True)
+class Race:
+    """How versions are replayed; what becomes known of them is kept from run to run.
+
+    ``factor``: how many times slower than the best a version may be.  ``rounds``: how often all
+    run at the first encounter of a kind, as long as that takes less than ``patience`` seconds.
+    After ``deadline`` (on the clock of :func:`time.perf_counter`) only the best one runs.
+    ``banned`` are versions (``site/index``) that do not compute what the others do, and why.
+    """
+
+    factor: float = 3.0
+    rounds: int = 5
+    patience: float = 1.0
+    banned: dict[str, str] = field(default_factory=dict)
+    deadline: float = math.inf
+    _lanes: dict[Alike, Lane] = field(default_factory=dict)
+
+    @property
+    def late(self) -> bool:
+        """Whether the time that measuring may take is over."""
+        return time.perf_counter() > self.deadline
+
+    def lane(self, site: str, par: Sequence[int], versions: Sequence[int]) -> Lane:
+        """The kind of an encounter."""
+        scale = tuple(round(STEPS * math.log2(value)) if value > 0 else -1 for value in par)
+        return self._lanes.setdefault((site, scale, tuple(sorted(versions))), Lane())
+
+
+def rotated(versions: Sequence[int], by: int) -> Iterator[int]:
+    """The versions in an order that puts each of them first in turn."""
+    for place in range(len(versions)):
+        yield versions[(place + by) % len(versions)]

@@ -1,0 +1,209 @@
+"""Measuring by replay: one run per dataset tells what every version costs at every encounter.
+
+What comes out are the records that forced runs would have made, so everything after is the same.
+They are corrected by an ordinary run without a record: recording makes issuing slower, and what
+that costs the default versions, relative to their time, it costs the others.
+
+A dataset that does not fit on the device twice, or whose run fails, is measured by forced runs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, TypeAlias, cast
+
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.runtime.race import Race
+from runelift.runtime.records import Record, Timing
+from runelift.runtime.replayed import NoRoom, Replayed, Unknown
+from runelift.runtime.statistics import median
+from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.measure import (
+    MORE,
+    SHORT,
+    Args,
+    Dataset,
+    Forced,
+    Log,
+    Measurable,
+    Measurements,
+    Progress,
+    Run,
+    forced_runs,
+)
+
+Force: TypeAlias = Mapping[str, int]
+TIMES = 3
+"""How often a dataset is run without a record, and how much more often short ones are replayed."""
+
+
+class Replayable(Measurable, Protocol):
+    """A program that can replay versions."""
+
+    def replay(self, entry: str, args: Args, race: Race) -> Replayed:
+        """Run every version at every encounter, one after the other on the same inputs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Replaying:
+    """Measures by replay; see :class:`runelift.runtime.race.Race` for ``rounds`` and ``factor``.
+
+    Datasets share ``budget`` seconds, which a run that has begun may exceed.
+    """
+
+    repeats: ClassVar[int] = 1
+    rounds: int = 5
+    factor: float = 3.0
+    budget: float = math.inf
+
+    def runs(self, forest: Forest) -> int:
+        """One run sees all versions."""
+        return 1
+
+    def surely(self) -> Replaying:
+        """The same, but that no version is ever out of the race."""
+        return replace(self, factor=math.inf)
+
+    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
+                repeats: int = 1, log: Log | None = None,
+                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+        """The records of all plans, from ``repeats`` runs per dataset.
+
+        An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
+        """
+        result = Measurements(forest.entry)
+        banned: dict[str, str] = {}
+        end = time.perf_counter() + self.budget
+        try:
+            for done, dataset in enumerate(datasets, start=1):
+                known = log.known(forest.entry, dataset.name, repeats, plans(forest)) if log else []
+                result.runs += known
+                if known:
+                    continue
+                now = time.perf_counter()
+                if now > end:
+                    result.left_out.append(dataset.name)
+                    continue
+                race = Race(self.factor, self.rounds, banned=banned,
+                            deadline=now + (end - now) / (len(datasets) - done + 1))
+                for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
+                                         repeats):
+                    result.runs.append(run)
+                    if log:
+                        log.append(forest.entry, run)
+                progress(Progress(dataset.name, done, len(datasets)))
+        except KeyboardInterrupt:
+            result.interrupted = True
+        return result
+
+
+def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,
+                  repeats: int) -> Iterator[Run]:
+    todo = plans(forest)
+    try:
+        args = program.place(dataset.arguments())
+        numbered = _replays(program, dataset, args, race, repeats, todo)
+        right = _right(numbered[0][1], todo)
+        timing = _timing(program, forest.entry, args, right)
+    except (NoRoom, Unknown, UserError, CompilerLimitation):
+        args = ()  # there is to be room for them again
+        yield from forced_runs(program, dataset, todo, Forced.repeats)
+        return
+    for number, replayed in numbered:
+        correction = Correction.of(replayed.record(right), timing)
+        for force in todo:
+            run = _run(dataset.name, force, number, replayed, correction, race.banned)
+            if run is not None:
+                yield run
+
+
+def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repeats: int,
+             todo: Sequence[Force]) -> list[tuple[int, Replayed]]:
+    """Runs with their numbers; one in which a version was wrong is repeated without it.
+
+    Where a run without replay is short, there are more; the race goes on from one to the next.
+    """
+    kept: list[tuple[int, Replayed]] = []
+    number, wanted = 0, repeats
+    while len(kept) < wanted:
+        number += 1
+        replayed = program.replay(dataset.entry, args, race)
+        if replayed.banned:
+            kept.clear()
+            continue
+        kept.append((number, replayed))
+        if replayed.record(_right(replayed, todo)).span < SHORT:
+            wanted = TIMES * repeats
+        if race.late:
+            break
+    return kept
+
+
+def _right(replayed: Replayed, todo: Sequence[Force]) -> Force | None:
+    """The versions of a run that gives right results: those by default (None), if they do."""
+    for force in (None, *todo[:-1]):
+        with suppress(Unknown):
+            replayed.record(force)
+            return force
+    replayed.record(todo[-1])
+    return todo[-1]
+
+
+def _timing(program: Measurable, entry: str, args: Args, force: Force | None) -> Timing:
+    """What a run takes without a record, after one to warm up."""
+    long = program.timing(entry, args, force=force).seconds
+    times = [program.timing(entry, args, force=force)
+             for _ in range(TIMES * (MORE if long < SHORT else 1))]
+    return Timing(median([t.seconds for t in times]), median([t.issue for t in times]))
+
+
+def _run(dataset: str, force: Force, number: int, replayed: Replayed,
+         correction: Correction, banned: Mapping[str, str]) -> Run | None:
+    """The run that forces versions, as it would have been; None if there was no time for it."""
+    try:
+        record = replayed.record(force)
+    except Unknown as version:
+        if (why := banned.get(str(version))) is None:
+            return None
+        return Run(dataset, dict(force), None, f"version {version} must not run: {why}",
+                   replay=number)
+    timing = correction.timing(record)
+    return Run(dataset, dict(force), record, time=timing.seconds, issue=timing.issue,
+               replay=number)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """How long runs take without a record, by what their records say.
+
+    ``device`` and ``host`` are factors for the times of either, ``slack`` is what neither accounts
+    for.  Where the host waits for the device, ``extra`` seconds come to the span of commands, or
+    as many for each launch of the default run if recording made that slower.
+    """
+
+    device: float
+    host: float
+    slack: float
+    extra: float
+    launches: int
+
+    @classmethod
+    def of(cls, record: Record, timing: Timing) -> Correction:
+        """The correction that makes a record of the default run right."""
+        device = min(1.0, timing.seconds / record.device_time) if record.device_time else 1.0
+        host = timing.issue / record.issue if record.issue else 0.0
+        slack = timing.seconds - max(device * record.device_time, host * record.issue)
+        return cls(device, host, max(0.0, slack), timing.seconds - record.span, record.launches)
+
+    def timing(self, record: Record) -> Timing:
+        """What the run of a record would take without it."""
+        issue = self.host * record.issue
+        if not record.waits:
+            return Timing(max(self.device * record.device_time, issue) + self.slack, issue)
+        share = record.launches / self.launches if self.extra < 0 and self.launches else 1.0
+        return Timing(max(record.busy, record.span + share * self.extra), issue)

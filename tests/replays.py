@@ -1,0 +1,33 @@
+"""Runs with replayed versions, and what they compute."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from runelift.runtime.program import Program
+from runelift.runtime.race import Race
+from runelift.runtime.replayed import Replayed
+from runelift.runtime.replaying import replay
+
+
+def replayed(program: Program, entry: str, args: Sequence[Any], race: Race | None = None
+             ) -> tuple[list[Any], Replayed]:
+    """The results of a run in which all versions are replayed, and what it found out."""
+    plan = program._plan(entry)
+    outcome, found = replay(program._executable(entry), program._bind(plan, list(args)), {},
+                            race or Race(rounds=2))
+    results = [program._result(value, spec, False)
+               for value, spec in zip(outcome.results, plan.results, strict=True)]
+    return results, found
+
+
+def results_agree(program: Program, entry: str, args: Sequence[Any], expected: Sequence[Any]
+                  ) -> None:
+    """Check that replaying changes no result, and that no version is taken for a wrong one."""
+    results, found = replayed(program, entry, args)
+    for got, want in zip(results, expected, strict=True):
+        np.testing.assert_array_equal(got, want)
+    assert found.banned == {}
