@@ -10,6 +10,7 @@ from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
     TRUE,
     ArrayLit,
@@ -304,7 +305,8 @@ def test_small_arrays_are_private_in_a_kernel_built_for_their_size(m: int) -> No
     (branch,) = (s for s in lower_segop(Stm(pat, exp), host, b.names).steps
                  if isinstance(s, plan.Branch))
     (inside, scratch) = (next(iter(plan.kernels(side))) for side in (branch.then_, branch.else_))
-    assert inside.constants[0] == plan.GROUP_SIZE
+    (launch,) = (step for step in branch.then_ if isinstance(step, plan.Launch))
+    assert Size.var(inside.constants[0]) == launch.group
     assert r.m in inside.constants
     assert not scratch.constants
     r.check(results, [r.row_type])
