@@ -8,6 +8,7 @@ from dataclasses import InitVar, dataclass, field
 from runelift.codegen import plan
 from runelift.codegen.builder import PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.parameters import Parameters, Quantity
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -34,10 +35,9 @@ from runelift.ir.syntax import (
     Stm,
     Type,
     elem_of,
+    i64,
 )
 
-GROUP = Size.var(plan.GROUP_SIZE)
-GROUPS = Size.var(plan.NUM_GROUPS)
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
 GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
@@ -57,11 +57,15 @@ class Lowered:
 
 @dataclass(slots=True)
 class Lowering:
-    """What the lowering of one statement shares."""
+    """What the lowering of one statement shares.
+
+    Without ``parameters`` there is nothing to choose, and what the device has by default holds.
+    """
 
     stm: Stm
     env: PlanEnv
     names: Names
+    parameters: Parameters | None = None
     steps: list[plan.Step] = field(default_factory=list)
     temporaries: list[VName] = field(default_factory=list)
     local_bytes: Size = plan.NOTHING
@@ -75,6 +79,33 @@ class Lowering:
     def interleave(self) -> bool:
         """Whether neighbouring work-items better access neighbouring elements."""
         return self.env.interleave
+
+    def setting(self, quantity: Quantity) -> Atom:
+        """A parameter of the operation, or what stands for it where it has none."""
+        if self.parameters is None:
+            return plan.DEFAULTS.get(quantity, i64(0))
+        return self.parameters.variable(quantity)
+
+    @property
+    def group_size(self) -> VName:
+        """How many work-items a group has, where nothing else asks for a certain number."""
+        return as_name(self.setting(Quantity.GROUP))
+
+    @property
+    def host_chosen(self) -> set[VName]:
+        """The sizes that follow from the device, or are parameters."""
+        found = () if self.parameters is None else self.parameters.found.values()
+        return {*plan.DEVICE_SIZES, *(p.variable for p in found)}
+
+    @property
+    def group(self) -> Size:
+        """The same as a size."""
+        return Size.var(self.group_size)
+
+    @property
+    def groups(self) -> Size:
+        """How many groups there are where work-items loop."""
+        return self.size(self.setting(Quantity.GROUPS))
 
     def type(self, name: VName) -> Type:
         """The type of a host name, or of a buffer of this lowering."""
@@ -109,12 +140,13 @@ class Lowering:
         self.steps.append(plan.ComputeSize(name, size))
         self.env = WithScalar(self.env, name)
 
-    def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size = GROUP,
+    def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size | None = None,
                *, fits: bool = False) -> None:
         """Finish a kernel and launch it.
 
         ``fits``: its local memory has been chosen to fit, and asks nothing of the device.
         """
+        group = group or self.group
         for scratch in k.scratch:
             count = scratch.count * groups * group
             self.steps.append(plan.Alloc(scratch.name, scratch.prim, count))
@@ -133,6 +165,12 @@ class Lowering:
         if self.temporaries:
             self.steps.append(plan.Release(tuple(self.temporaries)))
         return Lowered(tuple(self.steps), self.local_bytes)
+
+
+def as_name(atom: Atom) -> VName:
+    """An atom that is a variable."""
+    assert isinstance(atom, VName)
+    return atom
 
 
 def _larger(left: Size, right: Size) -> Size:
@@ -269,15 +307,15 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     else:
         k.emit(imp.Declare(declare.name, Prim.I64, GID))
         k.emit(imp.If(op("lt", position, points), tuple(rest)))
-        groups = ceil_div(total(lowering, space), GROUP)
+        groups = ceil_div(total(lowering, space), lowering.group)
     if k.lengths:
-        k.constants = [plan.GROUP_SIZE, *fixed, *k.lengths]
+        k.constants = [lowering.group_size, *fixed, *k.lengths]
         lowering.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
     lowering.launch(k, kind, groups)
 
 
 def _capped(lowering: Lowering, space: Space) -> Size:
-    return least(ceil_div(total(lowering, space), GROUP), GROUPS)
+    return least(ceil_div(total(lowering, space), lowering.group), lowering.groups)
 
 
 def is_cheap(body: Body) -> bool:
@@ -314,7 +352,7 @@ def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...
 
 
 def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
-                      long: tuple[plan.Step, ...], most: Atom = plan.SEQUENTIAL_SEGMENT) -> None:
+                      long: tuple[plan.Step, ...], most: Atom | None = None) -> None:
     """Run ``short`` if the length is at most ``most``.
 
     That is by default the length of a segment that a work-item should run through alone.
@@ -322,7 +360,7 @@ def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, .
     size, cond = lowering.names.fresh("length"), lowering.names.fresh("short")
     lowering.steps += [
         plan.ComputeSize(size, length),
-        plan.Compute(cond, "le", Prim.I64, (size, most)),
+        plan.Compute(cond, "le", Prim.I64, (size, most or lowering.setting(Quantity.SHORT))),
         plan.Branch(cond, short, long),
     ]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
+from runelift.codegen.parameters import Parameter
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
@@ -45,6 +46,7 @@ def python_source(host: plan.Plan) -> Generated:
         writer.line(f"{_var(size)} = args.pop({str(size)!r})")
     for param in host.params:
         writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
+    writer.settings(plan.parameters(host.steps))
     writer.steps(host.steps, host.entry)
     results = ", ".join(_result(spec) for spec in host.results)
     writer.line(f"return ({results}{',' if len(host.results) == 1 else ''})")
@@ -70,6 +72,10 @@ def _atom(atom: Atom) -> str:
     if atom.prim.is_float:
         return f"float({str(float(value))!r})"
     return repr(bool(value)) if atom.prim is Prim.BOOL else repr(int(value))
+
+
+def _further(atoms: tuple[Atom, ...]) -> str:
+    return "".join(f", {_atom(a)}" for a in atoms)
 
 
 def _size(size: Size) -> str:
@@ -170,6 +176,14 @@ class _Writer:
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
 
+    def settings(self, parameters: tuple[Parameter, ...]) -> None:
+        """Bind all parameters at once."""
+        if parameters:
+            self.line("(")
+            for parameter in parameters:
+                self.line(f"    {_var(parameter.variable)},  # {parameter.name}")
+            self.line(") = rt.settings")
+
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
         if not steps:
             self.line("pass")
@@ -207,19 +221,25 @@ class _Writer:
                 self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.ShareOut(_, _, chunks, loops, groups, parameter):
+            case plan.ShareOut(_, _, chunks, loops, groups, wanted):
                 shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({shared}), ({looped}), {_size(groups)}, {parameter!r})")
-            case plan.Tile(points=points, bytes=size):
+                          f"rt.share_out(({shared}), ({looped}), {_size(groups)}"
+                          f"{_further(wanted)})")
+            case plan.Tile(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.tile({_var(points)}, {size})")
+                          f"rt.tile({_var(points)}, {size}{_further(wanted)})")
             case plan.Statuses(name, words):
                 self.line(f"{_var(name)} = rt.statuses({_size(words)})")
-            case plan.Block(height=height, width=width, batch=batch, length=length):
+            case plan.Block(height=height, width=width, batch=batch, length=length,
+                            wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
-                self.line(f"{', '.join(map(_var, step.names()))} = rt.block({sizes})")
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.block({sizes}{_further(wanted)})")
+            case plan.Operation(_, _, steps):
+                if steps:
+                    self.steps(steps, version)
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
                 self.nested(then_, version)

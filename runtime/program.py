@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from runelift.codegen.plan import Interface, Plan, ValueSpec
 from runelift.frontend.files import read_source
-from runelift.ir.errors import UserError
+from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -20,8 +21,10 @@ from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.kept import compile_kept, keep
 from runelift.runtime.opaques import packed, unpacked
+from runelift.runtime.parameters import Space, spaces
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.forest import forest_of
+from runelift.runtime.tuner.tuning_file import tuning_of, unknown_names
 
 
 class DeviceArray:
@@ -261,6 +264,30 @@ class Program:
         """The threshold forest of the program."""
         return forest_of(self.compiled.versioned)
 
+    def problems(self, chosen: Mapping[str, int]) -> list[str]:
+        """What is wrong with names and values for thresholds and parameters."""
+        known = ({guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys())
+        if not chosen.keys() - known:
+            return []
+        spaces = self.spaces()
+        kernels = {each.parameter.name for space in spaces for each in space.ranges}
+        found = unknown_names(chosen, known | kernels)
+        for space in spaces:
+            if any(each.parameter.name in chosen for each in space.ranges) and (
+                    obstacle := space.obstacle(space.chosen(chosen))):
+                found.append(f"{obstacle}; it is ignored.")
+        return found
+
+    def spaces(self, entry: str | None = None) -> list[Space]:
+        """What the parameters of the kernels can be, of one entry point or of all."""
+        if self.device_info is None:
+            return []
+        found: list[Space] = []
+        for name in self.entries if entry is None else (entry,):
+            with contextlib.suppress(CompilerLimitation):  # it says so when it is run
+                found += spaces(self._plan(name), self.device_info).values()
+        return found
+
     def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None,
              repeats: int = 3) -> Any:
         """Tune the thresholds for datasets (name to arguments) and use them from now on."""
@@ -274,23 +301,27 @@ class Program:
 
 def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
-            policy: str = "all", fp_contract: bool = False) -> Program:
+            settings: Mapping[str, int] | None = None, policy: str = "all",
+            fp_contract: bool = False) -> Program:
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
-    exists.  With ``fp_contract`` the device may round ``a * b + c`` once instead of twice, which
-    is faster, and no longer what the interpreter computes to the last bit.  Raises UserError or
-    CompilerLimitation.
+    exists.  ``settings`` go before it, and must be names of the program with values that its
+    parameters can have.  With ``fp_contract`` the device may round ``a * b + c`` once instead of
+    twice, which is faster, and no longer what the interpreter computes to the last bit.  Raises
+    UserError or CompilerLimitation.
     """
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
-    from runelift.runtime.tuner.tuning_file import tuning_of
-
     chosen = tuning_of(path, tuning)
-    compiled = compile_kept(source, policy=policy, parameters=chosen.values)
-    chosen.warn_unless({name for guard in forest_of(compiled.versioned).guards()
-                        for name in guard.parameters} | compiled.parameters.keys())
-    return Program(compiled, select(device), chosen.values, policy, fp_contract=fp_contract)
+    values = {**chosen.values, **(settings or {})}
+    compiled = compile_kept(source, policy=policy, parameters=values)
+    program = Program(compiled, select(device), values, policy, fp_contract=fp_contract)
+    for problem in program.problems(settings or {}):
+        raise UserError(problem.replace("; it is ignored", ""))
+    if chosen.file is not None:
+        chosen.warn(program.problems(chosen.values))
+    return program
 
 
 def _as_path(source_or_path: str | Path) -> Path | None:

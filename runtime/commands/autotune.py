@@ -189,7 +189,7 @@ def _write(output: Path, thresholds: Mapping[str, int], about: Mapping[str, Any]
     """Write the thresholds; those of entry points that were not tuned now are kept."""
     kept: dict[str, int] = {}
     if output.exists():
-        known = {name for guard in program.tree.guards() for name in guard.parameters}
+        known = {guard.name for guard in program.tree.guards()}
         try:
             kept = {name: value for name, value in read_tuning(output).items() if name in known}
         except UserError as error:

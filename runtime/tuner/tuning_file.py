@@ -63,11 +63,10 @@ class Tuning:
     values: dict[str, int]
     file: Path | None = None
 
-    def warn_unless(self, known: Iterable[str]) -> None:
-        """Warn about names in the file that are not ``known``."""
-        if self.file is not None:
-            for warning in unknown_names(self.values, known):
-                warnings.warn(f"{self.file}: {warning}", stacklevel=3)
+    def warn(self, problems: Iterable[str]) -> None:
+        """Warn about what is wrong with the file."""
+        for problem in problems:
+            warnings.warn(f"{self.file}: {problem}", stacklevel=3)
 
 
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> Tuning:
@@ -92,13 +91,13 @@ def read_tuning(path: Path) -> dict[str, int]:
 
 
 def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:
-    """A warning for every name that is not a threshold of the program."""
+    """A warning for every name that is no threshold and no parameter of the program."""
     names = sorted(known)
     found = []
     for name in sorted(set(thresholds) - set(names) - FUTHARK_DEFAULTS):
         close = get_close_matches(name, names, n=1)
         hint = f"  Did you mean '{close[0]}'?" if close else ""
-        found.append(f"The program has no threshold '{name}'; it is ignored.{hint}")
+        found.append(f"The program has no threshold or parameter '{name}'; it is ignored.{hint}")
     return found
 
 
