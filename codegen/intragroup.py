@@ -70,6 +70,7 @@ from runelift.ir.syntax import (
     Stm,
     Type,
     Update,
+    i64,
 )
 from runelift.ir.traverse import free_vars
 
@@ -90,8 +91,8 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
     k.locals = share_local_memory(k.code, k.locals)
     groups = total(lowering, exp.space)
-    shares = k.share_out(k.loops, groups, (lowering.setting(Quantity.LANES),
-                                           lowering.setting(Quantity.CHUNK)))
+    chunk = lowering.setting(Quantity.CHUNK) if k.shares else i64(0)
+    shares = k.share_out(k.loops, groups, (lowering.setting(Quantity.LANES), chunk))
     k.constants = list(shares.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))

@@ -15,6 +15,7 @@ from runelift.codegen import plan
 from runelift.codegen.parameters import Parameter
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
+from runelift.ir.imp.traverse import loaded
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
@@ -33,11 +34,15 @@ class Generated:
     launches: list[plan.Launch] = field(default_factory=list)
     launch_versions: list[str] = field(default_factory=list)
     sites: list[plan.Choose] = field(default_factory=list)
+    operations: list[plan.Operation] = field(default_factory=list)
 
 
-def python_source(host: plan.Plan) -> Generated:
-    """The Python function of a plan."""
-    writer = _Writer()
+def python_source(host: plan.Plan, *, trials: bool = False) -> Generated:
+    """The Python function of a plan.
+
+    ``trials``: operations can be run again and again, with other settings of their parameters.
+    """
+    writer = _Writer(trials=trials)
     writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
     writer.depth += 1
     for name in (*plan.DEVICE_SIZES, plan.COUNTERS):
@@ -51,7 +56,7 @@ def python_source(host: plan.Plan) -> Generated:
     results = ", ".join(_result(spec) for spec in host.results)
     writer.line(f"return ({results}{',' if len(host.results) == 1 else ''})")
     return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
-                     writer.sites)
+                     writer.sites, writer.operations)
 
 
 def _result(spec: plan.ValueSpec) -> str:
@@ -166,12 +171,14 @@ def _conversion(from_: Prim, to: Prim, arg: str) -> str:
 
 
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, *, trials: bool = False) -> None:
+        self.trials = trials
         self.lines: list[str] = []
         self.depth = 0
         self.launches: list[plan.Launch] = []
         self.versions: list[str] = []
         self.sites: list[plan.Choose] = []
+        self.operations: list[plan.Operation] = []
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -237,8 +244,10 @@ class _Writer:
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.block({sizes}{_further(wanted)})")
-            case plan.Operation(_, _, steps):
-                if steps:
+            case plan.Operation(_, parameters, steps):
+                if self.trials and parameters:
+                    self._trials(step, version)
+                elif steps:
                     self.steps(steps, version)
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
@@ -293,6 +302,22 @@ class _Writer:
         self.line(f"rt.{launch}{_size(step.groups)}, {_size(step.group)}, "
                   f"({lengths}){args})  # {step.kernel.name}")
 
+    def _trials(self, step: plan.Operation, version: str) -> None:
+        """A loop over settings of an operation; buffers that it reads and writes are restored."""
+        settings = "".join(f"{_var(p.variable)}, " for p in step.parameters)
+        read, written = (", ".join(map(_var, names)) for names in _accessed(step.steps))
+        self.line(f"for {settings}in rt.trials({len(self.operations)}, [{read}], [{written}]):")
+        self.operations.append(step)
+        self.depth += 1
+        self.line("try:")
+        self.nested((*step.early, *step.steps), version)
+        self.line("except rt.CannotRun as reason:")
+        self.depth += 1
+        if allocated := set(_allocated(step.steps)):
+            self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
+        self.line("if rt.gives_up(reason): raise")
+        self.depth -= 2
+
     def _choose(self, step: plan.Choose) -> None:
         site = len(self.sites)
         self.sites.append(step)
@@ -343,6 +368,27 @@ def _need(version: plan.PlanVersion) -> str:
     if not version.groups:
         return need
     return f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
+
+
+def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:
+    """The buffers from outside that launches may read, and those that they may write."""
+    found: tuple[dict[VName, None], dict[VName, None]] = ({}, {})
+    own = {plan.COUNTERS, *_allocated(steps)}
+    for step in plan.all_steps(steps):
+        match step:
+            case plan.Statuses(name):
+                own.add(name)
+            case plan.Launch(kernel, args):
+                for param, arg in zip(kernel.params, args, strict=True):
+                    if isinstance(param, imp.BufferParam) and isinstance(arg, VName):
+                        if param.written:
+                            found[1][arg] = None
+                        if not param.written or param.name in loaded(kernel.body):
+                            found[0][arg] = None
+            case plan.CopyBuffer(target, source):
+                found[0][source] = found[1][target] = None
+    read, written = ([n for n in names if n not in own] for names in found)
+    return read, written
 
 
 def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:

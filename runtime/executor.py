@@ -95,6 +95,10 @@ def _scalar_type(prim: Prim) -> type[np.generic]:
     return np.uint8 if prim is Prim.BOOL else prim.dtype.type
 
 
+Main: TypeAlias = "Callable[[Run, dict[str, Any]], tuple[Any, ...]]"
+"""A plan as a Python function of a run and its arguments."""
+
+
 class Executable:
     """A plan with its kernels, on one device.
 
@@ -121,9 +125,22 @@ class Executable:
         if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
             device.prove()
         self.decisions = Remembered(self._settings)
+        self._main = self._function(self.generated)
+
+    def _function(self, generated: Generated) -> Main:
         namespace = dict(SCALARS)
-        exec(compile(self.generated.source, f"<plan of {plan.entry}>", "exec"), namespace)
-        self._main: Callable[[Run, dict[str, Any]], tuple[Any, ...]] = namespace[FUNCTION]
+        exec(compile(generated.source, f"<plan of {self.plan.entry}>", "exec"), namespace)
+        return namespace[FUNCTION]  # type: ignore[no-any-return]
+
+    @cached_property
+    def tried(self) -> Generated:
+        """The plan as a function whose operations can be run with other settings."""
+        return python_source(self.plan, trials=True)
+
+    @cached_property
+    def main_of_trials(self) -> Main:
+        """The same, ready to be called."""
+        return self._function(self.tried)
 
     @cached_property
     def spaces(self) -> dict[str, Space]:
@@ -259,8 +276,7 @@ class Run:
         self._fallible = False
         self._obstacle: Exception | None = None
 
-    def call(self, main: Callable[[Run, dict[str, Any]], tuple[Any, ...]],
-             args: dict[str, Any]) -> Outcome:
+    def call(self, main: Main, args: dict[str, Any]) -> Outcome:
         """Run, check for failures, and make the record."""
         self._pool.peak = self._pool.live
         started = time.perf_counter()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen.plan import Interface, Plan, ValueSpec
+from runelift.codegen.plan import Interface, Plan, ValueSpec, parameters
 from runelift.frontend.files import read_source
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.interpret import interpret
@@ -24,7 +25,10 @@ from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.forest import forest_of
-from runelift.runtime.tuner.tuning_file import tuning_of, unknown_names
+from runelift.runtime.tuner.tuning_file import Identity, Tuning, tuning_of, unknown_names
+
+if TYPE_CHECKING:
+    from runelift.runtime.trials import Met, Searches
 
 
 class DeviceArray:
@@ -150,6 +154,22 @@ class Program:
         self.device.plain.finish()
         return Timing(time.perf_counter() - started, outcome.issue)
 
+    def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                     thresholds: Mapping[str, int] | None = None,
+                     searches: Searches | None = None) -> list[Met]:
+        """Run an entry point, and settings of its operations as searches ask for them.
+
+        The result says which operations were met, and how long they took as they are.
+        """
+        from runelift.runtime.trials import TrialRun
+
+        executable = self._executable(entry)
+        bound = self._bind(self._plan(entry), list(args))
+        chosen = self.thresholds if thresholds is None else thresholds
+        run = TrialRun(executable, chosen, force or {}, searches or {})
+        run.call(executable.main_of_trials, bound)
+        return run.met()
+
     def interface(self, entry: str) -> Interface:
         """What a caller of ``entry`` gives."""
         try:
@@ -264,15 +284,41 @@ class Program:
         """The threshold forest of the program."""
         return forest_of(self.compiled.versioned)
 
+    @property
+    def identity(self) -> Identity:
+        """What parameters of the kernels hold for."""
+        text = hashlib.sha256(self.compiled.source.text.encode()).hexdigest()
+        info = self.device_info
+        return Identity(text, f"{info.name}, {info.platform}" if info is not None else "")
+
+    def kernel_parameters(self) -> dict[str, str]:
+        """The names of all parameters of kernels, with their entry points."""
+        found: dict[str, str] = {}
+        for entry in self.entries:
+            with contextlib.suppress(CompilerLimitation):  # it says so when it is run
+                found |= dict.fromkeys((p.name for p in parameters(self._plan(entry).steps)),
+                                       entry)
+        return found
+
+    def take(self, tuning: Tuning, settings: Mapping[str, int]) -> None:
+        """Run with what a tuning file says, and then ``settings``; warn of what is wrong there."""
+        if tuning.values.keys() - self._known_names:
+            tuning = tuning.on(self.identity, self.kernel_parameters().keys())
+        self.thresholds = {**tuning.values, **settings}
+        tuning.warn(self.problems(tuning.values))
+
+    @property
+    def _known_names(self) -> set[str]:
+        """The names of thresholds and of ``#[param]``."""
+        return {guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys()
+
     def problems(self, chosen: Mapping[str, int]) -> list[str]:
         """What is wrong with names and values for thresholds and parameters."""
-        known = ({guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys())
+        known = self._known_names
         if not chosen.keys() - known:
             return []
-        spaces = self.spaces()
-        kernels = {each.parameter.name for space in spaces for each in space.ranges}
-        found = unknown_names(chosen, known | kernels)
-        for space in spaces:
+        found = unknown_names(chosen, known | self.kernel_parameters().keys())
+        for space in self.spaces():
             if any(each.parameter.name in chosen for each in space.ranges) and (
                     obstacle := space.obstacle(space.chosen(chosen))):
                 found.append(f"{obstacle}; it is ignored.")
@@ -320,7 +366,7 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     for problem in program.problems(settings or {}):
         raise UserError(problem.replace("; it is ignored", ""))
     if chosen.file is not None:
-        chosen.warn(program.problems(chosen.values))
+        program.take(chosen, settings or {})
     return program
 
 
