@@ -9,6 +9,7 @@ from runelift.codegen import plan
 from runelift.codegen.builder import PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Parameters, Quantity
+from runelift.codegen.unrolling import has_loops, unrolled_by
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -153,6 +154,9 @@ class Lowering:
             self.temporaries.append(scratch.name)
             if scratch.stride is not None:
                 self._define(scratch.stride, scratch.count)
+        if self.parameters is not None and has_loops(k.code, k.constants):
+            k.settings.append(as_name(self.setting(Quantity.UNROLL)))
+            k.code = unrolled_by(k.settings[0], k.code, k.constants)
         kernel, args = finish(k, kind, self.stm, self.env)
         total = Size.of(0)
         for array in kernel.local_memory if not fits else ():
@@ -197,7 +201,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     if stm.loc is not None:
         comment += f" at {stm.loc}"
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
-                        comment, tuple(k.constants))
+                        comment, tuple(k.constants), tuple(k.settings))
     check(kernel)
     return kernel, tuple(p.name for p in params)
 

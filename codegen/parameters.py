@@ -24,6 +24,7 @@ class Quantity(Enum):
     SIDE = "side"
     ROWS = "rows"
     COLUMNS = "columns"
+    UNROLL = "unroll"
 
     @property
     def meaning(self) -> str:
@@ -40,6 +41,7 @@ MEANINGS = {
     Quantity.SIDE: "rows and columns of work-items in a group",
     Quantity.ROWS: "rows of the points of a work-item",
     Quantity.COLUMNS: "columns of the points of a work-item",
+    Quantity.UNROLL: "iterations of loops over data that are put in a row",
 }
 
 

@@ -43,7 +43,7 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
             return False
         case plan.Launch(kernel, _, groups, group):
             sizes = [groups, group, *(a.length for a in kernel.local_memory)]
-            return not _mention(index, sizes) and index not in kernel.constants
+            return not _mention(index, sizes) and index not in kernel.built_for
         case plan.Alloc(_, _, count):
             return not _mention(index, [count])
         case plan.ComputeSize(_, size):

@@ -297,8 +297,8 @@ class _Writer:
         lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, "
                           for a in step.kernel.local_memory)
         launch = f"launch({number}, "
-        if step.kernel.constants:
-            launch = f"launch_built({number}, ({', '.join(map(_var, step.kernel.constants))},), "
+        if built_for := step.kernel.built_for:
+            launch = f"launch_built({number}, ({', '.join(map(_var, built_for))},), "
         self.line(f"rt.{launch}{_size(step.groups)}, {_size(step.group)}, "
                   f"({lengths}){args})  # {step.kernel.name}")
 

@@ -168,15 +168,21 @@ class Executable:
         """Build the kernels of a version."""
         if version in self._built:
             return
-        self._build([s for s in self.sites
-                     if s.version == version and not s.launch.kernel.constants], {})
+        sites = [s for s in self.sites if s.version == version and not s.launch.kernel.constants]
+        self._build(sites, {})
+        for site in sites:
+            site.variants[(0,) * len(site.launch.kernel.settings)] = site.kernel
         self._built.add(version)
 
     def specialise(self, site: Site, values: tuple[int, ...]) -> None:
-        """Make the kernel that is built for these values of its constants the site's."""
+        """Make the kernel that is built for these values the site's."""
         if values not in site.variants:
-            self._build([site], dict(zip(site.launch.kernel.constants, values, strict=True)))
-            site.variants[values] = site.kernel
+            kernel = site.launch.kernel
+            if not kernel.constants and not any(values):
+                self.build(site.version)
+            else:
+                self._build([site], dict(zip(kernel.built_for, values, strict=True)))
+                site.variants[values] = site.kernel
         site.kernel = site.variants[values]
 
     def persistent(self, phases: Sequence[Phase], buffers: int,

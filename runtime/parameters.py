@@ -180,7 +180,7 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return _powers(1, shares.max_chunk)
         case Quantity.SIDE:
             return [side for side in (4, 8, 16, 32) if side * side <= largest]
-        case Quantity.ROWS | Quantity.COLUMNS:
+        case Quantity.ROWS | Quantity.COLUMNS | Quantity.UNROLL:
             return _powers(1, 16)
 
 

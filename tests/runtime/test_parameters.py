@@ -15,7 +15,7 @@ from runelift.codegen import plan
 from runelift.codegen.parameters import Quantity
 from runelift.ir.errors import UserError
 from runelift.runtime.device import find_devices
-from runelift.runtime.executor import Run
+from runelift.runtime.executor import Executable, Run
 from runelift.runtime.parameters import Space, space_of
 from runelift.runtime.program import Program
 
@@ -130,3 +130,23 @@ def test_attributes_are_set_like_parameters(tmp_path: Path) -> None:
     path.write_text("def size: i64 = #[param(size)] 3\nentry main (x: i64) = x * size\n")
     assert runelift.compile(path, settings={"size": 5}).main(2) == 10
     assert runelift.compile(path).main(2) == 6
+
+
+def test_loops_are_unrolled_and_only_their_kernel_is_built_again(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "entry main [n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss"
+    program = runelift.compile(text)
+    sources, build = list[str](), Executable._program
+    monkeypatch.setattr(Executable, "_program", lambda self, source, *further: (
+        sources.append(source), build(self, source, *further))[1])
+    (name,) = (each.parameter.name for space in program.spaces("main") for each in space.ranges
+               if each.parameter.quantity is Quantity.UNROLL
+               and space.operation.name.endswith("_2"))
+    for times in (None, 4, 4, None, 8):
+        chosen = {} if times is None else {name: times}
+        found, _ = program.run("main", [ROWS], force={"main.versions_0": 2}, thresholds=chosen)
+        np.testing.assert_array_equal(found[0], ROWS.sum(axis=1, dtype=np.int32))
+    assert [source.count("__kernel") for source in sources] == [5, 1, 1]
+    assert [times for times in (4, 8) if f"#pragma unroll {times}\n" in sources[0]] == []
+    assert "#pragma unroll 4\n" in sources[1]
+    assert "#pragma unroll 8\n" in sources[2]
