@@ -110,7 +110,10 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     >>> tile(gpu, 1000, 4, 1056, 48 << 10)
     (256, 1, 1, 256)
     """
-    group, chunk = wanted[0] or limits.group if limits.staged else 1, wanted[1] or limits.tile
+    group = 1
+    if limits.staged:
+        group = _power_below(wanted[0]) if wanted[0] else limits.group
+    chunk = wanted[1] or limits.tile
     while chunk > 1 and points < (1 if wanted[1] else groups) * group * chunk:
         chunk //= 2
     while limits.staged and _tile_bytes(group, chunk, size) > local_bytes and group > 1:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runelift.runtime import persistent
-from runelift.runtime.executor import Force, Run
+from runelift.runtime.executor import Force, Run, Site
 from runelift.runtime.memory import Buffer
 from runelift.runtime.parameters import Setting
 from runelift.runtime.recording import busy
@@ -21,8 +21,11 @@ from runelift.runtime.recording import busy
 if TYPE_CHECKING:
     from runelift.runtime.executor import Executable
 
-Search: TypeAlias = Generator[Setting, float | None, None]
-"""Asks for settings and is sent the seconds that each took, None for one that cannot run."""
+Search: TypeAlias = Generator[Setting, "float | Setting | None", None]
+"""Asks for settings and is sent the seconds that each took, None for one that cannot run.
+
+For one that launches the same kernels in the same way as another one did before, it is sent that.
+"""
 Meeting: TypeAlias = tuple[str, int]
 """The name of an operation, and how often it has been met before in a run."""
 Searches: TypeAlias = Mapping[Meeting, Callable[[], Search]]
@@ -49,6 +52,7 @@ class TrialRun(Run):
         self._merging = 0
         self._trying = False
         self._failed = False
+        self._launched: list[tuple[int, int, int]] = []
 
     def trials(self, number: int, read: Sequence[Buffer], written: Sequence[Buffer],
                ) -> Iterator[Setting]:
@@ -73,19 +77,30 @@ class TrialRun(Run):
         kept = [(buffer, self._kept(buffer)) for buffer in {
             id(b.handle): b for b in written}.values() if id(buffer.handle) in handles]
         setting = next(search, None)
+        seen: dict[tuple[tuple[int, int, int], ...], Setting] = {}
         while setting is not None:
             first = self.recorder.issued
-            self._trying, self._failed = True, False
+            self._trying, self._failed, self._launched = True, False, []
             yield setting
             self._trying = False
-            seconds = None if self._failed else busy(self.recorder.taken_back(first))
+            commands = self.recorder.taken_back(first)
+            found: float | Setting | None = None
+            if not self._failed:
+                same = seen.setdefault(tuple(self._launched), setting)
+                found = busy(commands) if same == setting else same
             for buffer, copy in kept:
                 self.copy(buffer, copy, buffer.size)
             self.recorder.taken_back(first)
             try:
-                setting = search.send(seconds)
+                setting = search.send(found)
             except StopIteration:
                 setting = None
+
+    def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
+                 args: tuple[Any, ...]) -> None:
+        if self._trying:
+            self._launched.append((id(site.kernel), groups, group))
+        super()._enqueue(site, groups, group, lengths, args)
 
     def _kept(self, buffer: Buffer) -> Buffer:
         copy = self.allocate(buffer.size)

@@ -15,7 +15,6 @@ log ('runelift tune-compare --help' lists them).
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
 from collections.abc import Mapping, Set
@@ -119,7 +118,10 @@ def execute(args: argparse.Namespace) -> int:
     if strategy.name != COMPLETE:
         return _search(args, program, output, strategy)
     tuning = _replay(args, program) if args.replay else _measure(args, program, output)
-    tried = _tune_parameters(args, program, tuning) if tries and not tuning.interrupted else []
+    tried = list[parameters.ParameterTuning]()
+    ended = tuning.interrupted
+    if tries and not ended:
+        ended = not _tune_parameters(args, program, tuning, tried)
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     about = {**facts(tuning, **_about(program)),
              "parameters": {each.entry: parameters.facts(each) for each in tried}}
@@ -136,9 +138,10 @@ def execute(args: argparse.Namespace) -> int:
         print("\n\n".join(filter(None, [render(tuning), *map(parameters.render, tried)])))
         if measured:
             print(f"\nWritten to {output}.")
-    if not tuning.interrupted:
+    if not ended:
         return 0
     print("runelift: interrupted; " + (
+        "the parameters of kernels stay as they are." if not tuning.interrupted else
         f"the thresholds in {output} are fitted to what was measured." if measured else
         "nothing was measured completely, so nothing was written."), file=sys.stderr)
     return INTERRUPTED
@@ -156,14 +159,14 @@ def _measure(args: argparse.Namespace, program: Program, output: Path) -> Tuning
         log.close()
 
 
-def _tune_parameters(args: argparse.Namespace, program: Program,
-                     tuning: Tuning) -> list[parameters.ParameterTuning]:
-    """Tune the parameters of all entry points that have datasets; Ctrl-C leaves the others."""
+def _tune_parameters(args: argparse.Namespace, program: Program, tuning: Tuning,
+                     found: list[parameters.ParameterTuning]) -> bool:
+    """Tune the parameters of all entry points that have datasets; False if Ctrl-C ended it."""
     assert program.device_info is not None
-    datasets, found = tuning_datasets(args, program), list[parameters.ParameterTuning]()
+    datasets = tuning_datasets(args, program)
     seconds = args.budget.seconds if args.budget else parameters.BUDGET
     started = time.perf_counter()
-    with contextlib.suppress(KeyboardInterrupt):
+    try:
         for forest in program.tree.entries:
             own = [dataset for dataset in datasets if dataset.entry == forest.entry]
             if own and (left := seconds - (time.perf_counter() - started)) > 0:
@@ -171,7 +174,9 @@ def _tune_parameters(args: argparse.Namespace, program: Program,
                     program, forest, own, tuning.thresholds, budget=left, repeats=args.runs,
                     device=program.device_info.choice.threshold, seed=args.seed,
                     progress=_show_trial if sys.stderr.isatty() else lambda _: None))
-    return found
+    except KeyboardInterrupt:
+        return False
+    return True
 
 
 def _show_trial(what: str) -> None:

@@ -68,11 +68,12 @@ class Contest:
         """Try settings for so many seconds; what came of it is a sample."""
         end = self.clock() + seconds
         times: dict[Setting, list[float]] = {}
+        same: dict[Setting, Setting] = {}
         default = self.space.default
         yield default  # warms up, and is not counted
         alive = [s for s in self._entrants() if s != default and s not in self.impossible]
         while alive:
-            yield from self._round([default, *alive], times, end)
+            yield from self._round([default, *alive], times, same, end)
             if self.clock() >= end:
                 break
             alive = _ranked([s for s in alive if s in times], times)
@@ -81,14 +82,16 @@ class Contest:
             alive = alive[: max(FINALISTS, len(alive) // 2)]
             if not self.samples and len(alive) <= FINALISTS:
                 alive = [*alive, *(n for s in alive[:1] for n in self._neighbours(s)
-                                   if n not in times and n not in self.impossible)]
+                                   if n not in times and n not in same
+                                   and n not in self.impossible)]
         if default in times:
             least = {s: min(found) for s, found in times.items()}
+            least |= {s: least[other] for s, other in same.items() if other in least}
             self.samples.append(Sample(dataset, weight, least[default], least))
 
     def _round(self, settings: Sequence[Setting], times: dict[Setting, list[float]],
-               end: float) -> Search:
-        """Try each once, the default first."""
+               same: dict[Setting, Setting], end: float) -> Search:
+        """Try each once, the default first; ``same`` are those that others stand for."""
         for setting in settings:
             if self.clock() >= end:
                 return
@@ -96,6 +99,8 @@ class Contest:
             self.tries += 1
             if seconds is None:
                 self.impossible.add(setting)
+            elif isinstance(seconds, tuple):
+                same[setting] = seconds
             else:
                 times.setdefault(setting, []).append(seconds)
 

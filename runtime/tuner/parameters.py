@@ -286,7 +286,10 @@ def _differs(program: Triable, dataset: Dataset, before: Mapping[str, int],
              after: Mapping[str, int]) -> bool:
     """Whether results are not the same, up to rounding."""
     args = program.place(dataset.arguments())
-    both = [program.run(dataset.entry, args, thresholds=each)[0] for each in (before, after)]
+    try:
+        both = [program.run(dataset.entry, args, thresholds=each)[0] for each in (before, after)]
+    except RuneliftError:
+        return True
     return first_difference(both[0], both[1]) is not None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.parameters import Quantity
 from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.trials import Met, Search, Searches, TrialRun
@@ -32,7 +33,8 @@ def space_of(text: str) -> Space:
     return runelift.compile(text).spaces("main")[0]
 
 
-def drive(search: Search, cost: Callable[[Setting], float | None]) -> Counter[Setting]:
+def drive(search: Search, cost: Callable[[Setting], float | Setting | None],
+          ) -> Counter[Setting]:
     """How often a search asks for each setting."""
     asked = Counter[Setting]()
     setting: Setting | None = next(search)
@@ -83,6 +85,17 @@ def test_what_cannot_run_is_asked_for_once() -> None:
     assert asked[bad] == 1
     assert bad not in drive(contest.search("b", 1.0, 1e9), lambda s: 1.0)
     assert contest.best() == contest.space.default
+
+
+def test_settings_that_launch_the_same_are_tried_once() -> None:
+    contest = Contest(space_of(MAP))
+    default, *others = contest.space.settings()
+    asked = drive(contest.search("a", 1.0, 1e9), lambda s: (
+        others[0] if s in others[1:] else 1.0 if s == default else 0.5))
+    assert all(asked[s] == 1 for s in others[1:])
+    assert contest.best() in others
+    assert contest.score(others[2]) == 0.5
+    assert contest.impossible == set()
 
 
 def test_a_search_ends_in_time() -> None:
@@ -227,6 +240,26 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
     assert [each.meeting for each in run.met()] == [each.meeting for each in met]
 
 
+def test_trials_tell_what_launches_the_same() -> None:
+    """A length up to which work-items are alone says nothing about segments of another length."""
+    program = runelift.compile(ROWS)
+    (space,) = (s for s in program.spaces("main") if s.operation.name.endswith("_2"))
+    (short,) = (k for k, r in enumerate(space.ranges) if r.parameter.quantity is Quantity.SHORT)
+    sent = list[tuple[Setting, float | Setting | None]]()
+
+    def search() -> Search:
+        for value in space.ranges[short].values:
+            setting = (*space.default[:short], value, *space.default[short + 1:])
+            sent.append((setting, (yield setting)))
+
+    rows = np.arange(60, dtype=np.int32).reshape(3, 20)
+    program.try_settings("main", [rows], force={"main.versions_0": 2},
+                         searches={(space.operation.name, 0): search})
+    (first, seconds), *others = sent
+    assert isinstance(seconds, float)
+    assert [same for _, same in others] == [first] * len(others)
+
+
 def test_a_setting_that_fails_is_reported_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(ROWS)
     (space,) = (s for s in program.spaces("main") if "segmap" in str(s.operation)[:4000])
@@ -304,3 +337,19 @@ def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())
     assert facts["parameters"]["main"]["settings"] == least
     assert list(facts["settings"].values()) == [least]
+
+
+def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                         capsys: pytest.CaptureFixture[str]) -> None:
+    from runelift.runtime.cli import main
+    from runelift.runtime.program import Program
+
+    def interrupted(*args: Any, **options: Any) -> list[Met]:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "p.fut"
+    path.write_text(f"-- ==\n-- random input {{ [7][50]i32 }}\n{ROWS}\n")
+    monkeypatch.setattr(Program, "try_settings", interrupted)
+    assert main(["autotune", str(path), "--runs", "1"]) == 130
+    assert "parameters of kernels stay" in capsys.readouterr().err
+    assert "main.suff_outer_par_0=" in (tmp_path / "p.fut.tuning").read_text()
