@@ -42,7 +42,8 @@ Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
-BUILD_OPTIONS = ["-cl-std=CL1.2"]
+BUILD_OPTIONS = ["-cl-std=CL1.2", "-w"]
+"""Warnings are left out: a loop that cannot be unrolled as a setting says is none of the user's."""
 KERNELS = "kernels"
 """Where binaries lie in the cache."""
 
