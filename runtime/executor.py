@@ -176,15 +176,13 @@ class Executable:
         self._built.add(version)
 
     def specialise(self, site: Site, values: tuple[int, ...]) -> None:
-        """Make the kernel that is built for these values the site's."""
-        if values not in site.variants:
-            kernel = site.launch.kernel
-            if not kernel.constants and not any(values):
-                self.build(site.version)
-            else:
-                self._build([site], dict(zip(kernel.built_for, values, strict=True)))
-                site.variants[values] = site.kernel
-        site.kernel = site.variants[values]
+        """Build the site's kernel for these values."""
+        kernel = site.launch.kernel
+        if not kernel.constants and not any(values):
+            self.build(site.version)
+        else:
+            self._build([site], dict(zip(kernel.built_for, values, strict=True)))
+            site.variants[values] = site.kernel
 
     def persistent(self, phases: Sequence[Phase], buffers: int,
                    scalars: Sequence[Prim]) -> Any:
@@ -390,7 +388,9 @@ class Run:
             raise Infeasible(f"kernel {site.launch.kernel.name}: the rows are too long")
         if groups <= 0:
             return
-        self.executable.specialise(site, constants)
+        site.kernel = site.variants.get(constants)
+        if site.kernel is None:
+            self.executable.specialise(site, constants)
         self._enqueue(site, groups, group, lengths, args)
 
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...], groups: int,
