@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
+from runelift.codegen.parameters import Parameters
 from runelift.codegen.placement import Places, place_of
 from runelift.codegen.views import View, lit, row_major
 from runelift.ir import imp
@@ -49,7 +50,9 @@ class Buffers:
 
     names: Names
     needed: frozenset[VName]
+    entry: str
     interleave: bool = False
+    operations: int = 0
     steps: list[plan.Step] = field(default_factory=list)
     views: dict[VName, View] = field(default_factory=dict)
     types: dict[VName, Type] = field(default_factory=dict)
@@ -104,6 +107,12 @@ class Buffers:
     def count(self, type_: Type) -> Size:
         """The number of elements of a type."""
         return product([self.size(s) for s in shape_of(type_)])
+
+    def new_operation(self, pat: Sequence[Param]) -> Parameters:
+        """The parameters of the next operation, which is named by what it makes."""
+        base = pat[0].name.base if pat else "effect"
+        self.operations += 1
+        return Parameters(f"{self.entry}.{base}_{self.operations - 1}", self.names)
 
     def emit(self, *steps: plan.Step) -> None:
         """Append steps."""

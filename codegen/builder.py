@@ -98,6 +98,7 @@ class CodeBuilder:
     locals: list[imp.LocalArray] = field(default_factory=list)
     failures: list[imp.Failure] = field(default_factory=list)
     constants: list[VName] = field(default_factory=list)
+    settings: list[VName] = field(default_factory=list)
     fixing: bool = False
     lengths: dict[VName, Size] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])

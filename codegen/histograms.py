@@ -23,9 +23,7 @@ from runelift.codegen import plan
 from runelift.codegen.builder import Value
 from runelift.codegen.launches import (
     GID,
-    GROUP,
     GROUP_ID,
-    GROUPS,
     IS_FIRST,
     LEAST_SHARE,
     LID,
@@ -90,7 +88,7 @@ def seghist(lowering: Lowering, exp: SegHist) -> None:
             bytes_ = bytes_ + lowering.size(op_.bins) * require_scalar(type_).bytes
     room = greatest(Size.of(1), bytes_)
     fitting = ceil_div(LOCAL - room + 1, room)  # rounds down
-    copies = lowering.scalar("copies", least(GROUP, fitting))
+    copies = lowering.scalar("copies", least(lowering.group, fitting))
     private = branch(lowering, lambda: _in_local_memory(lowering, exp, copies, atomic=False))
     if atomic:
         shared = branch(lowering, lambda: _in_local_memory(lowering, exp, copies, atomic=True))
@@ -98,7 +96,7 @@ def seghist(lowering: Lowering, exp: SegHist) -> None:
         other = branch(lowering, lambda: _choose(lowering, i64(1), copies, shared, direct))
     else:
         other = branch(lowering, lambda: _in_global_memory(lowering, exp, bytes_))
-    _choose(lowering, plan.GROUP_SIZE, copies, private, other)
+    _choose(lowering, lowering.group_size, copies, private, other)
 
 
 def _choose(lowering: Lowering, least_: Atom, copies: VName, enough: tuple[plan.Step, ...],
@@ -151,9 +149,10 @@ def _parts(lowering: Lowering, exp: SegHist, per_segment: VName) -> _Parts:
 def _in_local_memory(lowering: Lowering, exp: SegHist, copies: VName, *, atomic: bool) -> None:
     """Groups with ``copies`` sub-histograms each; without ``atomic`` one per work-item."""
     segments, length = total(lowering, exp.space[:-1]), lowering.size(exp.space[-1].width)
-    most_bins = greatest(GROUP * LEAST_SHARE, *(lowering.size(o.bins) * 2 for o in exp.ops))
+    most_bins = greatest(lowering.group * LEAST_SHARE,
+                         *(lowering.size(o.bins) * 2 for o in exp.ops))
     per = lowering.scalar("per_segment", greatest(Size.of(1), least(
-        ceil_div(length, most_bins), ceil_div(GROUPS, greatest(Size.of(1), segments)))))
+        ceil_div(length, most_bins), ceil_div(lowering.groups, greatest(Size.of(1), segments)))))
     parts = _parts(lowering, exp, per)
     k = lowering.builder()
     count = k.scalar(copies)
@@ -235,7 +234,7 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
     room = greatest(Size.of(1), bytes_ * segments)
     per = lowering.scalar("per_segment", greatest(Size.of(1), least(
         ceil_div(length, Size.of(GLOBAL_SHARE)), ceil_div(Size.of(GLOBAL_BYTES), room),
-        ceil_div(GROUPS * GROUP, greatest(Size.of(1), segments)))))
+        ceil_div(lowering.groups * lowering.group, greatest(Size.of(1), segments)))))
     parts = _parts(lowering, exp, per)
     k = lowering.builder()
     point = k.declare("point", Prim.I64, GID)
@@ -264,7 +263,7 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
                step=k.scalar(per), base="e")
     count = op("mul", k.scalar(per), volume(widths(k, exp.space[:-1])))
     k.emit(imp.If(op("lt", point, count), tuple(code)))
-    lowering.launch(k, "seghist_global", ceil_div(segments * Size.var(per), GROUP))
+    lowering.launch(k, "seghist_global", ceil_div(segments * Size.var(per), lowering.group))
     _combine(lowering, exp, parts)
 
 
@@ -281,7 +280,7 @@ def _combine_one(lowering: Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
     """One group per segment and bin combines the destination's value with all parts."""
     k = lowering.builder()
     outs = [lowering.result(p, k) for p in results]
-    (arrays,) = local_arrays(k, [op_.op], GROUP)
+    (arrays,) = local_arrays(k, [op_.op], lowering.group)
     prims = [require_scalar(t) for t in op_.op.lam.ret]
     segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, k.scalar(op_.bins)))
     bin_ = k.declare("bin", Prim.I64, op("rem", GROUP_ID, k.scalar(op_.bins)))

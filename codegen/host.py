@@ -92,7 +92,7 @@ def plan_fun(fun: Fun, names: Names, *, interleave: bool = False) -> plan.Plan:
     """
     if interleave:
         fun = coalesce(fun, names)
-    host = HostBuilder(names, needed_on_host(fun), interleave)
+    host = HostBuilder(names, needed_on_host(fun), fun.name, interleave)
     for param in fun.params:
         host.bind_input(param)
     results = host.body(fun.body, frozenset())
@@ -124,10 +124,16 @@ def _spec(param: Param) -> plan.ValueSpec:
 def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
         list[plan.ShareOut], tuple[plan.Step, ...]]:
     """The choices of group sizes that can be made before a version is chosen, and the rest."""
-    early = [s for s in steps if isinstance(s, plan.ShareOut)
-             and all(set(size.variables()) <= known
-                     for size in s.sizes())]
-    return early, tuple(s for s in steps if s not in early)
+    found, rest = list[plan.ShareOut](), list[plan.Step]()
+    for step in steps:
+        if isinstance(step, plan.Operation):
+            early = tuple(s for s in step.steps if isinstance(s, plan.ShareOut)
+                          and all(set(size.variables()) <= known for size in s.sizes()))
+            found += early
+            step = replace(step, early=early,
+                           steps=tuple(s for s in step.steps if s not in early))
+        rest.append(step)
+    return found, tuple(rest)
 
 
 @dataclass(slots=True)
@@ -229,12 +235,15 @@ class HostBuilder(Buffers):
 
     def segop(self, stm: Stm) -> None:
         """The steps of a segmented operation whose result buffers exist."""
-        lowered = lower_segop(stm, self, self.names)
+        parameters = self.new_operation(stm.pat)
+        lowered = lower_segop(stm, self, self.names, parameters)
         for name in sorted(_buffers(lowered.steps) & self.promised.keys() - self.filled[-1],
                            key=lambda n: n.tag):
             self._fill(name)
         self.local_bytes.append(lowered.local_bytes)
-        self.emit(*lowered.steps)
+        found = tuple(parameters.found.values())
+        self.types |= {p.variable: Prim.I64 for p in found}
+        self.emit(plan.Operation(parameters.operation, found, lowered.steps))
 
     def _promise(self, param: Param, array: VName) -> None:
         """A copy of ``array`` that is made when a kernel needs it."""
@@ -587,11 +596,10 @@ class HostBuilder(Buffers):
             try:
                 steps = self._side(version.body, stm.pat, updated, exp.site)
                 shares, steps = _early(steps, types.keys() | set(plan.DEVICE_SIZES))
-                if version.guard is not None:
-                    shares = [replace(s, parameter=version.guard.chunk) for s in shares]
                 self.emit(*shares)
                 known = types.keys() | set(plan.DEVICE_SIZES) | {
-                    n for share in shares for n in share.names()}
+                    n for share in shares for n in share.names()} | {
+                    p.variable for p in plan.parameters(steps)}
                 need = greatest(Size.of(0), *(
                     size for size in self.local_bytes if set(size.variables()) <= known))
                 groups = tuple(share.group for share in shares)

@@ -37,6 +37,7 @@ from runelift.codegen.launches import (
 )
 from runelift.codegen.local_memory import places, share_local_memory
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.parameters import Quantity
 from runelift.codegen.reductions import tree_reduce
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
 from runelift.codegen.views import View, lit, op, unflat_index
@@ -69,6 +70,7 @@ from runelift.ir.syntax import (
     Stm,
     Type,
     Update,
+    i64,
 )
 from runelift.ir.traverse import free_vars
 
@@ -89,7 +91,8 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
             k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
     k.locals = share_local_memory(k.code, k.locals)
     groups = total(lowering, exp.space)
-    shares = k.share_out(k.loops, groups)
+    chunk = lowering.setting(Quantity.CHUNK) if k.shares else i64(0)
+    shares = k.share_out(k.loops, groups, (lowering.setting(Quantity.LANES), chunk))
     k.constants = list(shares.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))

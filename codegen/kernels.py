@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from runelift.codegen import plan
 from runelift.codegen.builder import PlanEnv, Scratch
 from runelift.codegen.columns import columns_of_map, columns_of_reduction, reduce_columns
 from runelift.codegen.histograms import seghist
@@ -16,6 +15,7 @@ from runelift.codegen.launches import (
     run_point,
 )
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.parameters import Parameters
 from runelift.codegen.reductions import segred
 from runelift.codegen.scans import segscan
 from runelift.codegen.tiling import lower_product
@@ -42,14 +42,15 @@ from runelift.ir.syntax import (
 SMALL_BYTES = 256
 """Kernels are built for the size of a work-item's arrays up to this many bytes in all."""
 
-def lower_segop(stm: Stm, env: PlanEnv, names: Names) -> Lowered:
+def lower_segop(stm: Stm, env: PlanEnv, names: Names,
+                parameters: Parameters | None = None) -> Lowered:
     """The kernels and launches of a segmented operation at host level.
 
     The results are row-major buffers under the names of the pattern; for scatters and
-    histograms they hold the destinations already.  CompilerLimitation if there is no kernel
-    for the operation.
+    histograms they hold the destinations already.  ``parameters`` are those that the steps ask
+    for.  CompilerLimitation if there is no kernel for the operation.
     """
-    lowering = Lowering(stm, env, names)
+    lowering = Lowering(stm, env, names, parameters)
     match stm.exp:
         case SegMap(Level.GROUP):
             lower_group(lowering, stm.exp)
@@ -95,7 +96,7 @@ def _segmap_plain(lowering: Lowering, exp: SegMap) -> None:
     steps = branch(lowering, lambda: scratch.extend(_segmap_items(lowering, exp).scratch))
     arrays = [(s.count, s.prim) for s in scratch] + _carried(lowering, exp)
     sizes = {v for count, _ in arrays for v in count.variables()}
-    if not arrays or not sizes.isdisjoint(plan.DEVICE_SIZES):
+    if not arrays or not sizes.isdisjoint(lowering.host_chosen):
         lowering.steps += steps
         return
     small = branch(lowering, lambda: _fix_sizes(lowering, exp, sizes))

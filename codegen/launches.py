@@ -8,6 +8,8 @@ from dataclasses import InitVar, dataclass, field
 from runelift.codegen import plan
 from runelift.codegen.builder import CodeBuilder, PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.parameters import Parameters, Quantity
+from runelift.codegen.unrolling import has_loops, unrolled_by
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -26,10 +28,9 @@ from runelift.ir.syntax import (
     Stm,
     Type,
     elem_of,
+    i64,
 )
 
-GROUP = Size.var(plan.GROUP_SIZE)
-GROUPS = Size.var(plan.NUM_GROUPS)
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
 GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
@@ -49,11 +50,15 @@ class Lowered:
 
 @dataclass(slots=True)
 class Lowering:
-    """What the lowering of one statement shares."""
+    """What the lowering of one statement shares.
+
+    Without ``parameters`` there is nothing to choose, and what the device has by default holds.
+    """
 
     stm: Stm
     env: PlanEnv
     names: Names
+    parameters: Parameters | None = None
     steps: list[plan.Step] = field(default_factory=list)
     temporaries: list[VName] = field(default_factory=list)
     local_bytes: Size = plan.NOTHING
@@ -67,6 +72,33 @@ class Lowering:
     def interleave(self) -> bool:
         """Whether neighbouring work-items better access neighbouring elements."""
         return self.env.interleave
+
+    def setting(self, quantity: Quantity) -> Atom:
+        """A parameter of the operation, or what stands for it where it has none."""
+        if self.parameters is None:
+            return plan.DEFAULTS.get(quantity, i64(0))
+        return self.parameters.variable(quantity)
+
+    @property
+    def group_size(self) -> VName:
+        """How many work-items a group has, where nothing else asks for a certain number."""
+        return as_name(self.setting(Quantity.GROUP))
+
+    @property
+    def host_chosen(self) -> set[VName]:
+        """The sizes that follow from the device, or are parameters."""
+        found = () if self.parameters is None else self.parameters.found.values()
+        return {*plan.DEVICE_SIZES, *(p.variable for p in found)}
+
+    @property
+    def group(self) -> Size:
+        """The same as a size."""
+        return Size.var(self.group_size)
+
+    @property
+    def groups(self) -> Size:
+        """How many groups there are where work-items loop."""
+        return self.size(self.setting(Quantity.GROUPS))
 
     def type(self, name: VName) -> Type:
         """The type of a host name, or of a buffer of this lowering."""
@@ -101,18 +133,22 @@ class Lowering:
         self.steps.append(plan.ComputeSize(name, size))
         self.env = WithScalar(self.env, name)
 
-    def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size = GROUP,
+    def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size | None = None,
                *, fits: bool = False) -> None:
         """Finish a kernel and launch it.
 
         ``fits``: its local memory has been chosen to fit, and asks nothing of the device.
         """
+        group = group or self.group
         for scratch in k.scratch:
             count = scratch.count * groups * group
             self.steps.append(plan.Alloc(scratch.name, scratch.prim, count))
             self.temporaries.append(scratch.name)
             if scratch.stride is not None:
                 self._define(scratch.stride, scratch.count)
+        if self.parameters is not None and has_loops(k.code, k.constants):
+            k.settings.append(as_name(self.setting(Quantity.UNROLL)))
+            k.code = unrolled_by(k.settings[0], k.code, k.constants)
         kernel, args = finish(k, kind, self.stm, self.env)
         total = Size.of(0)
         for array in kernel.local_memory if not fits else ():
@@ -125,6 +161,12 @@ class Lowering:
         if self.temporaries:
             self.steps.append(plan.Release(tuple(self.temporaries)))
         return Lowered(tuple(self.steps), self.local_bytes)
+
+
+def as_name(atom: Atom) -> VName:
+    """An atom that is a variable."""
+    assert isinstance(atom, VName)
+    return atom
 
 
 def _larger(left: Size, right: Size) -> Size:
@@ -151,7 +193,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     if stm.loc is not None:
         comment += f" at {stm.loc}"
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
-                        comment, tuple(k.constants))
+                        comment, tuple(k.constants), tuple(k.settings))
     check(kernel)
     return kernel, tuple(p.name for p in params)
 
@@ -248,10 +290,10 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     all compute units should have some; devices that run work-items together want large groups,
     though.
     """
-    name = plan.GROUP_SIZE
+    name = lowering.group_size
     if busy and not lowering.interleave:
         name = lowering.names.fresh("group")
-        lowering.steps.append(plan.Spread(name, total(lowering, space)))
+        lowering.steps.append(plan.Spread(name, lowering.group_size, total(lowering, space)))
     group = Size.var(name)
     shape = widths(k, space)
     points = volume(shape)
@@ -264,7 +306,7 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     assert isinstance(declare, imp.Declare)
     if k.scratch:
         k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
-        groups = least(ceil_div(total(lowering, space), group), GROUPS)
+        groups = least(ceil_div(total(lowering, space), group), lowering.groups)
     else:
         k.emit(imp.Declare(declare.name, Prim.I64, GID))
         k.emit(imp.If(op("lt", position, points), tuple(rest)))
@@ -303,7 +345,7 @@ def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...
 
 
 def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
-                      long: tuple[plan.Step, ...], most: Atom = plan.SEQUENTIAL_SEGMENT) -> None:
+                      long: tuple[plan.Step, ...], most: Atom | None = None) -> None:
     """Run ``short`` if the length is at most ``most``.
 
     That is by default the length of a segment that a work-item should run through alone.
@@ -311,7 +353,7 @@ def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, .
     size, cond = lowering.names.fresh("length"), lowering.names.fresh("short")
     lowering.steps += [
         plan.ComputeSize(size, length),
-        plan.Compute(cond, "le", Prim.I64, (size, most)),
+        plan.Compute(cond, "le", Prim.I64, (size, most or lowering.setting(Quantity.SHORT))),
         plan.Branch(cond, short, long),
     ]
 

@@ -82,6 +82,11 @@ class _Releaser:
                 again = self.live_before(body, frozenset())
                 return (plan.WhileLoop(cond, self.block(body, live | again)),
                         self.release(again - live))
+            case plan.Operation(_, _, steps):
+                # It may be run again, so what it reads outlives it.
+                read = self.live_before((step,), frozenset())
+                return (replace(step, steps=self.block(steps, live | read)),
+                        self.release(read - live))
             case plan.Choose(_, versions):
                 # A version may be given up half-way, so what it reads outlives the choice.
                 read = self.live_before((step,), frozenset())
@@ -98,6 +103,8 @@ class _Releaser:
                     live = live | {name} | self.live_before(steps, live | {name})
                 case plan.CountedLoop(_, _, body) | plan.WhileLoop(_, body):
                     live = live | self.live_before(body, frozenset())
+                case plan.Operation(_, _, steps):
+                    live = self.live_before(steps, live)
                 case plan.Branch() | plan.Choose():
                     live = frozenset[VName]().union(
                         *(self.live_before(inner, live) for inner in plan.bodies(step)))
@@ -130,6 +137,6 @@ def _used(step: plan.Step) -> NameSet:
               | plan.Settle()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
-              | plan.Fill()):
+              | plan.Fill() | plan.Operation()):
             raise AssertionError("inner steps are looked at on their own")
     assert_never(step)

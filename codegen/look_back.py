@@ -23,7 +23,6 @@ from itertools import accumulate
 from runelift.codegen import plan
 from runelift.codegen.launches import (
     GROUP_ID,
-    GROUPS,
     IS_FIRST,
     LID,
     LSIZE,
@@ -70,7 +69,7 @@ def scan_looking_back(lowering: Lowering, scan: Scan) -> None:
         _LookBack(tile, statuses).run()
     groups = Size.var(scan.tiles)
     if k.scratch:
-        groups = least(groups, GROUPS)
+        groups = least(groups, lowering.groups)
         code = [imp.For(k.names.fresh("turn"), GROUP_ID, imp.Var(scan.tiles), NUM,
                         (*code, imp.Barrier(imp.Space.LOCAL)))]
     k.emit(*code)

@@ -68,21 +68,22 @@ def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
 def opencl_source(kernel: imp.Kernel, base: int = 0,
                   constants: Mapping[VName, int] | None = None) -> str:
     """One kernel, without the prelude; its constants are 1 unless they are given."""
-    given = dict.fromkeys(kernel.constants, 1) | dict(constants or {})
+    given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
+             | dict(constants or {}))
     printer = _Printer(kernel, base, given)
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in kernel.params]
     params += [_local_param(a) for a in kernel.local_memory]
     lines = [f"// {kernel.comment}"] if kernel.comment else []
     chosen = "" if constants else "  // chosen by the host for each build"
-    lines += [f"#define {name(c)} {value}L{chosen}" for c, value in given.items()]
+    lines += [f"#define {name(c)} {given[c]}L{chosen}" for c in kernel.constants]
     if kernel.constants:
         group = given[kernel.constants[0]]
         lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
     lines += _local_arrays(kernel)
     lines += printer.block(kernel.body, 1)
-    lines += ["}", *(f"#undef {name(c)}" for c in given)]
+    lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
 
 
@@ -96,18 +97,18 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
 
     The groups that run it are all of the same size, and no work-item leaves it early.
     """
-    given = dict(zip(kernel.constants, constants, strict=True))
+    given = dict(zip(kernel.built_for, constants, strict=True))
     printer = _Printer(kernel, base, given, virtual=True)
     params = ["const long group_id", "const long num_groups",
               "volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in kernel.params]
     params += [_local_param(a) for a in kernel.local_memory]
-    lines = [f"#define {name(c)} {value}L" for c, value in given.items()]
+    lines = [f"#define {name(c)} {given[c]}L" for c in kernel.constants]
     lines.append(f"inline void {phase_name(kernel, constants)}(\n    "
                  + ",\n    ".join(params) + ")\n{")
     lines += _local_arrays(kernel)
     lines += printer.block(kernel.body, 1)
-    lines += ["}", *(f"#undef {name(c)}" for c in given)]
+    lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
 
 
@@ -160,8 +161,7 @@ class _Printer:
                 return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
             case imp.For(index, start, bound, step, body, unroll):
                 i = name(index)
-                lines = [f"{pad}#pragma unroll"] if unroll and self.is_short(bound) else (
-                    [f"{pad}PARTLY_UNROLLED"] if self.is_plain(bound, body) else [])
+                lines = [f"{pad}{how}" for how in self.unrolling(unroll, bound, body)]
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
@@ -197,6 +197,16 @@ class _Printer:
                 return [*lines, f"{pad}}}"]
             case imp.Comment(text):
                 return [f"{pad}// {text}"]
+
+    def unrolling(self, unroll: bool | VName, bound: Exp, body: Sequence[Stm]) -> list[str]:
+        """What the compiler is told about unrolling a loop."""
+        if isinstance(unroll, VName):
+            times = self.constants[unroll]
+            if times:
+                return [f"#pragma unroll {times}"]
+        elif unroll and self.is_short(bound):
+            return ["#pragma unroll"]
+        return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
 
     def is_short(self, bound: Exp) -> bool:
         """Whether a loop with a constant bound is worth unrolling."""

@@ -43,7 +43,7 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
             return False
         case plan.Launch(kernel, _, groups, group):
             sizes = [groups, group, *(a.length for a in kernel.local_memory)]
-            return not _mention(index, sizes) and index not in kernel.constants
+            return not _mention(index, sizes) and index not in kernel.built_for
         case plan.Alloc(_, _, count):
             return not _mention(index, [count])
         case plan.ComputeSize(_, size):
@@ -68,7 +68,7 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
             return index not in sizes and not _mention(index, guards)
-        case plan.Release() | plan.Settle():
+        case plan.Release() | plan.Settle() | plan.Operation():
             return True
         case plan.Fill():  # the first iterations have filled what is promised
             return True

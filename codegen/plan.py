@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from runelift.codegen.parameters import Parameter, Quantity
 from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -35,6 +36,9 @@ COUNTERS = VName("counters", 0)
 COHERENT = VName("coherent", 0)
 """1 where groups see, after a fence, what others wrote in the same launch, else 0."""
 DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES, COHERENT)
+DEFAULTS: dict[Quantity, Atom] = {
+    Quantity.GROUP: GROUP_SIZE, Quantity.GROUPS: NUM_GROUPS, Quantity.SHORT: SEQUENTIAL_SEGMENT}
+"""What a parameter is where nobody has chosen; others are 0, which leaves it to the host."""
 
 
 NOTHING = Size(())
@@ -182,8 +186,8 @@ class ShareOut:
     ``group`` is 0 where the device cannot have chunks as long as that.
     ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
     ``loops`` are numbers of points that the work-items share in loops of any length, ``groups`` is
-    how many groups there are.  A tuning file may say under the name ``parameter`` how long chunks
-    should be.
+    how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
+    0 for any.
     """
 
     group: VName
@@ -191,7 +195,7 @@ class ShareOut:
     chunks: tuple[Chunk, ...]
     loops: tuple[Size, ...]
     groups: Size
-    parameter: str = ""
+    wanted: tuple[Atom, Atom] = (i64(0), i64(0))
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -204,9 +208,13 @@ class ShareOut:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """``group`` := how large groups should be so that all compute units have some of ``points``."""
+    """``group`` := how large groups should be so that all compute units have some of ``points``.
+
+    They have ``most`` work-items at most.
+    """
 
     group: VName
+    most: VName
     points: Size
 
 
@@ -216,7 +224,8 @@ class Tile:
 
     A tile has ``chunk`` elements for each of ``group`` work-items; ``staged`` as in ShareOut.
     Groups look back at ``window`` earlier tiles and ask no more than ``patience`` times for their
-    totals; ``patience`` is 0 where they had better not wait for each other.
+    totals; ``patience`` is 0 where they had better not wait for each other.  ``wanted`` says how
+    large groups and how long chunks should be, 0 for any.
     """
 
     group: VName
@@ -226,6 +235,7 @@ class Tile:
     patience: VName
     points: VName
     bytes: int
+    wanted: tuple[Atom, Atom] = (i64(0), i64(0))
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -250,7 +260,8 @@ class Block:
     A group has ``side`` x ``side`` work-items (``group`` in all), each of them ``rows`` x
     ``columns`` points (``cells`` in all), and goes through the reduction ``depth`` elements at a
     time.  ``rows`` is 0 where blocks are not worth while.  Where there are few blocks, the
-    reduction of ``length`` elements is done in ``pieces``, by a group for each.
+    reduction of ``length`` elements is done in ``pieces``, by a group for each.  ``wanted`` says
+    what side, rows and columns should be, 0 for any.
     """
 
     group: VName
@@ -264,6 +275,7 @@ class Block:
     width: Size
     batch: Size
     length: Size
+    wanted: tuple[Atom, Atom, Atom] = (i64(0), i64(0), i64(0))
 
     def constants(self) -> tuple[VName, ...]:
         """The sizes that kernels are built for."""
@@ -300,6 +312,20 @@ class Strip:
 
 
 # Control
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The steps of one segmented operation, which depend on its parameters.
+
+    They can be run again: they read nothing that they release, and what they need and write is
+    there before.  ``early`` are choices that were made before the version was, for them.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    steps: tuple[Step, ...]
+    early: tuple[ShareOut, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +403,7 @@ class Settle:
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
     | Promise | Fill | Check | Launch | ShareOut | Spread | Tile | Statuses | Block | Strip
-    | Branch | CountedLoop | WhileLoop | Choose | Settle
+    | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
 )
 
 
@@ -417,7 +443,7 @@ def bodies(step: Step) -> tuple[tuple[Step, ...], ...]:
             return then_, else_
         case CountedLoop() | WhileLoop():
             return (step.body,)
-        case Fill(_, steps):
+        case Fill(_, steps) | Operation(_, _, steps):
             return (steps,)
         case Choose(_, versions):
             return tuple(v.steps for v in versions if v.infeasible is None)
@@ -435,3 +461,13 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
 def kernels(steps: Iterable[Step]) -> Iterator[imp.Kernel]:
     """The kernels that steps launch, in all branches, loops and versions."""
     return (step.kernel for step in all_steps(steps) if isinstance(step, Launch))
+
+
+def operations(steps: Iterable[Step]) -> Iterator[Operation]:
+    """The operations among the steps and inside of them."""
+    return (step for step in all_steps(steps) if isinstance(step, Operation))
+
+
+def parameters(steps: Iterable[Step]) -> tuple[Parameter, ...]:
+    """The parameters of all operations, in order."""
+    return tuple(p for operation in operations(steps) for p in operation.parameters)

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 
 from runelift.codegen import plan
 from runelift.codegen.overwritten import overwritten
+from runelift.codegen.parameters import Parameter
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
+from runelift.ir.imp.traverse import loaded
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
@@ -33,15 +35,17 @@ class Generated:
     launches: list[plan.Launch] = field(default_factory=list)
     launch_versions: list[str] = field(default_factory=list)
     sites: list[plan.Choose] = field(default_factory=list)
+    operations: list[plan.Operation] = field(default_factory=list)
 
 
-def python_source(host: plan.Plan, *, replay: bool = False) -> Generated:
+def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False) -> Generated:
     """The Python function of a plan.
 
     ``replay``: at a choice all versions run one after the other, as often as ``rt.replays`` says.
     Each starts from the same memory and variables; the last one's results are used.
+    ``trials``: operations can be run again and again, with other settings of their parameters.
     """
-    writer = _Writer(replay)
+    writer = _Writer(replay=replay, trials=trials)
     writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
     writer.depth += 1
     for name in (*plan.DEVICE_SIZES, plan.COUNTERS):
@@ -50,10 +54,11 @@ def python_source(host: plan.Plan, *, replay: bool = False) -> Generated:
         writer.line(f"{_var(size)} = args.pop({str(size)!r})")
     for param in host.params:
         writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
+    writer.settings(plan.parameters(host.steps))
     writer.steps(host.steps, host.entry)
     writer.line(f"return {_results(host.results)}")
     return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
-                     writer.sites)
+                     writer.sites, writer.operations)
 
 
 def _results(specs: tuple[plan.ValueSpec, ...]) -> str:
@@ -78,6 +83,10 @@ def _atom(atom: Atom) -> str:
     if atom.prim.is_float:
         return f"float({str(float(value))!r})"
     return repr(bool(value)) if atom.prim is Prim.BOOL else repr(int(value))
+
+
+def _further(atoms: tuple[Atom, ...]) -> str:
+    return "".join(f", {_atom(a)}" for a in atoms)
 
 
 def _size(size: Size) -> str:
@@ -174,16 +183,26 @@ def _replay_result(spec: plan.ValueSpec) -> str:
 
 
 class _Writer:
-    def __init__(self, replay: bool = False) -> None:
+    def __init__(self, *, replay: bool, trials: bool) -> None:
         self.replay = replay
+        self.trials = trials
         self.lines: list[str] = []
         self.depth = 0
         self.launches: list[plan.Launch] = []
         self.versions: list[str] = []
         self.sites: list[plan.Choose] = []
+        self.operations: list[plan.Operation] = []
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
+
+    def settings(self, parameters: tuple[Parameter, ...]) -> None:
+        """Bind all parameters at once."""
+        if parameters:
+            self.line("(")
+            for parameter in parameters:
+                self.line(f"    {_var(parameter.variable)},  # {parameter.name}")
+            self.line(") = rt.settings")
 
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
         if not steps:
@@ -222,24 +241,32 @@ class _Writer:
                 self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.ShareOut(_, _, chunks, loops, groups, parameter):
+            case plan.ShareOut(_, _, chunks, loops, groups, wanted):
                 shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({shared}), ({looped}), {_size(groups)}, {parameter!r})")
-            case plan.Spread(group, size):
-                self.line(f"{_var(group)} = rt.spread({_size(size)})")
-            case plan.Tile(points=points, bytes=size):
+                          f"rt.share_out(({shared}), ({looped}), {_size(groups)}"
+                          f"{_further(wanted)})")
+            case plan.Spread(group, most, size):
+                self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
+            case plan.Tile(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.tile({_var(points)}, {size})")
+                          f"rt.tile({_var(points)}, {size}{_further(wanted)})")
             case plan.Statuses(name, words):
                 self.line(f"{_var(name)} = rt.statuses({_size(words)})")
-            case plan.Block(height=height, width=width, batch=batch, length=length):
+            case plan.Block(height=height, width=width, batch=batch, length=length,
+                            wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
-                self.line(f"{', '.join(map(_var, step.names()))} = rt.block({sizes})")
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.block({sizes}{_further(wanted)})")
             case plan.Strip(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
+            case plan.Operation(_, parameters, steps):
+                if self.trials and parameters:
+                    self._trials(step, version)
+                elif steps:
+                    self.steps(steps, version)
             case plan.Branch(cond, then_, else_):
                 self.line(f"if {_atom(cond)}:")
                 self.nested(then_, version)
@@ -290,10 +317,26 @@ class _Writer:
         lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, "
                           for a in step.kernel.local_memory)
         launch = f"launch({number}, "
-        if step.kernel.constants:
-            launch = f"launch_built({number}, ({', '.join(map(_var, step.kernel.constants))},), "
+        if built_for := step.kernel.built_for:
+            launch = f"launch_built({number}, ({', '.join(map(_var, built_for))},), "
         self.line(f"rt.{launch}{_size(step.groups)}, {_size(step.group)}, "
                   f"({lengths}){args})  # {step.kernel.name}")
+
+    def _trials(self, step: plan.Operation, version: str) -> None:
+        """A loop over settings of an operation; buffers that it reads and writes are restored."""
+        settings = "".join(f"{_var(p.variable)}, " for p in step.parameters)
+        read, written = (", ".join(map(_var, names)) for names in _accessed(step.steps))
+        self.line(f"for {settings}in rt.trials({len(self.operations)}, [{read}], [{written}]):")
+        self.operations.append(step)
+        self.depth += 1
+        self.line("try:")
+        self.nested((*step.early, *step.steps), version)
+        self.line("except rt.CannotRun as reason:")
+        self.depth += 1
+        if allocated := set(_allocated(step.steps)):
+            self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
+        self.line("if rt.gives_up(reason): raise")
+        self.depth -= 2
 
     def _choose(self, step: plan.Choose) -> None:
         site = len(self.sites)
@@ -374,6 +417,27 @@ def _need(version: plan.PlanVersion) -> str:
     if not version.groups:
         return need
     return f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
+
+
+def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:
+    """The buffers from outside that launches may read, and those that they may write."""
+    found: tuple[dict[VName, None], dict[VName, None]] = ({}, {})
+    own = {plan.COUNTERS, *_allocated(steps)}
+    for step in plan.all_steps(steps):
+        match step:
+            case plan.Statuses(name):
+                own.add(name)
+            case plan.Launch(kernel, args):
+                for param, arg in zip(kernel.params, args, strict=True):
+                    if isinstance(param, imp.BufferParam) and isinstance(arg, VName):
+                        if param.written:
+                            found[1][arg] = None
+                        if not param.written or param.name in loaded(kernel.body):
+                            found[0][arg] = None
+            case plan.CopyBuffer(target, source):
+                found[0][source] = found[1][target] = None
+    read, written = ([n for n in names if n not in own] for names in found)
+    return read, written
 
 
 def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:

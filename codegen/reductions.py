@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
 from runelift.codegen.launches import (
-    GROUP,
     GROUP_ID,
-    GROUPS,
     IS_FIRST,
     LEAST_SHARE,
     LID,
@@ -124,8 +122,8 @@ def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
     """As many groups as the device wants for all segments, but enough work for each work-item."""
     length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
     least_share = LEAST_SHARE if is_cheap(exp.body) else 1
-    useful = greatest(Size.of(1), ceil_div(length, GROUP * least_share))
-    wanted = ceil_div(GROUPS, greatest(Size.of(1), segments))
+    useful = greatest(Size.of(1), ceil_div(length, lowering.group * least_share))
+    wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments))
     return lowering.scalar("per_segment", least(useful, wanted))
 
 
@@ -151,7 +149,7 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
     k = lowering.builder()
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
     outer_shape = widths(k, exp.space[:-1])
-    arrays = local_arrays(k, exp.ops, GROUP)
+    arrays = local_arrays(k, exp.ops, lowering.group)
     held = k.declare("segment", Prim.I64, GROUP_ID)
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
     totals = [scalars(k.neutral(o)) for o in exp.ops]
@@ -229,7 +227,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
                 for o in exp.ops]
     k = lowering.builder()
     results = [lowering.result(p, k) for p in lowering.stm.pat]
-    arrays = local_arrays(k, exp.ops, GROUP)
+    arrays = local_arrays(k, exp.ops, lowering.group)
     per = k.scalar(per_segment)
     segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, per))
     part = k.declare("part", Prim.I64, op("rem", GROUP_ID, per))
@@ -262,7 +260,7 @@ def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[V
     """One group per segment combines its partial results."""
     k = lowering.builder()
     results = [lowering.result(p, k) for p in lowering.stm.pat]
-    arrays = local_arrays(k, exp.ops, GROUP)
+    arrays = local_arrays(k, exp.ops, lowering.group)
     segment = k.declare("segment", Prim.I64, GROUP_ID)
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, widths(k, exp.space[:-1]))]

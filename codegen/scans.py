@@ -17,9 +17,7 @@ from runelift.codegen import plan
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.collectives import group_scan, truth
 from runelift.codegen.launches import (
-    GROUP,
     GROUP_ID,
-    GROUPS,
     LID,
     LSIZE,
     NUM,
@@ -37,6 +35,7 @@ from runelift.codegen.launches import (
     total,
 )
 from runelift.codegen.look_back import scan_looking_back
+from runelift.codegen.parameters import Quantity
 from runelift.codegen.tiles import Scan, Tile, combine
 from runelift.codegen.views import lit, op
 from runelift.ir import imp
@@ -104,7 +103,8 @@ def _share(lowering: Lowering, exp: SegScan) -> Scan:
     fresh = lowering.names.fresh
     shares = plan.Tile(fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"),
                        fresh("patience"), lowering.scalar("points", total(lowering, exp.space)),
-                       sum(p.bytes for ps in prims for p in ps))
+                       sum(p.bytes for ps in prims for p in ps),
+                       (lowering.group_size, lowering.setting(Quantity.CHUNK)))
     points, tile = Size.var(shares.points), Size.var(shares.group) * Size.var(shares.chunk)
     lowering.steps.append(shares)
     lowering.env = WithScalar(lowering.env, shares.patience)
@@ -177,7 +177,7 @@ def _tile_sums(lowering: Lowering, passes: _Passes) -> None:
     if k.scratch:
         k.emit(imp.For(tile.number.name, GROUP_ID, imp.Var(scan.tiles), NUM,
                        (*code, imp.Barrier(imp.Space.LOCAL))))
-        tile.launch("segscan_sums", least(Size.var(scan.tiles), GROUPS))
+        tile.launch("segscan_sums", least(Size.var(scan.tiles), lowering.groups))
     else:
         k.emit(imp.Declare(tile.number.name, Prim.I64, GROUP_ID), *code)
         tile.launch("segscan_sums", Size.var(scan.tiles))
@@ -243,7 +243,7 @@ def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
 
     k.loop(part.end, run, start=part.start, base="p")
     with k.block() as exchange:
-        carries = [group_scan(k, o, t, GROUP, fresh)
+        carries = [group_scan(k, o, t, lowering.group, fresh)
                    for o, t in zip(exp.ops, totals, strict=True)]
     k.emit(*insert_barriers(exchange))
     going = k.declare("going", Prim.BOOL, imp.Apply("lt", Prim.I64, (lit(0), LID)))

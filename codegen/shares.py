@@ -35,7 +35,7 @@ from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, product
-from runelift.ir.syntax import ArrayType, Param
+from runelift.ir.syntax import ArrayType, Atom, Param
 
 UNROLLED = 40
 """Loops over a chunk are unrolled where their body has at most this many statements."""
@@ -100,10 +100,12 @@ class SharingBuilder(KernelBuilder):
         self.group = self.names.fresh("group")
         self.staged = self.names.fresh("staged")
 
-    def share_out(self, loops: Sequence[Size], groups: Size) -> plan.ShareOut:
-        """The step that chooses the constants of the kernel."""
+    def share_out(self, loops: Sequence[Size], groups: Size,
+                  wanted: tuple[Atom, Atom]) -> plan.ShareOut:
+        """The step that chooses the constants of the kernel, if possible as they are wanted."""
         chunks = tuple(plan.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
-        return plan.ShareOut(self.group, self.staged, chunks, tuple(loops), groups)
+        return plan.ShareOut(self.group, self.staged, chunks, tuple(loops), groups,
+                             wanted)
 
     # Shares
 

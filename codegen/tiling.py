@@ -18,7 +18,6 @@ from collections.abc import Callable, Sequence
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
 from runelift.codegen.launches import (
-    GROUP,
     GROUP_ID,
     IS_FIRST,
     LID,
@@ -34,6 +33,7 @@ from runelift.codegen.launches import (
     widths,
 )
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.parameters import Quantity
 from runelift.codegen.reductions import combine_partials
 from runelift.codegen.views import View, ceil_quot, flat_index, lit, op, unflat_index
 from runelift.ir import imp
@@ -64,7 +64,9 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
     block = plan.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
                        fresh("depth"), fresh("cells"), fresh("pieces"), height, width,
                        total(lowering, space[:-2]),
-                       Size.of(0) if length in computed else lowering.size(length))
+                       Size.of(0) if length in computed else lowering.size(length),
+                       (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
+                        lowering.setting(Quantity.COLUMNS)))
     lowering.steps.append(block)
     lowering.env = WithScalar(lowering.env, block.pieces)
     whole = branch(lowering, lambda: _Block(lowering, product, block).launch())
@@ -395,7 +397,7 @@ class _Pieces(_Block):
         k = lowering.builder()
         outs = [lowering.result(p, k) for p in lowering.stm.pat]
         ops = product.redomap.ops
-        arrays = local_arrays(k, ops, GROUP)
+        arrays = local_arrays(k, ops, lowering.group)
         held = k.declare("point", Prim.I64, GROUP_ID)
         indices = [k.declare("o", Prim.I64, i)
                    for i in unflat_index(held, widths(k, product.exp.space))]

@@ -570,16 +570,6 @@ class Guard:
             return device
         return min(device, self.default) if self.kind is Kind.OUTER else self.default
 
-    @property
-    def chunk(self) -> str:
-        """Under which name a tuning file says how long the chunks of work-items should be."""
-        return f"{self.name}.chunk"
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """All names of the version in tuning files."""
-        return (self.name, self.chunk) if self.kind is Kind.INTRA else (self.name,)
-
 
 @dataclass(frozen=True, slots=True)
 class Version:

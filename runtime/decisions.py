@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +14,12 @@ SETTINGS = 16
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What follows from sizes: the versions to try by encounter, and how groups share rows."""
+    """What follows from sizes: the versions to try by encounter, and how groups share rows.
 
+    ``settings`` are the values of all parameters, which follow from no sizes at all.
+    """
+
+    settings: tuple[int, ...] = ()
     orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
 
@@ -26,9 +30,10 @@ class Decisions:
 
 
 class Remembered:
-    """Decisions by thresholds and forced versions."""
+    """Decisions by thresholds and forced versions; ``settings`` finds the values of parameters."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Callable[[Mapping[str, int]], tuple[int, ...]]) -> None:
+        self._settings_under = settings
         self._settings: dict[tuple[Any, ...], Decisions] = {}
 
     def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
@@ -37,7 +42,7 @@ class Remembered:
         if (known := self._settings.get(key)) is None or known.crowded:
             if len(self._settings) >= SETTINGS:
                 self._settings.clear()
-            known = self._settings[key] = Decisions()
+            known = self._settings[key] = Decisions(self._settings_under(thresholds))
         return known
 
     def forget(self) -> None:

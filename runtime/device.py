@@ -32,7 +32,8 @@ class DeviceInfo:
     compute unit surely runs ``resident_items`` work-items, of up to ``resident_groups`` groups, at
     the same time of a kernel that is built with ``persistent_options``, if its local memory fits.
     Its compiler takes minutes to optimise kernels whose lines times barriers are more than
-    ``optimised_size``.  All programs are built with ``build_options``.
+    ``optimised_size``.  All programs are built with ``build_options``: without warnings, since a
+    loop that cannot be unrolled as a setting says is none of the user's.
     """
 
     name: str
@@ -170,7 +171,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         interleaves=kind != "CPU",
         resident_items=resident,
         resident_groups=16,
-        build_options=("-cl-std=CL1.2", *((EXACT,) if exact else ())),
+        build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=30_000 if "Portable Computing" in platform.name else math.inf,
         problem=problem, hint=hint, handle=handle)

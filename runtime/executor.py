@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,6 +20,7 @@ import pyopencl as cl
 from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
 from runelift.codegen.persistent import NAME, Phase, persistent_source
 from runelift.codegen.plan import Choose, Launch, Plan, Statuses, all_steps
+from runelift.codegen.plan import parameters as plan_parameters
 from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
@@ -31,6 +32,7 @@ from runelift.runtime.choice import Crowd
 from runelift.runtime.decisions import Remembered
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.opened import Device
+from runelift.runtime.parameters import Setting, Space, default_of, settings_under, spaces
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
 from runelift.runtime.scalars import SCALARS
@@ -92,6 +94,10 @@ def _scalar_type(prim: Prim) -> type[np.generic]:
     return np.uint8 if prim is Prim.BOOL else prim.dtype.type
 
 
+Main: TypeAlias = "Callable[[Run, dict[str, Any]], tuple[Any, ...]]"
+"""A plan as a Python function of a run and its arguments."""
+
+
 class Executable:
     """A plan with its kernels, on one device.
 
@@ -117,9 +123,31 @@ class Executable:
         self.build_seconds = 0.0
         if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
             device.prove()
-        self.decisions = Remembered()
+        self.decisions = Remembered(self._settings)
         self._main = self.load(self.generated)
         self.replaying: Main | None = None
+
+    @cached_property
+    def tried(self) -> Generated:
+        """The plan as a function whose operations can be run with other settings."""
+        return python_source(self.plan, trials=True)
+
+    @cached_property
+    def main_of_trials(self) -> Main:
+        """The same, ready to be called."""
+        return self.load(self.tried)
+
+    @cached_property
+    def spaces(self) -> dict[str, Space]:
+        """The settings that each operation can have."""
+        return spaces(self.plan, self.device.info)
+
+    def _settings(self, chosen: Mapping[str, int]) -> Setting:
+        """The values of all parameters."""
+        parameters = plan_parameters(self.plan.steps)
+        if any(each.name in chosen for each in parameters):
+            return settings_under(self.spaces, chosen)
+        return tuple(default_of(each.quantity, self.device.info) for each in parameters)
 
     def run(self, args: dict[str, Any], thresholds: Mapping[str, int], force: Force,
             record: bool) -> Outcome:
@@ -142,16 +170,20 @@ class Executable:
         """Build the kernels of a version."""
         if version in self._built:
             return
-        self._build([s for s in self.sites
-                     if s.version == version and not s.launch.kernel.constants], {})
+        sites = [s for s in self.sites if s.version == version and not s.launch.kernel.constants]
+        self._build(sites, {})
+        for site in sites:
+            site.variants[(0,) * len(site.launch.kernel.settings)] = site.kernel
         self._built.add(version)
 
     def specialise(self, site: Site, values: tuple[int, ...]) -> None:
-        """Make the kernel that is built for these values of its constants the site's."""
-        if values not in site.variants:
-            self._build([site], dict(zip(site.launch.kernel.constants, values, strict=True)))
+        """Build the site's kernel for these values."""
+        kernel = site.launch.kernel
+        if not kernel.constants and not any(values):
+            self.build(site.version)
+        else:
+            self._build([site], dict(zip(kernel.built_for, values, strict=True)))
             site.variants[values] = site.kernel
-        site.kernel = site.variants[values]
 
     def persistent(self, phases: Sequence[Phase], buffers: int,
                    scalars: Sequence[Prim]) -> Any:
@@ -216,10 +248,6 @@ class Outcome(NamedTuple):
     issue: float
 
 
-Main: TypeAlias = "Callable[[Run, dict[str, Any]], tuple[Any, ...]]"
-"""A plan in Python."""
-
-
 class Run:
     """One execution of a plan: what the generated Python function calls ``rt``."""
 
@@ -250,6 +278,7 @@ class Run:
         self._force = force
         decisions = executable.decisions.under(thresholds, force)
         self._shares, self._orders = decisions.shares, decisions.orders
+        self.settings = decisions.settings
         self._fallible = False
         self._obstacle: Exception | None = None
 
@@ -362,29 +391,30 @@ class Run:
             raise Infeasible(f"kernel {site.launch.kernel.name}: the rows are too long")
         if groups <= 0:
             return
-        self.executable.specialise(site, constants)
+        site.kernel = site.variants.get(constants)
+        if site.kernel is None:
+            self.executable.specialise(site, constants)
         self._enqueue(site, groups, group, lengths, args)
 
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...], groups: int,
-                  parameter: str) -> tuple[int, ...]:
+                  lanes: int, chunk: int) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        key = points, loops, groups >= self.device.info.shares.crowd, parameter
+        key = points, loops, groups >= self.device.info.shares.crowd, lanes, chunk
         if (shares := self._shares.get(key)) is None:
             limits = self.device.info.shares
-            if (chunk := self._thresholds.get(parameter)) is not None:
-                limits = limits.preferring(chunk)
+            if lanes or chunk:
+                limits = limits.preferring(chunk, lanes)
             shares = self._shares[key] = share_out(limits, points, loops, groups)
         return shares
 
-    def spread(self, points: int) -> int:
+    def spread(self, most: int, points: int) -> int:
         """How large the groups of work-items that have much to do should be."""
-        info = self.device.info
-        return spread(info.group_size, points, info.num_groups)
+        return spread(most, points, self.device.info.num_groups)
 
-    def tile(self, points: int, size: int) -> tuple[int, int, int, int, int]:
+    def tile(self, points: int, size: int, *wanted: int) -> tuple[int, int, int, int, int]:
         """How groups share a scan, and how long they may wait for each other."""
         info = self.device.info
-        shares = tile(info.shares, points, size, info.num_groups, info.local_bytes)
+        shares = tile(info.shares, points, size, info.num_groups, info.local_bytes, wanted)
         group, _, chunk, _ = shares
         return *shares, self.device.patience if points > group * chunk else 0
 
@@ -392,10 +422,12 @@ class Run:
         """What groups tell each other."""
         return self.device.statuses.begin(words)
 
-    def block(self, height: int, width: int, batch: int, length: int) -> tuple[int, ...]:
+    def block(self, height: int, width: int, batch: int, length: int,
+              *wanted: int) -> tuple[int, ...]:
         """How groups share a product."""
         info = self.device.info
-        return block(info.shares, height, width, batch, length, info.handle.max_compute_units)
+        return block(info.shares, height, width, batch, length, info.handle.max_compute_units,
+                     wanted)
 
     def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:
         """How work-items share reductions down columns."""

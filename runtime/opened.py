@@ -11,6 +11,7 @@ from runelift.codegen.opencl import FAILURE_ARGS
 from runelift.runtime import look_back
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.memory import Buffer, Pool
+from runelift.runtime.parameters import MOST_GROUPS
 
 RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
@@ -32,7 +33,7 @@ class Device:
         self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
         self.failure = self.failure_code, self.failure_args
-        size = 4 * max(info.num_groups, 1)
+        size = 4 * max(info.num_groups * MOST_GROUPS, 1)
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self._arrivals = 0

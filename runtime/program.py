@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen.plan import Interface, Plan, ValueSpec
+from runelift.codegen.plan import Interface, Plan, ValueSpec, parameters
 from runelift.frontend.files import read_source
-from runelift.ir.errors import UserError
+from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -20,10 +22,15 @@ from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.kept import compile_kept, keep
 from runelift.runtime.opaques import packed, unpacked
+from runelift.runtime.parameters import Space, spaces
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed
 from runelift.runtime.tuner.forest import forest_of
+from runelift.runtime.tuner.tuning_file import Identity, Tuning, tuning_of, unknown_names
+
+if TYPE_CHECKING:
+    from runelift.runtime.trials import Met, Searches
 
 
 class DeviceArray:
@@ -157,6 +164,22 @@ class Program:
         self.device.plain.finish()
         return Timing(time.perf_counter() - started, outcome.issue)
 
+    def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                     thresholds: Mapping[str, int] | None = None,
+                     searches: Searches | None = None) -> list[Met]:
+        """Run an entry point, and settings of its operations as searches ask for them.
+
+        The result says which operations were met, and how long they took as they are.
+        """
+        from runelift.runtime.trials import TrialRun
+
+        executable = self._executable(entry)
+        bound = self._bind(self._plan(entry), list(args))
+        chosen = self.thresholds if thresholds is None else thresholds
+        run = TrialRun(executable, chosen, force or {}, searches or {})
+        run.call(executable.main_of_trials, bound)
+        return run.met()
+
     def interface(self, entry: str) -> Interface:
         """What a caller of ``entry`` gives."""
         try:
@@ -271,6 +294,56 @@ class Program:
         """The threshold forest of the program."""
         return forest_of(self.compiled.versioned)
 
+    @property
+    def identity(self) -> Identity:
+        """What parameters of the kernels hold for."""
+        text = hashlib.sha256(self.compiled.source.text.encode()).hexdigest()
+        info = self.device_info
+        return Identity(text, f"{info.name}, {info.platform}" if info is not None else "")
+
+    def kernel_parameters(self) -> dict[str, str]:
+        """The names of all parameters of kernels, with their entry points."""
+        found: dict[str, str] = {}
+        for entry in self.entries:
+            with contextlib.suppress(CompilerLimitation):  # it says so when it is run
+                found |= dict.fromkeys((p.name for p in parameters(self._plan(entry).steps)),
+                                       entry)
+        return found
+
+    def take(self, tuning: Tuning, settings: Mapping[str, int]) -> None:
+        """Run with what a tuning file says, and then ``settings``; warn of what is wrong there."""
+        if tuning.values.keys() - self._known_names:
+            tuning = tuning.on(self.identity, self.kernel_parameters().keys())
+        self.thresholds = {**tuning.values, **settings}
+        tuning.warn(self.problems(tuning.values))
+
+    @property
+    def _known_names(self) -> set[str]:
+        """The names of thresholds and of ``#[param]``."""
+        return {guard.name for guard in self.tree.guards()} | self.compiled.parameters.keys()
+
+    def problems(self, chosen: Mapping[str, int]) -> list[str]:
+        """What is wrong with names and values for thresholds and parameters."""
+        known = self._known_names
+        if not chosen.keys() - known:
+            return []
+        found = unknown_names(chosen, known | self.kernel_parameters().keys())
+        for space in self.spaces():
+            if any(each.parameter.name in chosen for each in space.ranges) and (
+                    obstacle := space.obstacle(space.chosen(chosen))):
+                found.append(f"{obstacle}; it is ignored.")
+        return found
+
+    def spaces(self, entry: str | None = None) -> list[Space]:
+        """What the parameters of the kernels can be, of one entry point or of all."""
+        if self.device_info is None:
+            return []
+        found: list[Space] = []
+        for name in self.entries if entry is None else (entry,):
+            with contextlib.suppress(CompilerLimitation):  # it says so when it is run
+                found += spaces(self._plan(name), self.device_info).values()
+        return found
+
     def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None,
              repeats: int = 3) -> Any:
         """Tune the thresholds for datasets (name to arguments) and use them from now on."""
@@ -284,23 +357,27 @@ class Program:
 
 def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
-            policy: str = "all", fp_contract: bool = False) -> Program:
+            settings: Mapping[str, int] | None = None, policy: str = "all",
+            fp_contract: bool = False) -> Program:
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
-    exists.  With ``fp_contract`` the device may round ``a * b + c`` once instead of twice, which
-    is faster, and no longer what the interpreter computes to the last bit.  Raises UserError or
-    CompilerLimitation.
+    exists.  ``settings`` go before it, and must be names of the program with values that its
+    parameters can have.  With ``fp_contract`` the device may round ``a * b + c`` once instead of
+    twice, which is faster, and no longer what the interpreter computes to the last bit.  Raises
+    UserError or CompilerLimitation.
     """
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
-    from runelift.runtime.tuner.tuning_file import tuning_of
-
     chosen = tuning_of(path, tuning)
-    compiled = compile_kept(source, policy=policy, parameters=chosen.values)
-    chosen.warn_unless({name for guard in forest_of(compiled.versioned).guards()
-                        for name in guard.parameters} | compiled.parameters.keys())
-    return Program(compiled, select(device), chosen.values, policy, fp_contract=fp_contract)
+    values = {**chosen.values, **(settings or {})}
+    compiled = compile_kept(source, policy=policy, parameters=values)
+    program = Program(compiled, select(device), values, policy, fp_contract=fp_contract)
+    for problem in program.problems(settings or {}):
+        raise UserError(problem.replace("; it is ignored", ""))
+    if chosen.file is not None:
+        program.take(chosen, settings or {})
+    return program
 
 
 def _as_path(source_or_path: str | Path) -> Path | None:

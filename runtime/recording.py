@@ -63,6 +63,23 @@ class Recorder:
         self._events.append(event)
         self._launches += launch
 
+    @property
+    def issued(self) -> int:
+        """How many commands have been issued."""
+        return len(self._events)
+
+    def taken_back(self, first: int) -> list[Command]:
+        """The commands from ``first`` on, which count as never issued; waits until they are over.
+
+        All of them must be launches.
+        """
+        events = self._events[first:]
+        if events:
+            events[-1].wait()
+        del self._events[first:]
+        self._launches -= len(events)
+        return _times(events)
+
     def waited(self) -> None:
         """The host waited until the device had done all that was issued."""
         self._waits += 1
@@ -90,13 +107,7 @@ class Recorder:
 
     def commands(self, first: int = 0) -> list[Command]:
         """The times of all commands from one on; the queue must have finished."""
-        if not self._events:
-            return []
-        import pyopencl as cl
-
-        info = cl.profiling_info
-        return [Command(e.get_profiling_info(info.QUEUED), e.get_profiling_info(info.START),
-                        e.get_profiling_info(info.END)) for e in self._events[first:]]
+        return _times(self._events[first:])
 
     def record(self, entry: str, *, wall: float, issue: float, peak_bytes: int, device: str,
                infeasible: Mapping[str, str]) -> Record:
@@ -119,6 +130,16 @@ class Recorder:
             opened.chosen, time=telescoped(commands, first, last),
             busy=busy(commands[first:last]), gap=sum(gaps[first:last]) * 1e-9,
             launches=opened.launches, scarce=opened.scarce, issue=opened.issue)
+
+
+def _times(events: Sequence[Any]) -> list[Command]:
+    if not events:
+        return []
+    import pyopencl as cl
+
+    info = cl.profiling_info
+    return [Command(e.get_profiling_info(info.QUEUED), e.get_profiling_info(info.START),
+                    e.get_profiling_info(info.END)) for e in events]
 
 
 def telescoped(commands: Sequence[Command], first: int, last: int) -> float:

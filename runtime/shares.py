@@ -65,10 +65,12 @@ class ShareLimits:
     patience: int = 0
     columns: int = 0
 
-    def preferring(self, chunk: int) -> ShareLimits:
-        """The same with chunks of ``chunk`` elements where rows are long enough."""
-        size = min(_power(max(chunk, 1)), self.max_chunk)
-        return replace(self, chunk=size, lanes=1 if size > self.chunk else self.lanes)
+    def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
+        """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
+        size = min(_power(chunk), self.max_chunk) if chunk else self.chunk
+        least = min(_power(lanes), self.max_group) if lanes else (
+            1 if size > self.chunk else self.lanes)
+        return replace(self, chunk=size, lanes=least)
 
 
 @lru_cache(REMEMBERED)
@@ -117,12 +119,14 @@ def spread(group: int, points: int, groups: int) -> int:
 
 @lru_cache(REMEMBERED)
 def tile(limits: ShareLimits, points: int, size: int, groups: int,
-         local_bytes: int) -> tuple[int, int, int, int]:
+         local_bytes: int, wanted: tuple[int, ...] = (0, 0)) -> tuple[int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.Tile` but for the last.
 
     Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
     Where there is no local memory to go through, one work-item has a tile.  Small tiles take less
-    time than it takes to tell others about them, so groups look back at more of them.
+    time than it takes to tell others about them, so groups look back at more of them.  ``wanted``
+    are the size of a group and the length of chunks, 0 for what the device likes; a chunk that is
+    wanted may leave groups without work.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132, 128)
     >>> tile(gpu, 1 << 24, 4, 1056, 48 << 10)
@@ -134,8 +138,11 @@ def tile(limits: ShareLimits, points: int, size: int, groups: int,
     >>> tile(gpu, 1000, 4, 1056, 48 << 10)
     (256, 1, 1, 256)
     """
-    group, chunk = limits.group if limits.staged else 1, limits.tile
-    while chunk > 1 and points < groups * group * chunk:
+    group = 1
+    if limits.staged:
+        group = _power_below(wanted[0]) if wanted[0] else limits.group
+    chunk = wanted[1] or limits.tile
+    while chunk > 1 and points < (1 if wanted[1] else groups) * group * chunk:
         chunk //= 2
     while limits.staged and _tile_bytes(group, chunk, size) > local_bytes and group > 1:
         group, chunk = (group, chunk // 2) if chunk > 1 else (group // 2, chunk)
@@ -154,11 +161,12 @@ def _tile_bytes(group: int, chunk: int, size: int) -> int:
 
 @lru_cache(REMEMBERED)
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
-          units: int) -> tuple[int, int, int, int, int, int, int]:
+          units: int, wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.Block`.
 
     Work-items have as many points as the sizes allow, as long as every compute unit has a block.
-    Where most units would have none even so, long reductions are done in pieces.
+    Where most units would have none even so, long reductions are done in pieces.  ``wanted`` are
+    side, rows and columns, 0 for those that fit best; blocks are no larger than the product.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> block(gpu, 4096, 4096, 1, 4096, 132)
@@ -172,22 +180,25 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     >>> block(gpu, 8, 8, 1, 1 << 20, 132)
     (256, 16, 0, 0, 16, 0, 1)
     """
-    side = isqrt(limits.group)
-    if not limits.staged or min(height, width) < side or side * side != limits.group:
+    side = wanted[0] or isqrt(limits.group)
+    group = side * side
+    alike = limits.staged or any(wanted)
+    if not alike or min(height, width) < side or (not wanted[0] and group != limits.group):
         return limits.group, side, 0, 0, side, 0, 1
-    most = [min(MOST_POINTS, _power_below(size // side)) for size in (height, width)]
+    most = [min(most or MOST_POINTS, _power_below(size // side))
+            for most, size in zip(wanted[1:], (height, width), strict=True)]
     rows, columns = most
 
     def blocks() -> int:
         return batch * _over(height, side * rows) * _over(width, side * columns)
 
-    while max(rows, columns) > 1 and blocks() < units:
+    while max(rows, columns) > 1 and blocks() < units and not any(wanted[1:]):
         rows, columns = (rows // 2, columns) if rows >= columns else (rows, columns // 2)
     pieces, useful = 1, length // (SLABS * side)
     if useful > 1 and IDLE * blocks() < units:
         rows, columns = most
         pieces = max(1, min(useful, PIECES * units // max(1, blocks())))
-    return limits.group, side, rows, columns, side, rows * columns, pieces
+    return group, side, rows, columns, side, rows * columns, pieces
 
 
 @lru_cache(REMEMBERED)

@@ -152,14 +152,17 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class For:
-    """``for index from start below bound by step``; all i64, step > 0."""
+    """``for index from start below bound by step``; all i64, step > 0.
+
+    ``unroll``: whether it is to be unrolled in whole, or the setting that says how often.
+    """
 
     index: VName
     start: Exp
     bound: Exp
     step: Exp
     body: tuple[Stm, ...]
-    unroll: bool = False
+    unroll: bool | VName = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +320,7 @@ class Kernel:
 
     ``constants`` are positive i64s that are fixed when the kernel is built, so that one kernel is
     built several times.  The first of them, if there are any, is the size of the work-group.
+    ``settings`` are fixed then too, and say how loops are unrolled: 0 leaves it to the compiler.
     """
 
     name: str
@@ -326,6 +330,12 @@ class Kernel:
     failures: tuple[Failure, ...] = ()
     comment: str = field(default="", compare=False)
     constants: tuple[VName, ...] = ()
+    settings: tuple[VName, ...] = ()
+
+    @property
+    def built_for(self) -> tuple[VName, ...]:
+        """All that is fixed when the kernel is built."""
+        return (*self.constants, *self.settings)
 
     @property
     def local_memory(self) -> tuple[LocalArray, ...]:

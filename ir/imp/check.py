@@ -121,7 +121,9 @@ class _Checker:
             case imp.Store(mem, index, value, prim):
                 self.cell(mem, index, prim, writes=True)
                 self.expect(value, prim)
-            case imp.For(index, start, bound, step, body):
+            case imp.For(index, start, bound, step, body, unroll):
+                if isinstance(unroll, VName) and unroll not in self.kernel.settings:
+                    raise self.fail(f"{unroll} is no setting of the kernel")
                 for exp in (start, bound, step):
                     self.expect(exp, Prim.I64)
                 with self.scope():

@@ -7,6 +7,7 @@ failures, which are not part of its equality either.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -42,6 +43,13 @@ def _prim(token: Token) -> Prim:
         raise Malformed(f"'{token}' does not end with a primitive type.", token) from None
 
 
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """A setting of a kernel, which is no constant."""
+
+    name: VName
+
+
 @v_args(inline=True)
 class _ImpReader(Reader):
     """From the parse tree to kernels, bottom-up."""
@@ -55,11 +63,16 @@ class _ImpReader(Reader):
 
         params, arrays = of(imp.BufferParam, imp.ScalarParam), of(imp.LocalArray)
         failures, constants = of(imp.Failure), of(VName)
-        body = parts[len(params) + len(arrays) + len(failures) + len(constants):]
-        return Kernel(str(name), params, arrays, body, failures, constants=constants)
+        settings = tuple(p.name for p in of(_Setting))
+        body = parts[sum(map(len, (params, arrays, failures, constants, settings))):]
+        return Kernel(str(name), params, arrays, body, failures, constants=constants,
+                      settings=settings)
 
     def constant(self, name: Token) -> VName:
         return vname(name)
+
+    def setting(self, _: Token, name: Token) -> _Setting:
+        return _Setting(vname(name))
 
     def buffer_param(self, name: Token, prim: Token, *written: Token) -> imp.BufferParam:
         return imp.BufferParam(vname(name), _prim(prim), bool(written))
@@ -94,7 +107,8 @@ class _ImpReader(Reader):
 
     def counted(self, *parts: Any) -> Stm:
         *unroll, index, start, bound, step, body = parts
-        return imp.For(vname(index), start, bound, step, body, bool(unroll))
+        times = vname(unroll[1]) if len(unroll) > 1 else bool(unroll)
+        return imp.For(vname(index), start, bound, step, body, times)
 
     def repeated(self, cond: Exp, body: tuple[Stm, ...]) -> Stm:
         return imp.While(cond, body)

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Kernel, Stm
+from runelift.ir.names import VName
 from runelift.ir.pretty import pretty_const
 
 Lines = Iterator[str]
@@ -32,7 +33,8 @@ def _kernel(kernel: Kernel) -> Lines:
     if kernel.comment:
         yield f"-- {kernel.comment}"
     constants = "".join(f" [{name}]" for name in kernel.constants)
-    yield f"kernel {kernel.name}{constants}"
+    settings = "".join(f" [unroll {name}]" for name in kernel.settings)
+    yield f"kernel {kernel.name}{constants}{settings}"
     for param in kernel.params:
         yield f"    ({_param(param)})"
     yield "{"
@@ -76,7 +78,8 @@ def _stm(stm: Stm) -> Lines:
         case imp.Store(mem, index, value, prim):
             yield f"store.{prim} {mem}[{_exp(index)}] <- {_exp(value)}"
         case imp.For(index, start, bound, step, body, unroll):
-            yield (f"{'unroll ' if unroll else ''}for {index} from {_exp(start)} "
+            times = f" {unroll}" if isinstance(unroll, VName) else ""
+            yield (f"{f'unroll{times} ' if unroll else ''}for {index} from {_exp(start)} "
                    f"below {_exp(bound)} by {_exp(step)} {{")
             yield from _block(body)
             yield "}"

@@ -72,6 +72,17 @@ def subexpressions(exp: Exp) -> Iterator[Exp]:
         yield from subexpressions(part)
 
 
+def loaded(code: Iterable[Stm]) -> set[VName]:
+    """The memories that code loads from or changes depending on what they hold."""
+    found: set[VName] = set()
+    for stm in statements(code):
+        if isinstance(stm, imp.Atomic | imp.AtomicUpdate | imp.Peek):
+            found.add(stm.mem)
+        for exp in expressions(stm):
+            found |= memories(exp)
+    return found
+
+
 def memories(exp: Exp) -> set[VName]:
     """The memories that an expression loads from."""
     return {e.mem for e in subexpressions(exp) if isinstance(e, imp.Load)}

@@ -1,9 +1,10 @@
-"""Find the best thresholds for the datasets of a program.
+"""Find the best thresholds, and parameters of kernels, for the datasets of a program.
 
 Runs every code version on every dataset, solves for the thresholds that are best for all of
-them together, checks the result against the default, and writes PROGRAM.tuning, which 'run',
-'bench' and 'test' then use, and facts about it in PROGRAM.tuning.json.  Every run is logged in
-PROGRAM.tuning.log as soon as it is over.  Ctrl-C ends the measuring: the thresholds are then
+them together, checks the result against the default, tries other settings of the kernels that take
+time (unless --no-parameters or --no-verify), checks those too, and writes PROGRAM.tuning, which
+'run', 'bench' and 'test' then use, and facts about it in PROGRAM.tuning.json.  Every run is logged
+in PROGRAM.tuning.log as soon as it is over.  Ctrl-C ends the measuring: the thresholds are then
 fitted to what has been measured.  Datasets tagged 'notune' or 'disable' are left out; cases
 without a name are used only if there are no others.
 
@@ -15,9 +16,9 @@ have no log ('runelift tune-compare --help' lists them).
 from __future__ import annotations
 
 import argparse
-import hashlib
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,7 +39,7 @@ from runelift.runtime.commands.options import (
     warn,
 )
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import searched
+from runelift.runtime.tuner import parameters, searched
 from runelift.runtime.tuner.autotune import (
     Tuning,
     autotune,
@@ -57,7 +58,13 @@ from runelift.runtime.tuner.report import facts, render
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
 from runelift.runtime.tuner.strategies.trials import Step, parse_budget
-from runelift.runtime.tuner.tuning_file import read_tuning, tuning_path, write_tuning
+from runelift.runtime.tuner.tuning_file import (
+    PROGRAM,
+    SETTINGS,
+    tuning_of,
+    tuning_path,
+    write_tuning,
+)
 
 DEFAULT = "instrumentation"
 EXCLUDED_TAGS = frozenset({"notune", "disable"})
@@ -76,6 +83,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_only(parser)
     parser.add_argument("--no-verify", action="store_true",
                         help="do not run the tuned program beside the default one")
+    parser.add_argument("--no-parameters", action="store_true",
+                        help="tune thresholds only, not the parameters of kernels")
     parser.add_argument("--replay", type=Path, metavar="LOG",
                         help="fit to the runs in a log instead of running anything")
     parser.add_argument("--resume", action="store_true",
@@ -84,8 +93,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strategy", default=DEFAULT, metavar="NAME",
                         help="how to search for thresholds (default: %(default)s)")
     parser.add_argument("--budget", type=parse_budget, metavar="N|SECONDS",
-                        help="end the search of another strategy than the default one after N "
-                             "runs, or after a time such as 30s")
+                        help="how long the parameters of kernels are tried (default: 60s); for "
+                             "'replay' half of it goes to versions; for other strategies after "
+                             "how many runs or what time they end")
     parser.add_argument("--seed", type=int, default=0, metavar="N",
                         help="what a strategy draws from (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
@@ -102,14 +112,14 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("--runs must be at least 1.")
     strategy = parse_strategy(args.strategy)
     complete = isinstance(strategy, Instrumentation)
-    if isinstance(strategy, Replay) and args.budget is not None:
+    tries = complete and not (args.no_parameters or args.no_verify or args.replay)
+    if complete and args.budget is not None:
         if args.budget.seconds is None:
-            raise UserError("The budget of 'replay' is a time, such as 30s: it needs one run of "
-                            "each dataset.")
-        strategy = replace(strategy, budget=args.budget.seconds)
-    elif complete and args.budget is not None:
-        raise UserError(f"--budget is for other strategies than '{strategy.name}', which runs "
-                        "every version once; it ends with Ctrl-C.")
+            raise UserError("A number of runs is a --budget for other strategies than "
+                            f"'{strategy.name}', which runs every dataset as often as it needs "
+                            "to; it takes a time, such as 30s.")
+        if isinstance(strategy, Replay):
+            strategy = replace(strategy, budget=args.budget.seconds / (2 if tries else 1))
     if args.resume and (args.replay or not complete):
         raise UserError("--resume goes on with a log, which only tuning by records has.")
     if args.replay and not complete:
@@ -119,7 +129,8 @@ def execute(args: argparse.Namespace) -> int:
     if program.device_info is None:
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
     output = args.output or tuning_path(args.program)
-    if not any(forest.trees for forest in program.tree.entries):
+    if not any(forest.trees for forest in program.tree.entries) and not (
+            tries and program.spaces()):
         print("The program has one version only: there is nothing to tune.",
               file=sys.stderr if args.json else sys.stdout)
         return 0
@@ -127,19 +138,30 @@ def execute(args: argparse.Namespace) -> int:
         return _search(args, program, output, strategy)
     tuning = (_replay(args, program) if args.replay else
               _measure(args, program, output, strategy.method))
-    measured = any(entry.costs.datasets for entry in tuning.entries)
+    tried = list[parameters.ParameterTuning]()
+    ended = tuning.interrupted
+    if tries and not ended:
+        ended = not _tune_parameters(args, program, tuning, tried)
+    measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
+    about = {**facts(tuning, **_about(program)),
+             "parameters": {each.entry: parameters.facts(each) for each in tried}}
     if measured:
-        _write(output, tuning.thresholds, facts(tuning, **_about(program)), program)
+        found = dict(tuning.thresholds)
+        for each in tried:
+            found |= each.chosen
+        tuned = {entry.forest.entry for entry in tuning.entries} | {each.entry for each in tried}
+        about = _write(output, found, about, program, tuned)
     if args.json:
-        print_json(facts(tuning, **_about(program)))
+        print_json(about)
     else:
         print(f"{args.program} on {program.device_info.label}\n")
-        print(render(tuning))
+        print("\n\n".join(filter(None, [render(tuning), *map(parameters.render, tried)])))
         if measured:
             print(f"\nWritten to {output}.")
-    if not tuning.interrupted:
+    if not ended:
         return 0
     print("runelift: interrupted; " + (
+        "the parameters of kernels stay as they are." if not tuning.interrupted else
         f"the thresholds in {output} are fitted to what was measured." if measured else
         "nothing was measured completely, so nothing was written."), file=sys.stderr)
     return INTERRUPTED
@@ -157,6 +179,31 @@ def _measure(args: argparse.Namespace, program: Program, output: Path, method: M
                         progress=_show if sys.stderr.isatty() else lambda _: None)
     finally:
         log.close()
+
+
+def _tune_parameters(args: argparse.Namespace, program: Program, tuning: Tuning,
+                     found: list[parameters.ParameterTuning]) -> bool:
+    """Tune the parameters of all entry points that have datasets; False if Ctrl-C ended it."""
+    assert program.device_info is not None
+    datasets = tuning_datasets(args, program)
+    seconds = args.budget.seconds if args.budget else parameters.BUDGET
+    started = time.perf_counter()
+    try:
+        for forest in program.tree.entries:
+            own = [dataset for dataset in datasets if dataset.entry == forest.entry]
+            if own and (left := seconds - (time.perf_counter() - started)) > 0:
+                found.append(parameters.tune_parameters(
+                    program, forest, own, tuning.thresholds, budget=left,
+                    repeats=args.runs or Forced.repeats,
+                    device=program.device_info.choice.threshold, seed=args.seed,
+                    progress=_show_trial if sys.stderr.isatty() else lambda _: None))
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def _show_trial(what: str) -> None:
+    print(f"\r\x1b[K{what}", end="\r", file=sys.stderr, flush=True)
 
 
 def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:
@@ -191,9 +238,9 @@ def _search(args: argparse.Namespace, program: Program, output: Path, strategy: 
         program, program.tree, tuning_datasets(args, program), program.device_info.choice.threshold,
         strategy, budget=args.budget, seed=args.seed, repeats=args.runs or Forced.repeats,
         verify=not args.no_verify, progress=_show_step if sys.stderr.isatty() else lambda _: None)
-    about = searched.facts(found, **_about(program))
-    _write(output, {name: value for each in found for name, value in each.thresholds.items()},
-           about, program)
+    about = _write(output, {
+        name: value for each in found for name, value in each.thresholds.items()},
+        searched.facts(found, **_about(program)), program, {each.forest.entry for each in found})
     if args.json:
         print_json(about)
     else:
@@ -208,26 +255,37 @@ def _show_step(step: Step) -> None:
           flush=True)
 
 
-def _write(output: Path, thresholds: Mapping[str, int], about: Mapping[str, Any],
-           program: Program) -> None:
-    """Write the thresholds; those of entry points that were not tuned now are kept."""
-    kept: dict[str, int] = {}
+def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], program: Program,
+           tuned: Set[str]) -> dict[str, Any]:
+    """Write what was found; what there is of entry points that were not tuned now is kept.
+
+    The result is the content of the JSON file.
+    """
+    kept, settings, of = dict[str, int](), dict[str, dict[str, int]](), program.identity
+    known = {guard.name for guard in program.tree.guards()}
+    kernels = program.kernel_parameters()
     if output.exists():
-        known = {name for guard in program.tree.guards() for name in guard.parameters}
         try:
-            kept = {name: value for name, value in read_tuning(output).items() if name in known}
+            before = tuning_of(None, output).on(of, kernels.keys())
+            kept = {name: value for name, value in before.values.items()
+                    if name in known or (kernels.get(name, "") in program.entries
+                    and kernels[name] not in tuned)}
+            settings = before.elsewhere
         except UserError as error:
             warn(f"the old tuning file is replaced: {error}")
-    write_tuning(output, {**kept, **thresholds}, about)
+    found = {**kept, **values}
+    settings[of.device] = {name: value for name, value in found.items() if name in kernels}
+    facts_ = {**about, SETTINGS: settings}
+    write_tuning(output, found, facts_)
+    return facts_
 
 
 def _about(program: Program) -> dict[str, str]:
     """What the tuning holds for: the program, the device, and when it was made."""
     assert program.device_info is not None
     info = program.device_info
-    text = program.compiled.source.text
     return {"program": program.compiled.source.name,
-            "program_sha256": hashlib.sha256(text.encode()).hexdigest(),
+            PROGRAM: program.identity.program,
             "device": info.name, "platform": info.platform, "driver": info.driver,
             "policy": program.policy,
             "written": datetime.now(UTC).isoformat(timespec="seconds")}

@@ -1,5 +1,7 @@
 """Explain the code of an error (what it means, with an example and its cure), or how a program is
 flattened: which rule fired on which expression, what came of it, and why others did not apply.
+With --parameters, list what the kernels of a program can be launched or built with on a device,
+which 'run --param' sets and 'autotune' chooses.
 
 Without an argument, list the codes.
 """
@@ -19,21 +21,29 @@ from runelift.rewrite.flatten import derive
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime import explained
 from runelift.runtime.commands.options import (
+    add_device,
     add_entry,
     add_json,
     add_policy,
     add_rewriting,
     existing,
+    pick_entry,
     print_json,
     rewriting_of,
 )
+from runelift.runtime.parameters import render
+from runelift.runtime.program import compile as compile_program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift explain``."""
     parser.add_argument("subject", nargs="?", metavar="CODE|FILE",
                         help="the code of an error, as in error[CODE], or a program (.fut)")
+    parser.add_argument("--parameters", action="store_true",
+                        help="list the parameters of the kernels with their values (0: as the "
+                             "sizes suggest)")
     add_entry(parser)
+    add_device(parser)
     add_policy(parser)
     add_json(parser)
     add_rewriting(parser)
@@ -48,6 +58,8 @@ def execute(args: argparse.Namespace) -> int:
             print(explained.index())
     elif args.subject in CODES:
         _explain_code(args)
+    elif args.parameters:
+        _list_parameters(args, existing(_program(args.subject)))
     else:
         _explain_program(args, existing(_program(args.subject)))
     return 0
@@ -70,6 +82,19 @@ def _explain_code(args: argparse.Namespace) -> None:
         print_json({**asdict(CODES[args.subject]), "message": said})
     else:
         print(explained.page(args.subject), end="")
+
+
+def _list_parameters(args: argparse.Namespace, path: Path) -> None:
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy)
+    if program.device_info is None:
+        raise UserError("What parameters can be depends on the device, and there is none here; "
+                        "'runelift doctor' says why.")
+    spaces = program.spaces(None if args.entry is None else pick_entry(program, args.entry))
+    if args.json:
+        print_json({each.parameter.name: {"default": each.default, "values": each.values}
+                    for space in spaces for each in space.ranges})
+    else:
+        print(render(spaces))
 
 
 def _explain_program(args: argparse.Namespace, path: Path) -> None:

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -125,14 +126,16 @@ def existing(path: Path) -> Path:
     return path
 
 
-def open_program(args: argparse.Namespace, *, tuned: bool = True) -> Program:
+def open_program(args: argparse.Namespace, *, tuned: bool = True,
+                 settings: Mapping[str, int] | None = None) -> Program:
     """Compile the program of the command line."""
     from runelift.runtime.program import compile as compile_program
 
     path = existing(args.program)
     return compile_program(path, device=args.device, policy=args.policy,
                            fp_contract=args.fp_contract,
-                           tuning=(getattr(args, "tuning", None) if tuned else {}))
+                           tuning=(getattr(args, "tuning", None) if tuned else {}),
+                           settings=settings)
 
 
 def pick_entry(program: Program, name: str | None) -> str:

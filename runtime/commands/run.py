@@ -29,8 +29,6 @@ from runelift.runtime.commands.options import (
     pick_entry,
 )
 from runelift.runtime.data.values import format_values, load_values, read_values
-from runelift.runtime.program import Program
-from runelift.runtime.tuner.tuning_file import unknown_names
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="run version K (from 0) at a site; 'runelift dump --stage tree' "
                              "shows the tree")
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
-                        help="set a threshold for this run")
+                        help="set a threshold, a parameter of a kernel ('runelift explain "
+                             "--parameters FILE' lists them) or the value of a #[param(NAME)] for "
+                             "this run")
     parser.add_argument("--record", action="store_true",
                         help="print which version ran at each encounter, and its time, to "
                              "standard error")
@@ -57,7 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift run``."""
-    program = open_program(args)
+    program = open_program(args, settings=_assignments(args.param))
     entry = pick_entry(program, args.entry)
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
     force = _assignments(args.force)
@@ -69,8 +69,7 @@ def execute(args: argparse.Namespace) -> int:
         if not 0 <= index < len(sites[site].alternatives):
             raise UserError(f"Site '{site}' has the versions 0 to "
                             f"{len(sites[site].alternatives) - 1}, not {index}.")
-    results, record = program.run(entry, values, force=force, record=args.record,
-                                  thresholds=_thresholds(program, args.param))
+    results, record = program.run(entry, values, force=force, record=args.record)
     sys.stdout.buffer.write(format_values(results, args.binary))
     if record is not None:
         for e in record.encounters:
@@ -91,14 +90,6 @@ def _arguments(args: argparse.Namespace, wanted: Sequence[Prim]) -> list[Any]:
         print(f"runelift: reading {len(wanted)} values from the terminal; end with Ctrl-D.",
               file=sys.stderr)
     return read_values(sys.stdin.buffer.read(), "<standard input>", wanted)
-
-
-def _thresholds(program: Program, texts: list[str]) -> dict[str, int]:
-    given = _assignments(texts)
-    known = (name for guard in program.tree.guards() for name in guard.parameters)
-    for warning in unknown_names(given, known):
-        raise UserError(warning.replace("; it is ignored", ""))
-    return program.thresholds | given
 
 
 def _assignments(texts: list[str]) -> dict[str, int]:

@@ -7,8 +7,8 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -56,18 +56,61 @@ def parse_tuning(source: Source) -> dict[str, int]:
     return {name: value for name, value in thresholds.items() if value != 0}
 
 
+PROGRAM, SETTINGS = "program_sha256", "settings"
+"""Keys of the facts: the program's text, and the parameters of its kernels by device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What parameters of kernels hold for: a text, and a device (None for the interpreter)."""
+
+    program: str
+    device: str
+
+
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Values for thresholds and parameters, and the file they are from, if any."""
+    """Values for thresholds and parameters, and the file they are from, if any.
+
+    ``elsewhere`` has the parameters of kernels on other devices, ``stale`` says why some of the
+    file are left out.
+    """
 
     values: dict[str, int]
     file: Path | None = None
+    elsewhere: dict[str, dict[str, int]] = field(default_factory=dict)
+    stale: str = ""
 
-    def warn_unless(self, known: Iterable[str]) -> None:
-        """Warn about names in the file that are not ``known``."""
-        if self.file is not None:
-            for warning in unknown_names(self.values, known):
-                warnings.warn(f"{self.file}: {warning}", stacklevel=3)
+    def warn(self, problems: Iterable[str]) -> None:
+        """Warn about what is wrong with the file."""
+        for problem in filter(None, (self.stale, *problems)):
+            warnings.warn(f"{self.file}: {problem}", stacklevel=3)
+
+    def on(self, identity: Identity, kernels: Set[str]) -> Tuning:
+        """What of it holds for a program on a device.
+
+        ``kernels`` are the names of the parameters of kernels.  They number operations and count
+        what a device has, so those of another text or device would only be right by chance; the
+        facts beside the file say what they are of.  A file without facts is taken as it is.
+        """
+        facts = facts_path(self.file) if self.file is not None else None
+        if facts is None or not facts.exists():
+            return self
+        about = read_facts(facts)
+        known = about.get(SETTINGS)
+        if not isinstance(known, dict):
+            return self
+        lasting = {name: value for name, value in self.values.items() if name not in kernels}
+        lines = {name: value for name, value in self.values.items() if name in kernels}
+        if about.get(PROGRAM) != identity.program:
+            return replace(self, values=lasting, stale=(
+                "The program has changed since it was tuned, so the parameters of its kernels are "
+                "ignored; 'runelift autotune' finds new ones.") if lines else "")
+        others = {device: dict(found) for device, found in known.items()
+                  if device != identity.device}
+        if others and next(reversed(known)) != identity.device:
+            lines = known.get(identity.device, {})
+        return replace(self, values={**lasting, **lines}, elsewhere=others)
 
 
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> Tuning:
@@ -92,13 +135,13 @@ def read_tuning(path: Path) -> dict[str, int]:
 
 
 def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:
-    """A warning for every name that is not a threshold of the program."""
+    """A warning for every name that is no threshold and no parameter of the program."""
     names = sorted(known)
     found = []
     for name in sorted(set(thresholds) - set(names) - FUTHARK_DEFAULTS):
         close = get_close_matches(name, names, n=1)
         hint = f"  Did you mean '{close[0]}'?" if close else ""
-        found.append(f"The program has no threshold '{name}'; it is ignored.{hint}")
+        found.append(f"The program has no threshold or parameter '{name}'; it is ignored.{hint}")
     return found
 
 

@@ -327,6 +327,11 @@ class Machine:
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
                     self.launch(step)
+                case plan.Operation(_, parameters, inner):
+                    for each in parameters:
+                        self.scalars[each.variable] = self.atom(
+                            plan.DEFAULTS.get(each.quantity, i64(0)))
+                    self.run(inner)
                 case plan.Settle():
                     pass
                 case plan.Choose(_, versions):

@@ -193,7 +193,7 @@ def test_tuning_files_are_checked(run: Run, program: Path, tmp_path: Path) -> No
     found = run("run", program, "-i", values, "--device", "interpreter")
     assert found.status == 0
     assert "warning:" in found.err
-    assert "no threshold 'main.other'" in found.err
+    assert "no threshold or parameter 'main.other'" in found.err
     tuning.write_text("rubbish\n")
     found = run("run", program, "-i", values, "--device", "interpreter")
     assert found.status == 1

@@ -46,8 +46,8 @@ def test_unknown_names_warn_with_a_guess(tmp_path: Path) -> None:
     assert "Did you mean 'main.suff_outer_par_0'?" in warning
     path = tmp_path / "p.tuning"
     path.write_text("other=1\n")
-    with pytest.warns(UserWarning, match="no threshold 'other'"):
-        tuning_of(None, path).warn_unless({"main.t"})
+    with pytest.warns(UserWarning, match="no threshold or parameter 'other'"):
+        tuning_of(None, path).warn(unknown_names(["other"], ["main.t"]))
 
 
 def test_written_files_read_back(tmp_path: Path) -> None:

@@ -1,0 +1,213 @@
+"""Which values the parameters of a plan can have on a device, and which hold.
+
+The space of an operation is inferred: from the device come the sizes of groups that it can have,
+from the kernels how much local memory they take with a setting, as far as no data decide.  A
+setting outside of the space is never run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+from runelift.codegen import plan
+from runelift.codegen.parameters import Parameter, Quantity
+from runelift.ir.names import VName
+from runelift.runtime.device import DeviceInfo
+from runelift.runtime.shares import block, tile
+
+MOST_GROUPS = 4
+"""Kernels whose work-items loop have at most so many times the groups that the device likes."""
+MOST_CELLS = 64
+"""Points of a product that a work-item keeps in registers."""
+LONGEST_PRIVATE = 64
+"""The longest chunk that a work-item of a large group keeps in private memory."""
+LARGEST_GROUP = 1024
+"""Larger groups pay nowhere; on CPUs some devices allow them."""
+PLENTY = 1 << 40
+"""Data enough for all that a device can do at once."""
+
+Setting = tuple[int, ...]
+"""A value for each parameter of an operation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A parameter, the value that it has where nobody chose one, and all that are possible."""
+
+    parameter: Parameter
+    default: int
+    values: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The settings of an operation: combinations of values whose kernels fit the device."""
+
+    operation: plan.Operation
+    ranges: tuple[Range, ...]
+    info: DeviceInfo = field(repr=False)
+
+    @property
+    def default(self) -> Setting:
+        """What holds where nothing is chosen."""
+        return tuple(each.default for each in self.ranges)
+
+    def chosen(self, values: Mapping[str, int]) -> Setting:
+        """The setting that ``values`` ask for; others than those named are the default."""
+        return tuple(values.get(each.parameter.name, each.default) for each in self.ranges)
+
+    def named(self, setting: Setting) -> dict[str, int]:
+        """What a setting has other than the default, by name."""
+        return {each.parameter.name: value
+                for each, value in zip(self.ranges, setting, strict=True)
+                if value != each.default}
+
+    def settings(self) -> Iterator[Setting]:
+        """All settings, the default first."""
+        yield self.default
+        for values in product(*(each.values for each in self.ranges)):
+            if values != self.default and self.allows(values):
+                yield values
+
+    def allows(self, setting: Setting) -> bool:
+        """Whether the kernels fit the device with a setting."""
+        return not self.obstacle(setting)
+
+    def obstacle(self, setting: Setting) -> str:
+        """Why a setting is not possible; nothing if it is."""
+        for each, value in zip(self.ranges, setting, strict=True):
+            if value not in each.values:
+                return (f"'{each.parameter.name}' can be "
+                        f"{', '.join(map(str, each.values))} on this device, not {value}")
+        try:
+            known = self._sizes(setting)
+        except _Impossible as why:
+            return str(why)
+        for step in plan.all_steps(self.operation.steps):
+            if isinstance(step, plan.Launch) and (why_not := self._misfit(step, known)):
+                return why_not
+        return ""
+
+    def _misfit(self, launch: plan.Launch, known: Mapping[VName, int]) -> str:
+        """What a launch needs more of than the device has, as far as no data decide."""
+        sizes = [array.length for array in launch.kernel.local_memory]
+        need = sum(size.value(known) * array.prim.bytes
+                   for size, array in zip(sizes, launch.kernel.local_memory, strict=True)
+                   if set(size.variables()) <= known.keys())
+        if need > self.info.local_bytes:
+            return f"{launch.kernel.name} would need {need} bytes of local memory"
+        if (set(launch.group.variables()) <= known.keys()
+                and (group := launch.group.value(known)) > self.info.max_group):
+            return f"{launch.kernel.name} would have groups of {group} work-items"
+        return ""
+
+    def _sizes(self, setting: Setting) -> dict[VName, int]:
+        """The sizes of the device, the parameters, and what follows where data are plenty."""
+        info = self.info
+        known = {name: getattr(info, name.base) for name in (
+            plan.GROUP_SIZE, plan.NUM_GROUPS, plan.SEQUENTIAL_SEGMENT, plan.LOCAL_BYTES)}
+        known |= {each.parameter.variable: value
+                  for each, value in zip(self.ranges, setting, strict=True)}
+        for step in plan.all_steps(self.operation.steps):
+            if isinstance(step, plan.Tile):
+                group, chunk = (known.get(n, 0) if isinstance(n, VName) else 0  # untuned: any
+                                for n in step.wanted)
+                found = tile(info.shares, PLENTY, step.bytes, info.num_groups, info.local_bytes,
+                             (group, chunk))
+                if info.shares.staged and (found[0] != group or found[2] != (chunk or found[2])):
+                    raise _Impossible(f"tiles of {group} times {chunk} elements do not fit into "
+                                      "local memory")
+                known |= zip(step.names(), (*found, 0), strict=True)
+            elif isinstance(step, plan.Block):
+                side, rows, columns = (known.get(n, 0) if isinstance(n, VName) else 0
+                                       for n in step.wanted)
+                if max(rows, 1) * max(columns, 1) > MOST_CELLS:
+                    raise _Impossible(f"a work-item cannot keep {rows} times {columns} points in "
+                                      "registers")
+                if (side or rows or columns) and not side:
+                    raise _Impossible("rows and columns of points go with a side of their own")
+                known |= zip(step.names(), block(
+                    info.shares, PLENTY, PLENTY, 1, 1, 1, (side, rows, columns)), strict=True)
+        return known
+
+
+class _Impossible(Exception):
+    """A setting whose sizes do not go together."""
+
+
+def spaces(host: plan.Plan, info: DeviceInfo) -> dict[str, Space]:
+    """The spaces of all operations that have parameters."""
+    return {operation.name: space_of(operation, info)
+            for operation in plan.operations(host.steps) if operation.parameters}
+
+
+def space_of(operation: plan.Operation, info: DeviceInfo) -> Space:
+    """The space of an operation."""
+    ranges = []
+    for parameter in operation.parameters:
+        default = default_of(parameter.quantity, info)
+        values = {default, *_values(parameter.quantity, operation, info)}
+        ranges.append(Range(parameter, default, tuple(sorted(values))))
+    return Space(operation, tuple(ranges), info)
+
+
+def default_of(quantity: Quantity, info: DeviceInfo) -> int:
+    """What a parameter is where nobody has chosen; 0 is for what the sizes suggest."""
+    name = plan.DEFAULTS.get(quantity)
+    return getattr(info, name.base) if isinstance(name, VName) else 0
+
+
+def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> Sequence[int]:
+    """What a parameter may be besides."""
+    shares, default = info.shares, default_of(quantity, info)
+    largest = min(info.max_group, LARGEST_GROUP)
+    match quantity:
+        case Quantity.GROUP:
+            return _powers(shares.lanes, largest)
+        case Quantity.GROUPS:
+            return [max(1, default * MOST_GROUPS >> k) for k in range(5)]
+        case Quantity.SHORT:
+            return [max(1, (default << 4) >> k) for k in range(0, 11, 2)]
+        case Quantity.LANES:
+            return _powers(1 if shares.lanes < 32 else 32, min(largest, shares.max_group))
+        case Quantity.CHUNK if any(isinstance(s, plan.Tile)
+                                   for s in plan.all_steps(operation.steps)):
+            most = LONGEST_PRIVATE if shares.staged else 4 * shares.tile
+            return _powers(max(1, most // 64), most)
+        case Quantity.CHUNK:
+            return _powers(1, shares.max_chunk)
+        case Quantity.SIDE:
+            return [side for side in (4, 8, 16, 32) if side * side <= largest]
+        case Quantity.ROWS | Quantity.COLUMNS | Quantity.UNROLL:
+            return _powers(1, 16)
+
+
+def _powers(least: int, most: int) -> list[int]:
+    """The powers of two from ``least``, which is one, up to ``most``."""
+    return [1 << k for k in range(least.bit_length() - 1, most.bit_length())]
+
+
+def render(found: Iterable[Space]) -> str:
+    """The parameters of operations with their values, the default in brackets, as text."""
+    lines = list[str]()
+    for space in found:
+        kernels = ", ".join(dict.fromkeys(
+            k.name.partition("_")[0] for k in plan.kernels(space.operation.steps)))
+        count = sum(1 for _ in space.settings())
+        lines.append(f"{space.operation.name} ({kernels}): {count} settings")
+        for each in space.ranges:
+            values = " ".join(f"[{v}]" if v == each.default else f"{v}" for v in each.values)
+            lines.append(f"  {each.parameter.quantity.value:<8} {values}"
+                         f"  -- {each.parameter.quantity.meaning}")
+    return "\n".join(lines)
+
+
+def settings_under(host: Mapping[str, Space], chosen: Mapping[str, int]) -> Setting:
+    """The values of all parameters; an operation whose setting is not possible has its default."""
+    found: list[int] = []
+    for space in host.values():
+        wanted = space.chosen(chosen)
+        found += wanted if wanted == space.default or space.allows(wanted) else space.default
+    return tuple(found)

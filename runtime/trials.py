@@ -1,0 +1,131 @@
+"""Runs that try settings of operations where they stand, on the very inputs that they meet.
+
+An operation that is to be tried is run once for each setting that a search asks for, its device
+time is told to the search, and at last it is run with the setting that holds, so that the program
+goes on as if nothing had happened.  Buffers that it both reads and writes are restored in between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from runelift.runtime import persistent
+from runelift.runtime.executor import Force, Run, Site
+from runelift.runtime.memory import Buffer
+from runelift.runtime.parameters import Setting
+from runelift.runtime.recording import busy
+
+if TYPE_CHECKING:
+    from runelift.runtime.executor import Executable
+
+Search: TypeAlias = Generator[Setting, "float | Setting | None", None]
+"""Asks for settings and is sent the seconds that each took, None for one that cannot run.
+
+For one that launches the same kernels in the same way as another one did before, it is sent that.
+"""
+Meeting: TypeAlias = tuple[str, int]
+"""The name of an operation, and how often it has been met before in a run."""
+Searches: TypeAlias = Mapping[Meeting, Callable[[], Search]]
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """An operation that was met in a run, and its device time (seconds)."""
+
+    meeting: Meeting
+    seconds: float
+
+
+class TrialRun(Run):
+    """A run of a plan's source for trials."""
+
+    def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
+                 searches: Searches) -> None:
+        super().__init__(executable, thresholds, force, record=True)
+        self._searches = searches
+        self._spaces = [executable.spaces[each.name] for each in executable.tried.operations]
+        self._met = Counter[str]()
+        self._spans: list[tuple[Meeting, int, int]] = []
+        self._merging = 0
+        self._trying = False
+        self._failed = False
+        self._launched: list[tuple[int, int, int]] = []
+
+    def trials(self, number: int, read: Sequence[Buffer], written: Sequence[Buffer],
+               ) -> Iterator[Setting]:
+        """The settings to run an operation with, the one that holds last."""
+        assert self.recorder is not None
+        space = self._spaces[number]
+        meeting = space.operation.name, self._met[space.operation.name]
+        self._met[space.operation.name] += 1
+        search = self._searches.get(meeting)
+        if search is not None:
+            yield from self._try(search(), read, written)
+        holds = space.chosen(self._thresholds)
+        first = self.recorder.issued
+        yield holds if space.allows(holds) else space.default
+        if not self._merging:
+            self._spans.append((meeting, first, self.recorder.issued))
+
+    def _try(self, search: Search, read: Sequence[Buffer],
+             written: Sequence[Buffer]) -> Iterator[Setting]:
+        assert self.recorder is not None
+        handles = {id(buffer.handle) for buffer in read}
+        kept = [(buffer, self._kept(buffer)) for buffer in {
+            id(b.handle): b for b in written}.values() if id(buffer.handle) in handles]
+        setting = next(search, None)
+        seen: dict[tuple[tuple[int, int, int], ...], Setting] = {}
+        while setting is not None:
+            first = self.recorder.issued
+            self._trying, self._failed, self._launched = True, False, []
+            yield setting
+            self._trying = False
+            commands = self.recorder.taken_back(first)
+            found: float | Setting | None = None
+            if not self._failed:
+                same = seen.setdefault(tuple(self._launched), setting)
+                found = busy(commands) if same == setting else same
+            for buffer, copy in kept:
+                self.copy(buffer, copy, buffer.size)
+            self.recorder.taken_back(first)
+            try:
+                setting = search.send(found)
+            except StopIteration:
+                setting = None
+
+    def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
+                 args: tuple[Any, ...]) -> None:
+        if self._trying:
+            self._launched.append((id(site.kernel), groups, group))
+        super()._enqueue(site, groups, group, lengths, args)
+
+    def _kept(self, buffer: Buffer) -> Buffer:
+        copy = self.allocate(buffer.size)
+        self.copy(copy, buffer, buffer.size)
+        return copy
+
+    def gives_up(self, reason: Exception) -> bool:
+        """An operation could not run; whether that was more than a trial."""
+        del reason
+        self._failed = True
+        return not self._trying
+
+    def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:
+        """All iterations; where one kernel would run them, what they launch is not tried."""
+        if not self.device.info.coherent or bound < persistent.LEAST_ROUNDS:
+            return range(bound)
+        return self._merged(bound)
+
+    def _merged(self, bound: int) -> Iterator[int]:
+        self._merging += 1
+        yield from range(bound)
+        self._merging -= 1
+
+    def met(self) -> list[Met]:
+        """The operations that were met, with their times; the queue has finished."""
+        assert self.recorder is not None
+        commands = self.recorder.commands()
+        return [Met(meeting, busy(commands[first:last])) for meeting, first, last in self._spans]

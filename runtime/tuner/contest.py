@@ -1,0 +1,147 @@
+"""The search for the best setting of one operation, on the inputs that it meets in runs.
+
+A small space is tried in whole, of a large one some settings at random and then the neighbours of
+the best.  The better half is tried again, and of that the better half (successive halving: Karnin,
+Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"), so most of the time
+goes to the settings among which it is hard to tell.  All are tried in turn, so that a drift of the
+clock frequency meets them alike, and the default in each turn.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from runelift.runtime.parameters import Setting, Space
+from runelift.runtime.trials import Search
+
+EXHAUSTIVE = 30
+"""The largest space that is tried in whole."""
+DRAWN = 20
+"""How many settings of a larger space are drawn."""
+FINALISTS = 3
+"""How many are left when halving ends,"""
+REPEATS = 5
+"""and how often each of them is tried at least."""
+HANDED_ON = 6
+"""How many settings that were best on some inputs are tried on others."""
+WORTHWHILE = 0.02
+"""By how much an operation must get faster: less could not be told from chance."""
+TOLERANCE = 0.02
+"""By how much it may seem slower on a dataset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What settings took at one meeting (seconds), which stands for ``weight`` of the objective."""
+
+    dataset: str
+    weight: float
+    default: float
+    seconds: dict[Setting, float]
+
+    def ratio(self, setting: Setting) -> float | None:
+        """The time of a setting relative to the default."""
+        found = self.seconds.get(setting)
+        return None if found is None or not self.default else found / self.default
+
+
+@dataclass(slots=True)
+class Contest:
+    """The settings of one operation, and how they did on the inputs so far."""
+
+    space: Space
+    seed: int = 0
+    clock: Callable[[], float] = time.perf_counter
+    samples: list[Sample] = field(default_factory=list)
+    impossible: set[Setting] = field(default_factory=set)
+    tries: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self.space.operation.name
+
+    def search(self, dataset: str, weight: float, seconds: float) -> Search:
+        """Try settings for so many seconds; what came of it is a sample."""
+        end = self.clock() + seconds
+        times: dict[Setting, list[float]] = {}
+        same: dict[Setting, Setting] = {}
+        default = self.space.default
+        yield default  # warms up, and is not counted
+        alive = [s for s in self._entrants() if s != default and s not in self.impossible]
+        while alive:
+            yield from self._round([default, *alive], times, same, end)
+            if self.clock() >= end:
+                break
+            alive = _ranked([s for s in alive if s in times], times)
+            if len(alive) <= FINALISTS and all(len(times[s]) >= REPEATS for s in alive):
+                break
+            alive = alive[: max(FINALISTS, len(alive) // 2)]
+            if not self.samples and len(alive) <= FINALISTS:
+                alive = [*alive, *(n for s in alive[:1] for n in self._neighbours(s)
+                                   if n not in times and n not in same
+                                   and n not in self.impossible)]
+        if default in times:
+            least = {s: min(found) for s, found in times.items()}
+            least |= {s: least[other] for s, other in same.items() if other in least}
+            self.samples.append(Sample(dataset, weight, least[default], least))
+
+    def _round(self, settings: Sequence[Setting], times: dict[Setting, list[float]],
+               same: dict[Setting, Setting], end: float) -> Search:
+        """Try each once, the default first; ``same`` are those that others stand for."""
+        for setting in settings:
+            if self.clock() >= end:
+                return
+            seconds = yield setting
+            self.tries += 1
+            if seconds is None:
+                self.impossible.add(setting)
+            elif isinstance(seconds, tuple):
+                same[setting] = seconds
+            else:
+                times.setdefault(setting, []).append(seconds)
+
+    def _entrants(self) -> list[Setting]:
+        """All settings or some of them, or those that did best on other inputs."""
+        if self.samples:
+            known = self.samples[0].seconds
+            return _ranked(list(known), {s: [self.score(s)] for s in known})[:HANDED_ON]
+        everything = list(self.space.settings())
+        if len(everything) <= EXHAUSTIVE:
+            return everything
+        near = list(self._neighbours(self.space.default))
+        return [*near, *random.Random(self.seed).sample(everything, DRAWN)]
+
+    def _neighbours(self, setting: Setting) -> Iterator[Setting]:
+        """The settings that differ by one step in one parameter."""
+        for k, each in enumerate(self.space.ranges):
+            place = each.values.index(setting[k])
+            for other in each.values[max(0, place - 1): place + 2]:
+                changed = (*setting[:k], other, *setting[k + 1:])
+                if changed != setting and self.space.allows(changed):
+                    yield changed
+
+    def score(self, setting: Setting) -> float:
+        """What the setting takes on all inputs, relative to the default; infinite if unknown."""
+        ratios = [(s.weight, s.ratio(setting)) for s in self.samples]
+        if not ratios or any(ratio is None for _, ratio in ratios):
+            return float("inf")
+        total = sum(weight for weight, _ in ratios)
+        return sum(w * r for w, r in ratios if r is not None) / total if total else 1.0
+
+    def best(self) -> Setting:
+        """The best setting that slows no dataset down; the default unless it is clearly better."""
+        known = {s for sample in self.samples for s in sample.seconds}
+        for setting in sorted(known, key=self.score):
+            if self.score(setting) > 1 - WORTHWHILE:
+                break
+            if all((s.ratio(setting) or 0) <= 1 + TOLERANCE for s in self.samples):
+                return setting
+        return self.space.default
+
+
+def _ranked(settings: list[Setting], times: dict[Setting, list[float]]) -> list[Setting]:
+    return sorted(settings, key=lambda s: min(times[s]))

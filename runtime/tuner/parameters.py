@@ -1,0 +1,326 @@
+"""Tuning the parameters of kernels: each operation by itself, where it stands.
+
+After the thresholds are known, the operations that take a good part of the time of some version
+that can win are tried with other settings, on the inputs that they meet (*micro-replay*): times of
+operations add up, so what is best for each of them is best together.  The thresholds are then
+fitted again with the new times, and all of it is run beside what there was before.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.data.compare import first_difference
+from runelift.runtime.parameters import Space
+from runelift.runtime.records import Record, Timing
+from runelift.runtime.trials import Meeting, Met, Searches
+from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
+from runelift.runtime.tuner.contest import Contest
+from runelift.runtime.tuner.forest import Forest, Forests, plans
+from runelift.runtime.tuner.measure import Dataset, Measurable
+from runelift.runtime.tuner.report import show_seconds, table
+
+
+class Triable(Measurable, Protocol):
+    """A program whose operations can be tried with other settings of their parameters."""
+
+    thresholds: dict[str, int]
+
+    def spaces(self, entry: str | None = None) -> list[Space]:
+        """What the parameters can be."""
+        ...
+
+    def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                     thresholds: Mapping[str, int] | None = None,
+                     searches: Searches | None = None) -> list[Met]:
+        """Run, and try what the searches ask for; which operations were met, and their times."""
+        ...
+
+    def run(self, entry: str, args: Any, *, thresholds: Mapping[str, int] | None = None,
+            ) -> tuple[list[Any], Record | None]:
+        """The results."""
+        ...
+
+
+RIVALS = 3.0
+"""Versions that take up to so many times as long as the best can still win by their parameters."""
+TIMES, LONG = 3, 0.5
+"""How often a version is timed; runs of more seconds only once."""
+SHARE = 0.03
+"""The part of a run's device time from which on an operation is worth trying."""
+MEETINGS = 3
+"""At how many of its meetings in a run an operation is tried at most."""
+SINGLE = 2
+"""If all settings together gain nothing, so many operations are looked at alone."""
+BUDGET = 60.0
+"""How many seconds all trials of a program may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What came of the trials of an operation."""
+
+    operation: str
+    settings: int
+    tries: int
+    chosen: dict[str, int]
+    ratio: float
+    weight: float
+    impossible: int
+
+    @property
+    def gain(self) -> float:
+        """By how much the objective should get better."""
+        return self.weight * (1 - self.ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterTuning:
+    """What tuning the parameters of an entry point found; ``why`` says why nothing is changed.
+
+    ``chosen`` are thresholds and parameters together, ``verified`` compares them with what there
+    was before.
+    """
+
+    entry: str
+    settled: tuple[Settled, ...] = ()
+    chosen: dict[str, int] = field(default_factory=dict)
+    verified: dict[str, Verified] = field(default_factory=dict)
+    why: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Meetings of an operation in a run, of which a few stand for all; weights by meeting."""
+
+    dataset: Dataset
+    force: dict[str, int]
+    weights: dict[Meeting, float]
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    """A program whose runs have other settings for parameters than it says itself."""
+
+    program: Triable
+    settings: dict[str, int]
+
+    def place(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments where runs find them at no cost."""
+        return self.program.place(args)
+
+    def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
+        """The record of a run."""
+        return self.program.record(entry, args, force=force, thresholds=self._all(thresholds))
+
+    def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+             thresholds: Mapping[str, int] | None = None) -> float:
+        """The seconds that a run takes."""
+        return self.program.time(entry, args, force=force, thresholds=self._all(thresholds))
+
+    def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Timing:
+        """The same, and the part of it that the host needed to issue all commands."""
+        return self.program.timing(entry, args, force=force, thresholds=self._all(thresholds))
+
+    def _all(self, thresholds: Mapping[str, int] | None) -> dict[str, int]:
+        return {**(self.program.thresholds if thresholds is None else thresholds), **self.settings}
+
+
+def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset],
+                    thresholds: Mapping[str, int], *, device: int, budget: float = BUDGET,
+                    repeats: int = 3, seed: int = 0,
+                    progress: Callable[[str], None] = lambda _: None) -> ParameterTuning:
+    """Tune the parameters of an entry point that runs with ``thresholds`` so far.
+
+    ``device`` is the threshold that the device has by default.
+    """
+    started = time.perf_counter()
+    spaces = {space.operation.name: space for space in program.spaces(forest.entry)}
+    occasions = [o for d in datasets for o in _occasions(program, forest, d, thresholds)]
+    contests = _hold(program, spaces, occasions, thresholds, time.perf_counter() + budget, seed,
+                     progress)
+    settled = tuple(_settled(contest) for contest in contests.values())
+    chosen = {name: value for each in settled for name, value in each.chosen.items()}
+    if not chosen:
+        return ParameterTuning(forest.entry, settled, why="no setting is clearly better",
+                               seconds=time.perf_counter() - started)
+    progress("fitting the thresholds again")
+    refitted = dict(thresholds)
+    if forest.trees:
+        refitted |= autotune(With(program, chosen), Forests((forest,)), datasets, device,
+                             repeats=repeats, verify=False).thresholds
+    progress("running the result beside what was before")
+    gainful = sorted((each for each in settled if each.chosen), key=lambda each: -each.gain)
+    single = [each.chosen for each in gainful[:SINGLE]] if len(gainful) > 1 else []
+    chosen, verified, why = _confirmed(program, datasets, thresholds, [
+        {**refitted, **chosen}, *({**thresholds, **some} for some in (chosen, *single))], repeats)
+    return ParameterTuning(forest.entry, settled, chosen, verified, why,
+                           time.perf_counter() - started)
+
+
+# Which operations
+
+
+def _occasions(program: Triable, forest: Forest, dataset: Dataset,
+               thresholds: Mapping[str, int]) -> list[Occasion]:
+    """Where the operations that matter for a dataset are met: the run that is chosen first."""
+    try:
+        args = program.place(dataset.arguments())
+        runs = _rivals(program, forest, dataset, args, thresholds)
+        best = min(runs.values(), default=0.0)
+        found, seen = list[Occasion](), set[str]()
+        for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
+            met = program.try_settings(dataset.entry, args, force=dict(force),
+                                       thresholds=thresholds)
+            weights = _representatives([m for m in met if m.meeting[0] not in seen],
+                                       sum(m.seconds for m in met), best / seconds)
+            seen |= {name for name, _ in weights}
+            if weights:
+                found.append(Occasion(dataset, dict(force), weights))
+    except RuneliftError:
+        return []
+    return found
+
+
+def _rivals(program: Triable, forest: Forest, dataset: Dataset, args: Sequence[Any],
+            thresholds: Mapping[str, int]) -> dict[tuple[tuple[str, int], ...], float]:
+    """The versions that can win on a dataset, with the time of a run."""
+    times: dict[tuple[tuple[str, int], ...], float] = {}
+    for force in [{}, *plans(forest)]:
+        try:
+            run = partial(program.time, dataset.entry, args, force=force, thresholds=thresholds)
+            seconds = [run()]
+            while len(seconds) < TIMES and seconds[0] < LONG:
+                seconds.append(run())
+            times[tuple(force.items())] = min(seconds)
+        except RuneliftError:
+            continue
+    best = min(times.values(), default=0.0)
+    return {force: seconds for force, seconds in times.items() if seconds <= RIVALS * best}
+
+
+def _representatives(met: Sequence[Met], whole: float, weight: float) -> dict[Meeting, float]:
+    """A few meetings of each operation that takes a good part of the time, with their weights.
+
+    They are those at which equal parts of the operation's time are over.
+    """
+    by_name = defaultdict[str, list[Met]](list)
+    for each in met:
+        by_name[each.meeting[0]].append(each)
+    found: dict[Meeting, float] = {}
+    for meetings in by_name.values():
+        total = sum(each.seconds for each in meetings)
+        if not whole or total < SHARE * whole:
+            continue
+        parts = min(MEETINGS, len(meetings))
+        sofar, marks = 0.0, [total * (2 * k + 1) / (2 * parts) for k in range(parts)]
+        for each in meetings:
+            sofar += each.seconds
+            while marks and sofar >= marks[0]:
+                del marks[0]
+                found[each.meeting] = found.get(each.meeting, 0.0) + (
+                    weight * total / whole / parts)
+    return found
+
+
+# Trials
+
+
+def _hold(program: Triable, spaces: Mapping[str, Space], occasions: Sequence[Occasion],
+          thresholds: Mapping[str, int], end: float, seed: int,
+          progress: Callable[[str], None]) -> dict[str, Contest]:
+    """The contests of all operations; where an operation takes more time, it is tried longer."""
+    left = sum(weight for o in occasions for weight in o.weights.values())
+    contests: dict[str, Contest] = {}
+    for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
+        args = program.place(occasion.dataset.arguments())
+        for meeting, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
+            name = meeting[0]
+            contest = contests.setdefault(name, Contest(spaces[name], seed))
+            seconds = max(0.0, end - time.perf_counter()) * weight / left
+            left -= weight
+            progress(f"{name} on {occasion.dataset.name}")
+            try:
+                program.try_settings(occasion.dataset.entry, args, force=occasion.force,
+                                     thresholds=thresholds, searches={meeting: partial(
+                                         contest.search, occasion.dataset.name, weight, seconds)})
+            except RuneliftError:
+                continue
+    return contests
+
+
+def _settled(contest: Contest) -> Settled:
+    best = contest.best()
+    return Settled(contest.name, sum(1 for _ in contest.space.settings()), contest.tries,
+                   contest.space.named(best),
+                   contest.score(best) if best != contest.space.default else 1.0,
+                   sum(sample.weight for sample in contest.samples), len(contest.impossible))
+
+
+# What came of it
+
+
+def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[str, int],
+               candidates: Sequence[dict[str, int]], repeats: int,
+               ) -> tuple[dict[str, int], dict[str, Verified], str]:
+    """The first candidate that is faster on some dataset for certain, and slower on none."""
+    why = ""
+    for candidate in candidates:
+        if any(_differs(program, dataset, before, candidate) for dataset in datasets):
+            return {}, {}, "the settings gave another result"
+        verified = {d.name: found for d in datasets if (found := side_by_side(
+            program, d, before, candidate, repeats)) is not None}
+        slower = sorted(name for name, both in verified.items() if both.slower)
+        if not slower and any(both.faster for both in verified.values()):
+            return candidate, verified, ""
+        why = (f"run side by side, {', '.join(slower)} got slower" if slower else
+               "run side by side, no dataset is faster for certain")
+    return {}, {}, why
+
+
+def _differs(program: Triable, dataset: Dataset, before: Mapping[str, int],
+             after: Mapping[str, int]) -> bool:
+    """Whether results are not the same, up to rounding."""
+    args = program.place(dataset.arguments())
+    try:
+        both = [program.run(dataset.entry, args, thresholds=each)[0] for each in (before, after)]
+    except RuneliftError:
+        return True
+    return first_difference(both[0], both[1]) is not None
+
+
+# Reports
+
+
+def render(tuning: ParameterTuning) -> str:
+    """What the trials found, and what running the result showed, as text."""
+    rows = [["operation", "settings", "tries", "time", "chosen"]]
+    rows += [[each.operation, str(each.settings), str(each.tries), f"{each.ratio:.2f}",
+              ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in each.chosen.items())
+              or "default"] for each in tuning.settled]
+    lines = [f"Parameters of kernels ({tuning.seconds:.0f} s):"]
+    lines.append(table(rows, "  ") if tuning.settled else "  no operation takes time enough")
+    if tuning.why:
+        lines.append(f"  The settings stay as they are: {tuning.why}.")
+    rows = [["dataset", "before", "with parameters", "gain"]]
+    rows += [[name, show_seconds(both.default.median), show_seconds(both.tuned.median),
+              f"{both.gain:.2f}×"] for name, both in tuning.verified.items()]
+    if tuning.verified:
+        lines += ["", table(rows, "  ")]
+    return "\n".join(lines)
+
+
+def facts(tuning: ParameterTuning) -> dict[str, Any]:
+    """The same for the JSON file."""
+    return {"settings": tuning.chosen, "kept": tuning.why or None, "seconds": tuning.seconds,
+            "operations": [asdict(each) for each in tuning.settled],
+            "verified": {name: asdict(both) for name, both in tuning.verified.items()}}

@@ -1,0 +1,355 @@
+"""Trying settings of operations, on simulated and on real kernels."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.codegen.parameters import Quantity
+from runelift.runtime.parameters import Setting, Space
+from runelift.runtime.records import Record, Timing
+from runelift.runtime.trials import Met, Search, Searches, TrialRun
+from runelift.runtime.tuner.contest import EXHAUSTIVE, Contest
+from runelift.runtime.tuner.forest import Forest
+from runelift.runtime.tuner.measure import Dataset
+from runelift.runtime.tuner.parameters import tune_parameters
+from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
+
+SCAN = "def main [n] (xs: [n]i32) = scan (+) 0 (map (\\x -> x + 1) xs)"
+MAP = "entry main [n] (xs: [n]i32) = map (\\x -> x * x + 1) xs"
+ROWS = "entry main [n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss"
+
+
+def space_of(text: str) -> Space:
+    """The space of the first operation."""
+    return runelift.compile(text).spaces("main")[0]
+
+
+def drive(search: Search, cost: Callable[[Setting], float | Setting | None],
+          ) -> Counter[Setting]:
+    """How often a search asks for each setting."""
+    asked = Counter[Setting]()
+    setting: Setting | None = next(search)
+    while setting is not None:
+        asked[setting] += 1
+        try:
+            setting = search.send(cost(setting))
+        except StopIteration:
+            setting = None
+    return asked
+
+
+def distance(space: Space, best: Setting) -> Callable[[Setting], float]:
+    """Costs with a single valley: steps to the best setting."""
+    def cost(setting: Setting) -> float:
+        return 1 + sum(abs(each.values.index(a) - each.values.index(b))
+                       for each, a, b in zip(space.ranges, setting, best, strict=True))
+    return cost
+
+
+def test_a_small_space_is_tried_in_whole_and_the_best_most_often() -> None:
+    contest = Contest(space_of(MAP))
+    settings = list(contest.space.settings())
+    assert len(settings) <= EXHAUSTIVE
+    best = settings[-1]
+    asked = drive(contest.search("a", 1.0, 1e9), distance(contest.space, best))
+    assert set(asked) == set(settings)
+    assert contest.best() == best
+    assert asked[best] > min(asked.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_local_search_comes_to_the_bottom_of_a_valley(seed: int) -> None:
+    contest = Contest(space_of(SCAN), seed)
+    settings = list(contest.space.settings())
+    assert len(settings) > EXHAUSTIVE
+    best = settings[len(settings) * (seed + 1) // 6]
+    cost = distance(contest.space, best)
+    asked = drive(contest.search("a", 1.0, 1e9), cost)
+    assert len(asked) < len(settings)
+    assert cost(contest.best()) <= 2
+
+
+def test_what_cannot_run_is_asked_for_once() -> None:
+    contest = Contest(space_of(MAP))
+    bad = list(contest.space.settings())[1]
+    asked = drive(contest.search("a", 1.0, 1e9), lambda s: None if s == bad else 1.0)
+    assert asked[bad] == 1
+    assert bad not in drive(contest.search("b", 1.0, 1e9), lambda s: 1.0)
+    assert contest.best() == contest.space.default
+
+
+def test_settings_that_launch_the_same_are_tried_once() -> None:
+    contest = Contest(space_of(MAP))
+    default, *others = contest.space.settings()
+    asked = drive(contest.search("a", 1.0, 1e9), lambda s: (
+        others[0] if s in others[1:] else 1.0 if s == default else 0.5))
+    assert all(asked[s] == 1 for s in others[1:])
+    assert contest.best() in others
+    assert contest.score(others[2]) == 0.5
+    assert contest.impossible == set()
+
+
+def test_a_search_ends_in_time() -> None:
+    now = 0.0
+
+    def cost(setting: Setting) -> float:
+        nonlocal now
+        now += 1
+        return 1.0
+
+    contest = Contest(space_of(MAP), clock=lambda: now)
+    assert sum(drive(contest.search("a", 1.0, 5.0), cost).values()) == 5
+
+
+def test_small_gains_do_not_count_and_no_dataset_may_lose() -> None:
+    contest = Contest(space_of(MAP))
+    good, risky = list(contest.space.settings())[1:3]
+    drive(contest.search("a", 1.0, 1e9), lambda s: {good: 0.9, risky: 0.5}.get(s, 1.0))
+    assert contest.best() == risky
+    drive(contest.search("b", 0.1, 1e9), lambda s: {good: 0.9, risky: 1.5}.get(s, 1.0))
+    assert contest.best() == good
+    flat = Contest(contest.space)
+    drive(flat.search("a", 1.0, 1e9), lambda s: 0.99 if s == good else 1.0)
+    assert flat.best() == flat.space.default
+
+
+# A whole tuning, simulated
+
+
+@dataclass
+class Simulated:
+    """A program of one operation; ``costs`` says how long it takes, in trials and in runs."""
+
+    text: str
+    in_trials: Callable[[Setting], float]
+    in_runs: Callable[[Setting], float]
+    wrong: bool = False
+    thresholds: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.space = space_of(self.text)
+
+    def spaces(self, entry: str | None = None) -> list[Space]:
+        return [self.space]
+
+    def place(self, args: Any) -> Any:
+        return args
+
+    def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+             thresholds: Mapping[str, int] | None = None) -> float:
+        return self.in_runs(self.space.chosen(thresholds or {}))
+
+    def timing(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Timing:
+        return Timing(self.time(entry, args, thresholds=thresholds), 0.0)
+
+    def record(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
+        raise AssertionError("a program without thresholds needs no record")
+
+    def run(self, entry: str, args: Any, *, thresholds: Mapping[str, int] | None = None,
+            ) -> tuple[list[Any], Record | None]:
+        default = self.space.chosen(thresholds or {}) == self.space.default
+        return [np.int32(0 if default or not self.wrong else 1)], None
+
+    def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                     thresholds: Mapping[str, int] | None = None,
+                     searches: Searches | None = None) -> list[Met]:
+        meeting = self.space.operation.name, 0
+        for search in (searches or {}).values():
+            drive(search(), self.in_trials)
+        return [Met(meeting, self.in_trials(self.space.default))]
+
+
+def tuned(program: Simulated) -> Any:
+    return tune_parameters(program, Forest("main", ()), [Dataset("a", "main", lambda: [])], {},
+                           device=1)
+
+
+def faster(space: Space) -> Callable[[Setting], float]:
+    """The largest group takes half the time."""
+    return lambda s: 0.5 if s[0] == space.ranges[0].values[-1] else 1.0
+
+
+def test_what_is_faster_in_trials_and_in_runs_is_chosen() -> None:
+    space = space_of(MAP)
+    found = tuned(Simulated(MAP, faster(space), faster(space)))
+    (each,) = space.ranges
+    assert found.chosen == {each.parameter.name: each.values[-1]}
+    assert found.verified["a"].faster
+
+
+def test_what_is_faster_in_trials_only_is_not() -> None:
+    found = tuned(Simulated(MAP, faster(space_of(MAP)), lambda s: 1.0))
+    assert not found.chosen
+    assert "no dataset is faster" in found.why
+    assert found.settled[0].chosen
+
+
+def test_what_gives_another_result_is_not() -> None:
+    space = space_of(MAP)
+    found = tuned(Simulated(MAP, faster(space), faster(space), wrong=True))
+    assert not found.chosen
+    assert "another result" in found.why
+
+
+# Real kernels
+
+IN_PLACE = """
+entry main [n] (xs: *[n]i32) (is: [n]i64) =
+  let ys = map (* 3) xs
+  in loop ys for i < 3 do
+     let zs = reduce_by_index ys (+) 0 is (map i32.i64 (iota n))
+     in map2 (\\z k -> z + i32.i64 k) zs (scan (+) 0 is)
+"""
+
+
+def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
+    """Also where operations change what they read: each setting starts from the same."""
+    program = runelift.compile(IN_PLACE)
+    args = [np.arange(300, dtype=np.int32), (np.arange(300) * 7 % 310)]
+    expected = runelift.compile(IN_PLACE, device="interpreter").run("main", args)[0]
+    spaces = {space.operation.name: space for space in program.spaces("main")}
+    asked = list[Setting]()
+
+    def search(space: Space) -> Search:
+        for setting in list(space.settings())[:3]:
+            asked.append(setting)
+            assert (yield setting) is not None
+
+    met = program.try_settings("main", args)
+    names = {each.meeting[0] for each in met}
+    assert len(met) > len(names) > 1
+    executable = program._executable("main")
+    run = TrialRun(executable, {}, {}, {
+        (name, 0): lambda s=spaces[name]: search(s) for name in names})  # type: ignore[misc]
+    results = run.call(executable.main_of_trials,
+                       program._bind(program._plan("main"), args)).results
+    assert asked
+    np.testing.assert_array_equal(
+        program._result(results[0], program._plan("main").results[0], False), expected[0])
+    assert [each.meeting for each in run.met()] == [each.meeting for each in met]
+
+
+def test_trials_tell_what_launches_the_same() -> None:
+    """A length up to which work-items are alone says nothing about segments of another length."""
+    program = runelift.compile(ROWS)
+    (space,) = (s for s in program.spaces("main") if s.operation.name.endswith("_2"))
+    (short,) = (k for k, r in enumerate(space.ranges) if r.parameter.quantity is Quantity.SHORT)
+    sent = list[tuple[Setting, float | Setting | None]]()
+
+    def search() -> Search:
+        for value in space.ranges[short].values:
+            setting = (*space.default[:short], value, *space.default[short + 1:])
+            sent.append((setting, (yield setting)))
+
+    rows = np.arange(60, dtype=np.int32).reshape(3, 20)
+    program.try_settings("main", [rows], force={"main.versions_0": 2},
+                         searches={(space.operation.name, 0): search})
+    (first, seconds), *others = sent
+    assert isinstance(seconds, float)
+    assert [same for _, same in others] == [first] * len(others)
+
+
+def test_a_setting_that_fails_is_reported_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = runelift.compile(ROWS)
+    (space,) = (s for s in program.spaces("main") if "segmap" in str(s.operation)[:4000])
+    rows = np.arange(12, dtype=np.int32).reshape(3, 4)
+    sent = list[float | None]()
+
+    def search() -> Search:
+        for setting in list(space.settings())[:2]:
+            sent.append((yield setting))
+
+    enqueue = TrialRun._enqueue
+    bad = list(space.settings())[1][0]
+
+    def failing(self: TrialRun, site: Any, groups: int, group: int, *rest: Any) -> None:
+        if group == bad:
+            raise self.CannotRun[0]("too large")
+        enqueue(self, site, groups, group, *rest)
+
+    monkeypatch.setattr(TrialRun, "_enqueue", failing)
+    met = program.try_settings("main", [rows], force={"main.versions_0": 0},
+                               searches={(space.operation.name, 0): search})
+    assert sent[0] is not None
+    assert sent[1] is None
+    assert [each.meeting[0] for each in met] == [space.operation.name]
+
+
+# Files
+
+
+def test_parameters_hold_for_the_text_and_the_device_they_were_tuned_for(tmp_path: Path) -> None:
+    path = tmp_path / "p.fut"
+    path.write_text(MAP)
+    program = runelift.compile(path)
+    name = program.spaces("main")[0].ranges[0].parameter.name
+    tuning, here = tmp_path / "p.fut.tuning", program.identity
+
+    def load(settings: dict[str, dict[str, int]], sha: str = here.program) -> dict[str, int]:
+        write_tuning(tuning, {name: 128}, {"program_sha256": sha, "settings": settings})
+        return runelift.compile(path).thresholds
+
+    assert load({here.device: {name: 128}}) == {name: 128}
+    assert load({here.device: {name: 32}, "other, none": {name: 128}}) == {name: 32}
+    assert load({"other, none": {name: 128}}) == {}
+    with pytest.warns(UserWarning, match="has changed since"):
+        assert load({here.device: {name: 128}}, sha="0") == {}
+    facts_path(tuning).unlink()
+    assert runelift.compile(path).thresholds == {name: 128}
+    assert runelift.compile(path, device="interpreter").main(np.int32([3])).tolist() == [10]
+
+
+def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With trials in which the smallest group is best, in an entry point with one version."""
+    from runelift.runtime.cli import main
+    from runelift.runtime.program import Program
+
+    path = tmp_path / "p.fut"
+    path.write_text(f"-- ==\n-- entry: main\n-- random input {{ [5000]i32 }}\n{MAP}\n")
+    (space,) = runelift.compile(path).spaces("main")
+    (each,) = space.ranges
+    least = {each.parameter.name: each.values[0]}
+    trial, clock = Program.try_settings, Program.time
+
+    def try_settings(self: Program, *args: Any, searches: Searches | None = None,
+                     **options: Any) -> list[Met]:
+        for search in (searches or {}).values():
+            drive(search(), lambda s: 0.5 if s == (each.values[0],) else 1.0)
+        return trial(self, *args, **options)
+
+    monkeypatch.setattr(Program, "try_settings", try_settings)
+    monkeypatch.setattr(Program, "time", lambda self, *args, thresholds=None, **options: (
+        clock(self, *args, thresholds=thresholds, **options) and (
+            0.5 if thresholds and thresholds.items() >= least.items() else 1.0)))
+    assert main(["autotune", str(path), "--budget", "5s"]) == 0
+    assert runelift.compile(path).thresholds == least
+    facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())
+    assert facts["parameters"]["main"]["settings"] == least
+    assert list(facts["settings"].values()) == [least]
+
+
+def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                         capsys: pytest.CaptureFixture[str]) -> None:
+    from runelift.runtime.cli import main
+    from runelift.runtime.program import Program
+
+    def interrupted(*args: Any, **options: Any) -> list[Met]:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "p.fut"
+    path.write_text(f"-- ==\n-- random input {{ [7][50]i32 }}\n{ROWS}\n")
+    monkeypatch.setattr(Program, "try_settings", interrupted)
+    assert main(["autotune", str(path), "--runs", "1"]) == 130
+    assert "parameters of kernels stay" in capsys.readouterr().err
+    assert "main.suff_outer_par_0=" in (tmp_path / "p.fut.tuning").read_text()
