@@ -263,7 +263,7 @@ def test_trials_tell_what_launches_the_same() -> None:
 def test_a_setting_that_fails_is_reported_and_left(monkeypatch: pytest.MonkeyPatch) -> None:
     program = runelift.compile(ROWS)
     (space,) = (s for s in program.spaces("main") if "segmap" in str(s.operation)[:4000])
-    rows = np.arange(12, dtype=np.int32).reshape(3, 4)
+    rows = np.arange(1 << 20, dtype=np.int32).reshape(1 << 18, 4)
     sent = list[float | None]()
 
     def search() -> Search:
