@@ -310,8 +310,8 @@ class Machine:
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups))
                     self.scalars.update(zip(step.names(), values, strict=True))
-                case plan.Spread(group, points):
-                    self.scalars[group] = spread(DEVICE[plan.GROUP_SIZE], self.size(points), 2)
+                case plan.Spread(group, most, points):
+                    self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
                 case plan.Tile():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
