@@ -10,6 +10,7 @@ from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
     TRUE,
     ArrayLit,
@@ -303,8 +304,9 @@ def test_small_arrays_are_private_in_a_kernel_built_for_their_size(m: int) -> No
     host = Host({q.name: q.type for q in (*r.args, *pat)})
     (branch,) = (s for s in lower_segop(Stm(pat, exp), host, b.names).steps
                  if isinstance(s, plan.Branch))
-    (inside, scratch) = (next(iter(plan.kernels(side))) for side in (branch.then_, branch.else_))
-    assert inside.constants[0] == plan.GROUP_SIZE
-    assert r.m in inside.constants
-    assert not scratch.constants
+    inside, scratch = (next(s for s in side if isinstance(s, plan.Launch))
+                       for side in (branch.then_, branch.else_))
+    assert inside.group == Size.var(inside.kernel.constants[0])
+    assert r.m in inside.kernel.constants
+    assert not scratch.kernel.constants
     r.check(results, [r.row_type])
