@@ -290,11 +290,6 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
     all compute units should have some; devices that run work-items together want large groups,
     though.
     """
-    name = lowering.group_size
-    if busy and not lowering.interleave:
-        name = lowering.names.fresh("group")
-        lowering.steps.append(plan.Spread(name, lowering.group_size, total(lowering, space)))
-    group = Size.var(name)
     shape = widths(k, space)
     points = volume(shape)
     with k.block() as code:
@@ -304,6 +299,8 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
         body([k.scalar(dim.index) for dim in space])
     declare, *rest = code
     assert isinstance(declare, imp.Declare)
+    name = _group_name(lowering, space, alone=bool(k.scratch), busy=busy)
+    group = Size.var(name)
     if k.scratch:
         k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
         groups = least(ceil_div(total(lowering, space), group), lowering.groups)
@@ -315,6 +312,20 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
         k.constants = [name, *fixed, *k.lengths]
         lowering.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
     lowering.launch(k, kind, groups, group)
+
+
+def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> VName:
+    """How large the groups of a kernel are.
+
+    ``alone``: work-items keep arrays in scratch memory.  One that runs by itself then is a group,
+    so that there are few of them, whose arrays stay in the cache.
+    """
+    if lowering.interleave or not (alone or busy):
+        return lowering.group_size
+    name = lowering.names.fresh("group")
+    lowering.steps.append(plan.ComputeSize(name, Size.of(1)) if alone else plan.Spread(
+        name, lowering.group_size, total(lowering, space)))
+    return name
 
 
 def store_results(k: CodeBuilder, outs: Sequence[View], indices: Sequence[Exp],

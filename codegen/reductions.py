@@ -121,8 +121,10 @@ def _segred_long(lowering: Lowering, exp: SegRed) -> None:
 def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
     """As many groups as the device wants for all segments, but enough work for each work-item."""
     length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
-    least_share = LEAST_SHARE if is_cheap(exp.body) else 1
-    useful = greatest(Size.of(1), ceil_div(length, lowering.group * least_share))
+    busy = not is_cheap(exp.body)
+    least_share = Size.of(1) if busy and not lowering.interleave else lowering.group * (
+        1 if busy else LEAST_SHARE)
+    useful = greatest(Size.of(1), ceil_div(length, least_share))
     wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments))
     return lowering.scalar("per_segment", least(useful, wanted))
 
@@ -163,7 +165,12 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
             for mem, type_ in zip(mems, op_.lam.ret, strict=True):
                 k.emit(next(place).write(outer, imp.Load(mem, lit(0), require_scalar(type_))))
         k.emit(imp.If(IS_FIRST, tuple(write)))
-    lowering.launch(k, "segred_large", total(lowering, exp.space[:-1]))
+    lowering.launch(k, "segred_large", total(lowering, exp.space[:-1]), _group(lowering, k))
+
+
+def _group(lowering: Lowering, k: KernelBuilder) -> Size:
+    """A work-item with arrays in scratch memory that runs by itself is a group."""
+    return Size.of(1) if k.scratch and not lowering.interleave else lowering.group
 
 
 def _fold_items(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
@@ -250,7 +257,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
             combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
             _write_combined(k, exp, arrays, [r.row(*outer) for r in results[:count]])
         k.emit(imp.If(last, tuple(combine)), imp.Barrier(imp.Space.LOCAL))
-    lowering.launch(k, "segred", groups)
+    lowering.launch(k, "segred", groups, _group(lowering, k))
     if not together:
         _segred_final(lowering, exp, partials, per_segment)
 

@@ -304,9 +304,9 @@ def test_small_arrays_are_private_in_a_kernel_built_for_their_size(m: int) -> No
     host = Host({q.name: q.type for q in (*r.args, *pat)})
     (branch,) = (s for s in lower_segop(Stm(pat, exp), host, b.names).steps
                  if isinstance(s, plan.Branch))
-    (inside, scratch) = (next(iter(plan.kernels(side))) for side in (branch.then_, branch.else_))
-    (launch,) = (step for step in branch.then_ if isinstance(step, plan.Launch))
-    assert Size.var(inside.constants[0]) == launch.group
-    assert r.m in inside.constants
-    assert not scratch.constants
+    inside, scratch = (next(s for s in side if isinstance(s, plan.Launch))
+                       for side in (branch.then_, branch.else_))
+    assert inside.group == Size.var(inside.kernel.constants[0])
+    assert r.m in inside.kernel.constants
+    assert not scratch.kernel.constants
     r.check(results, [r.row_type])
