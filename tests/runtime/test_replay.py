@@ -55,7 +55,7 @@ entry waits [n][m] (xss: [n][m]i32): (i64, [n]i32) =
 
 entry both [n][m] (xss: [n][m]i32): (bool, [n]i32) =
   loop (go, ys) = (true, replicate n 0) while go do
-    let sums = map2 (\\y xs -> y + reduce (+) 1 xs) ys xss
+    let sums = map2 (\\y xs -> y + 1 + reduce (+) 0 xs) ys xss
     in (reduce (&&) true (map (< 500) sums), sums)
 
 entry checked [n][m] (xss: [n][m]i64) (k: i64): [n]i64 =
