@@ -103,7 +103,8 @@ def _plan() -> Plan:
 
 def _succeeds(device: Device, plan: Plan, seed: int) -> bool:
     """Whether a scan over many more groups than the device runs at a time is right."""
-    from runelift.runtime.executor import Executable
+    from runelift.runtime.executable import Executable
+    from runelift.runtime.executor import execute
 
     info = device.info
     count = WAVES * info.num_groups * info.shares.group + 1
@@ -112,8 +113,8 @@ def _succeeds(device: Device, plan: Plan, seed: int) -> bool:
     cl.enqueue_copy(device.plain, source.handle, values)
     size, param = str(plan.sizes[0]), str(plan.params[0].name)
     try:
-        ((sums, *_),), *_ = Executable(plan, device).run({size: count, param: source}, {}, {},
-                                                         record=False)
+        ((sums, *_),), *_ = execute(
+            Executable(plan, device), {size: count, param: source}, {}, {}, record=False)
     except RuneliftError:
         return False
     found = np.empty_like(values)

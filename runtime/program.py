@@ -117,11 +117,13 @@ class Program:
         if self.device_info is None:
             fun_args = _check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
+        from runelift.runtime.executor import execute
+
         plan, executable = self._plan(entry), self._executable(entry)
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
         recording = self.recording if record is None else record
-        raw, made, _ = executable.run(bound, chosen, force or {}, recording)
+        raw, made, _ = execute(executable, bound, chosen, force or {}, record=recording)
         if made is not None and self.recording:
             self.records.append(made)
         results = [self._result(value, spec, device_arrays)
@@ -154,13 +156,15 @@ class Program:
         """The same, and how much of it was over when the host had issued everything."""
         import time
 
+        from runelift.runtime.executor import execute
+
         plan = self._plan(entry)
         executable = self._executable(entry)
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
         self.device.plain.finish()
         started = time.perf_counter()
-        outcome = executable.run(bound, chosen, force or {}, False)
+        outcome = execute(executable, bound, chosen, force or {}, record=False)
         self.device.plain.finish()
         return Timing(time.perf_counter() - started, outcome.issue)
 
@@ -193,7 +197,7 @@ class Program:
         return self.compiled.plan(self.interface(entry).entry, interleave=interleave)
 
     def _executable(self, entry: str) -> Any:
-        from runelift.runtime.executor import Executable
+        from runelift.runtime.executable import Executable
 
         if entry not in self._executables:
             self._executables[entry] = Executable(self._plan(entry), self.device,

@@ -20,7 +20,8 @@ from runelift.codegen.python import python_source
 from runelift.ir.prim import Prim
 from runelift.runtime.choice import Crowd
 from runelift.runtime.differences import Differences, Pair
-from runelift.runtime.executor import Executable, Outcome, Run
+from runelift.runtime.executable import Executable
+from runelift.runtime.executor import Outcome, Run
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.race import Lane, Race, rotated
 from runelift.runtime.records import Record

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runelift.runtime import persistent
-from runelift.runtime.executor import Force, Run, Site
+from runelift.runtime.executor import Force, Run
 from runelift.runtime.memory import Buffer
 from runelift.runtime.parameters import Setting
 from runelift.runtime.recording import busy
 
 if TYPE_CHECKING:
-    from runelift.runtime.executor import Executable
+    from runelift.runtime.executable import Executable, Site
 
 Search: TypeAlias = Generator[Setting, "float | Setting | None", None]
 """Asks for settings and is sent the seconds that each took, None for one that cannot run.

@@ -15,7 +15,8 @@ from runelift.codegen import plan
 from runelift.codegen.parameters import Quantity
 from runelift.ir.errors import UserError
 from runelift.runtime.device import find_devices
-from runelift.runtime.executor import Executable, Run
+from runelift.runtime.executable import Executable
+from runelift.runtime.executor import Run
 from runelift.runtime.parameters import Space, space_of
 from runelift.runtime.program import Program
 

@@ -11,7 +11,8 @@ import pytest
 
 import runelift
 from runelift.ir.errors import CompilerLimitation
-from runelift.runtime.executor import Infeasible, Run
+from runelift.runtime.executable import Infeasible
+from runelift.runtime.executor import Run
 from runelift.runtime.tuner.forest import plans
 
 LUD = Path(__file__).parent.parent.parent / "examples" / "lud.fut"

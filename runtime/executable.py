@@ -1,0 +1,217 @@
+"""Plans with their kernels, on one device.
+
+Kernels are built when the version they belong to first runs, one OpenCL program per version.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyopencl as cl
+
+from runelift.codegen.opencl import opencl_program
+from runelift.codegen.persistent import NAME, Phase, persistent_source
+from runelift.codegen.plan import Launch, Plan, Statuses, all_steps
+from runelift.codegen.plan import parameters as plan_parameters
+from runelift.codegen.python import FUNCTION, Generated, python_source
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.runtime import cache as disk
+from runelift.runtime import persistent
+from runelift.runtime.decisions import Remembered
+from runelift.runtime.opened import Device
+from runelift.runtime.parameters import Setting, Space, default_of, settings_under, spaces
+from runelift.runtime.scalars import SCALARS
+
+KERNELS = "kernels"
+"""Where binaries lie in the cache."""
+
+
+class Infeasible(Exception):
+    """A version cannot run on this device; ``lasting`` if not at any size."""
+
+    def __init__(self, reason: str, *, lasting: bool = False) -> None:
+        super().__init__(reason)
+        self.lasting = lasting
+
+
+@dataclass(slots=True)
+class Site:
+    """A kernel launch of the plan, prepared once.
+
+    ``scalars`` holds the NumPy type of each parameter, None for a buffer.  PyOpenCL sets all
+    arguments of a kernel that knows these types in less time than one NumPy scalar.
+    """
+
+    launch: Launch
+    version: str
+    fallible: bool
+    scalars: tuple[type[np.generic] | None, ...]
+    kernel: Any = None
+    variants: dict[tuple[int, ...], Any] = field(default_factory=dict)
+
+    def prepare(self, kernel: Any) -> None:
+        """Take the built kernel; the failure buffers are its first two arguments."""
+        kernel.set_scalar_arg_dtypes([None, None, *self.scalars,
+                                      *(None for _ in self.launch.kernel.local_memory)])
+        self.kernel = kernel
+
+
+def _site(launch: Launch, version: str) -> Site:
+    kernel = launch.kernel
+    scalars = tuple(None if isinstance(p, imp.BufferParam) else _scalar_type(p.prim)
+                    for p in kernel.params)
+    return Site(launch, version, bool(kernel.failures), scalars)
+
+
+def _scalar_type(prim: Prim) -> type[np.generic]:
+    """The NumPy type of a scalar argument."""
+    return np.uint8 if prim is Prim.BOOL else prim.dtype.type
+
+
+Main: TypeAlias = Callable[[Any, dict[str, Any]], tuple[Any, ...]]
+"""A plan as a Python function of a :class:`~runelift.runtime.executor.Run` and its arguments."""
+
+
+class Executable:
+    """A plan with its kernels, on one device.
+
+    ``contract``: the device may round ``a * b + c`` once instead of twice.
+    """
+
+    def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
+        self.plan = plan
+        self.device = device
+        self.options = [*device.info.build_options, *(["-DCONTRACT"] if contract else [])]
+        self.generated: Generated = python_source(plan)
+        self.sites = [_site(launch, version) for launch, version in zip(
+            self.generated.launches, self.generated.launch_versions, strict=True)]
+        self.infeasible: dict[str, str] = {}
+        self.failures: list[imp.Failure] = []
+        self._bases: dict[str, int] = {}
+        for site in self.sites:
+            self._bases[site.launch.kernel.name] = len(self.failures)
+            self.failures += site.launch.kernel.failures
+        self.failures.append(imp.Failure(persistent.LATE))
+        self._built: set[str] = set()
+        self._persistent: dict[tuple[Any, ...], Any] = {}
+        self.build_seconds = 0.0
+        if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
+            device.prove()
+        self.decisions = Remembered(self._settings)
+        self.main = self.load(self.generated)
+        self.replaying: Main | None = None
+
+    @cached_property
+    def tried(self) -> Generated:
+        """The plan as a function whose operations can be run with other settings."""
+        return python_source(self.plan, trials=True)
+
+    @cached_property
+    def main_of_trials(self) -> Main:
+        """The same, ready to be called."""
+        return self.load(self.tried)
+
+    @cached_property
+    def spaces(self) -> dict[str, Space]:
+        """The settings that each operation can have."""
+        return spaces(self.plan, self.device.info)
+
+    def _settings(self, chosen: Mapping[str, int]) -> Setting:
+        """The values of all parameters."""
+        parameters = plan_parameters(self.plan.steps)
+        if any(each.name in chosen for each in parameters):
+            return settings_under(self.spaces, chosen)
+        return tuple(default_of(each.quantity, self.device.info) for each in parameters)
+
+    def load(self, generated: Generated) -> Main:
+        """The plan as a function of a run and arguments."""
+        namespace = dict(SCALARS)
+        exec(compile(generated.source, f"<plan of {self.plan.entry}>", "exec"), namespace)
+        main: Main = namespace[FUNCTION]
+        return main
+
+    def opencl(self) -> str:
+        """The source of all kernels."""
+        return opencl_program([s.launch.kernel for s in self.sites], self._bases)
+
+    def build(self, version: str) -> None:
+        """Build the kernels of a version."""
+        if version in self._built:
+            return
+        sites = [s for s in self.sites if s.version == version and not s.launch.kernel.constants]
+        self._build(sites, {})
+        for site in sites:
+            site.variants[(0,) * len(site.launch.kernel.settings)] = site.kernel
+        self._built.add(version)
+
+    def specialise(self, site: Site, values: tuple[int, ...]) -> None:
+        """Build the site's kernel for these values."""
+        kernel = site.launch.kernel
+        if not kernel.constants and not any(values):
+            self.build(site.version)
+        else:
+            self._build([site], dict(zip(kernel.built_for, values, strict=True)))
+            site.variants[values] = site.kernel
+
+    def persistent(self, phases: Sequence[Phase], buffers: int,
+                   scalars: Sequence[Prim]) -> Any:
+        """The kernel that runs iterations of these phases; None if it does not build."""
+        key = (*((p.kernel.name, p.constants, p.args, p.offsets) for p in phases), scalars)
+        if key not in self._persistent:
+            self._persistent[key] = self._build_persistent(phases, buffers, scalars)
+        return self._persistent[key]
+
+    def _build_persistent(self, phases: Sequence[Phase], buffers: int,
+                          scalars: Sequence[Prim]) -> Any:
+        started = time.perf_counter()
+        try:
+            source = persistent_source(phases, self._bases, buffers, scalars,
+                                       len(self.failures) - 1)
+            program = self._program(source, *self.device.info.persistent_options)
+            kernel = cl.Kernel(program, NAME)
+        except (CompilerLimitation, Infeasible):
+            return None
+        kernel.set_scalar_arg_dtypes([
+            None, None, None, np.uint32, np.int64, np.int64, None, *[None] * buffers,
+            *map(_scalar_type, scalars), *[np.int64] * len(phases)])
+        self.build_seconds += time.perf_counter() - started
+        return kernel
+
+    def _build(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> None:
+        source = opencl_program([s.launch.kernel for s in sites], self._bases, constants)
+        started = time.perf_counter()
+        program = self._program(source)
+        for site in sites:
+            site.prepare(cl.Kernel(program, site.launch.kernel.name))
+        self.build_seconds += time.perf_counter() - started
+
+    def _program(self, source: str, *further: str) -> Any:
+        options = [*self.options, *further]
+        info, context = self.device.info, self.device.context
+        if source.count("\n") * source.count("barrier(") > info.optimised_size:
+            options = [*options, "-cl-opt-disable"]
+        name = disk.key(source, " ".join(options), info.label)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if info.kind != "simulator" and (binary := disk.load(KERNELS, name)) is not None:
+                try:
+                    return cl.Program(context, [info.handle], [binary]).build()
+                except cl.Error:
+                    pass  # made by another driver: build it again from the source
+            try:
+                program = cl.Program(context, source).build(options=options)
+            except cl.Error as error:
+                raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
+                                 f"{error}", lasting=True) from None
+            if info.kind != "simulator":
+                disk.store(KERNELS, name, program.get_info(cl.program_info.BINARIES)[0])
+        return program
