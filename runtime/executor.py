@@ -18,7 +18,7 @@ from runelift.codegen.opencl import FAILURE_ARGS
 from runelift.codegen.plan import Choose
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
-from runelift.runtime import persistent
+from runelift.runtime import interrupts, persistent
 from runelift.runtime.choice import Crowd
 from runelift.runtime.executable import Executable, Infeasible, Main, Site
 from runelift.runtime.memory import Buffer, OutOfMemory
@@ -109,6 +109,7 @@ class Run:
         finally:
             if not finished:
                 self._recover()
+        interrupts.check()
         wall = time.perf_counter() - started
         return Outcome(results, self._made(wall, issue), issue)
 

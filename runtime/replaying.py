@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from runelift.codegen.plan import Choose, all_steps, kernels
 from runelift.codegen.python import python_source
 from runelift.ir.prim import Prim
+from runelift.runtime import interrupts
 from runelift.runtime.choice import Crowd
 from runelift.runtime.differences import Differences, Pair
 from runelift.runtime.executable import Executable
@@ -198,6 +199,7 @@ class ReplayRun(Run):
         """Run a version, again if it was disturbed or built kernels; whether it came through."""
         meeting = visit.meeting
         for _ in range(ATTEMPTS):
+            interrupts.check()
             if visit.begun:
                 for buffer, copy in visit.saved:
                     self.copy(buffer, copy, buffer.size)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runelift.runtime import persistent
+from runelift.runtime import interrupts, persistent
 from runelift.runtime.executor import Force, Run
 from runelift.runtime.memory import Buffer
 from runelift.runtime.parameters import Setting
@@ -91,6 +91,7 @@ class TrialRun(Run):
             for buffer, copy in kept:
                 self.copy(buffer, copy, buffer.size)
             self.recorder.taken_back(first)
+            interrupts.check()
             try:
                 setting = search.send(found)
             except StopIteration:

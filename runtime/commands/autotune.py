@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from runelift.ir.errors import UserError
+from runelift.runtime import interrupts
 from runelift.runtime.commands.bench import inputs
 from runelift.runtime.commands.options import (
     add_contract,
@@ -135,13 +136,15 @@ def execute(args: argparse.Namespace) -> int:
               file=sys.stderr if args.json else sys.stdout)
         return 0
     if not isinstance(strategy, Instrumentation):
-        return _search(args, program, output, strategy)
-    tuning = (_replay(args, program) if args.replay else
-              _measure(args, program, output, strategy.method))
-    tried = list[parameters.ParameterTuning]()
-    ended = tuning.interrupted
-    if tries and not ended:
-        ended = not _tune_parameters(args, program, tuning, tried)
+        with interrupts.between_runs():
+            return _search(args, program, output, strategy)
+    with interrupts.between_runs():
+        tuning = (_replay(args, program) if args.replay else
+                  _measure(args, program, output, strategy.method))
+        tried = list[parameters.ParameterTuning]()
+        ended = tuning.interrupted
+        if tries and not ended:
+            ended = not _tune_parameters(args, program, tuning, tried)
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     about = {**facts(tuning, **_about(program)),
              "parameters": {each.entry: parameters.facts(each) for each in tried}}

@@ -1,0 +1,46 @@
+"""Ctrl-C waits for the end of a run."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.runtime import interrupts
+
+
+def ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_the_first_one_waits_for_the_end_of_a_run() -> None:
+    program = runelift.compile("entry main (x: i32): i32 = x + 1", device="Portable")
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts.between_runs():
+        assert program.main(np.int32(1)) == 2
+        ctrl_c()
+        with pytest.raises(KeyboardInterrupt):
+            program.main(np.int32(1))
+        assert program.main(np.int32(1)) == 2
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_the_second_one_does_not_wait() -> None:
+    with interrupts.between_runs():
+        ctrl_c()
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c()
+
+
+def test_one_that_comes_after_the_last_run_is_forgotten() -> None:
+    with interrupts.between_runs():
+        ctrl_c()
+    interrupts.check()
+
+
+def test_elsewhere_the_first_one_does_not_wait() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        ctrl_c()
