@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 import runelift
 from runelift.runtime import interrupts
+
+
+@pytest.fixture(autouse=True)
+def usual_handler() -> Iterator[None]:
+    """What Python does unless it was started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def ctrl_c() -> None:
