@@ -31,9 +31,11 @@ def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = 
     """The least sum of relative times, and thresholds that give it.
 
     With ``constrained``, only thresholds that make no dataset slower than ``default`` count;
-    None if there are none.
+    None if there are none.  Where nothing has been measured, ``default`` is as good as any.
     """
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    if not datasets:
+        return 0.0, dict(default)
     weights = np.array([1.0 / max(d.least(), 1e-12) for d in datasets])
     allowed = allowed_times(datasets, default)
     clocks = Clocks(datasets)

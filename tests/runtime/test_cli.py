@@ -494,6 +494,23 @@ def test_interrupted_autotune_writes_what_it_has(
 
 
 @needs_oclgrind
+@pytest.mark.parametrize("json_wanted", [[], ["--json"]], ids=["text", "json"])
+def test_autotune_interrupted_before_anything_is_measured_writes_nothing(
+        run: Run, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+        json_wanted: list[str]) -> None:
+    from runelift.runtime.program import Program
+
+    def interrupted(self: Program, *_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Program, "run", interrupted)
+    found = run("autotune", program, "--device", "oclgrind", *json_wanted)
+    assert found.status == 130
+    assert "nothing was measured completely" in found.err
+    assert not (tmp_path / "sum.fut.tuning").exists()
+
+
+@needs_oclgrind
 def test_ctrl_c_while_a_program_is_tuned(program: Path) -> None:
     """The signal itself, sent when two runs are on disk; none of them is lost."""
     log = program.with_name("sum.fut.tuning.log")
