@@ -57,7 +57,8 @@ def columns_of_map(exp: SegMap) -> Columns | None:
     column = exp.space[-1].index
     made = {p.name: s.exp for s in parts.before for p in s.pat}
     varying = [a for a in redomap.arrays if column in uses.get(a, {a})]
-    if not varying or not all(_is_column(made[a], parts.before, column) for a in varying):
+    near = _neighbours(parts.before, column)
+    if not varying or not all(_is_column(made[a], uses, near, column) for a in varying):
         return None
     needed = parts.needed([*redomap.arrays, *parts.inner_names()])
 
@@ -101,13 +102,12 @@ def columns_of_reduction(exp: SegRed) -> Columns | None:
     return Columns(row.width, exp.ops, element, store_results)
 
 
-def _is_column(exp: object, before: Sequence[Stm], column: VName) -> bool:
+def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], column: VName) -> bool:
     """Whether an array is a column, or a part of one, that ``column`` picks."""
     if not isinstance(exp, Index):
         return False
     *rows, last = exp.dims
-    uses = dependences(before)
-    return (last in _neighbours(before, column) and any(isinstance(dim, SliceDim) for dim in rows)
+    return (last in near and any(isinstance(dim, SliceDim) for dim in rows)
             and not any(column in _needs(dim, uses) for dim in rows))
 
 

@@ -139,6 +139,12 @@ class Run:
             self._command(cl.enqueue_copy(self.queue, target.handle, source.handle,
                                           byte_count=size, src_offset=offset))
 
+    def copied(self, buffer: Buffer) -> Buffer:
+        """A copy of a whole buffer."""
+        copy = self._pool.allocate(buffer.size)
+        self.copy(copy, buffer, buffer.size)
+        return copy
+
     def read(self, buffer: Buffer, prim: str, index: int) -> Any:
         """An element; waits for the device."""
         out = np.empty(1, Prim(prim).dtype)
@@ -263,9 +269,11 @@ class Run:
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:
         """The iterations of a loop that launches the same kernels again and again."""
-        if not self.device.info.coherent or bound < persistent.LEAST_ROUNDS:
-            return range(bound)
-        return persistent.rounds(self, bound, carried)
+        return persistent.rounds(self, bound, carried) if self.merges(bound) else range(bound)
+
+    def merges(self, bound: int) -> bool:
+        """Whether one kernel might do the rounds of a loop."""
+        return self.device.info.coherent and bound >= persistent.LEAST_ROUNDS
 
     @contextlib.contextmanager
     def noting_allocations(self) -> Iterator[list[Buffer]]:

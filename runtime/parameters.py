@@ -58,6 +58,11 @@ class Space:
         """The setting that ``values`` ask for; others than those named are the default."""
         return tuple(values.get(each.parameter.name, each.default) for each in self.ranges)
 
+    def in_force(self, values: Mapping[str, int]) -> Setting:
+        """The same, or the default if that setting is not possible."""
+        wanted = self.chosen(values)
+        return wanted if wanted == self.default or self.allows(wanted) else self.default
+
     def named(self, setting: Setting) -> dict[str, int]:
         """What a setting has other than the default, by name."""
         return {each.parameter.name: value
@@ -206,8 +211,4 @@ def render(found: Iterable[Space]) -> str:
 
 def settings_under(host: Mapping[str, Space], chosen: Mapping[str, int]) -> Setting:
     """The values of all parameters; an operation whose setting is not possible has its default."""
-    found: list[int] = []
-    for space in host.values():
-        wanted = space.chosen(chosen)
-        found += wanted if wanted == space.default or space.allows(wanted) else space.default
-    return tuple(found)
+    return tuple(value for space in host.values() for value in space.in_force(chosen))

@@ -23,13 +23,13 @@ from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.kept import compile_kept, keep
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
-from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
-from runelift.runtime.replayed import Replayed
 from runelift.runtime.tuner.forest import forest_of
 from runelift.runtime.tuner.tuning_file import Identity, Tuning, tuning_of, unknown_names
 
 if TYPE_CHECKING:
+    from runelift.runtime.race import Race
+    from runelift.runtime.replayed import Replayed
     from runelift.runtime.trials import Met, Searches
 
 
@@ -328,8 +328,7 @@ class Program:
 
     def problems(self, chosen: Mapping[str, int]) -> list[str]:
         """What is wrong with names and values for thresholds and parameters."""
-        known = self._known_names
-        if not chosen.keys() - known:
+        if not chosen or not chosen.keys() - (known := self._known_names):
             return []
         found = unknown_names(chosen, known | self.kernel_parameters().keys())
         for space in self.spaces():

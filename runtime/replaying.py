@@ -224,21 +224,20 @@ class ReplayRun(Run):
     def _save(self, changed: Sequence[Any]) -> Saved:
         """Copies of the buffers among these values."""
         buffers = {id(each.handle): each for each in changed if isinstance(each, Buffer)}
-        return [(buffer, self._copied(buffer)) for buffer in buffers.values()]
+        return [(buffer, self.copied(buffer)) for buffer in buffers.values()]
 
-    def _copied(self, buffer: Buffer) -> Buffer:
+    def copied(self, buffer: Buffer) -> Buffer:
+        """A copy of a whole buffer; NoRoom if there is none for it."""
         try:
-            copy = self._pool.allocate(buffer.size)
+            return super().copied(buffer)
         except OutOfMemory as error:
             raise NoRoom(str(error)) from None
-        self.copy(copy, buffer, buffer.size)
-        return copy
 
     def _compare(self, visit: _Visit, version: int, results: Sequence[Value]) -> None:
         if visit.reference is None:
             written = {id(buffer.handle) for buffer, _ in visit.saved}
             visit.reference = version, [
-                (self._copied(value) if isinstance(value, Buffer) and id(value.handle) in written
+                (self.copied(value) if isinstance(value, Buffer) and id(value.handle) in written
                  else value, prim, shape) for value, prim, shape in results]
             return
         first, reference = visit.reference

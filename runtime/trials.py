@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from runelift.runtime import interrupts, persistent
+from runelift.runtime import interrupts
 from runelift.runtime.executor import Force, Run
 from runelift.runtime.memory import Buffer
 from runelift.runtime.parameters import Setting
@@ -64,9 +64,8 @@ class TrialRun(Run):
         search = self._searches.get(meeting)
         if search is not None:
             yield from self._try(search(), read, written)
-        holds = space.chosen(self._thresholds)
         first = self.recorder.issued
-        yield holds if space.allows(holds) else space.default
+        yield space.in_force(self._thresholds)
         if not self._merging:
             self._spans.append((meeting, first, self.recorder.issued))
 
@@ -74,7 +73,7 @@ class TrialRun(Run):
              written: Sequence[Buffer]) -> Iterator[Setting]:
         assert self.recorder is not None
         handles = {id(buffer.handle) for buffer in read}
-        kept = [(buffer, self._kept(buffer)) for buffer in {
+        kept = [(buffer, self.copied(buffer)) for buffer in {
             id(b.handle): b for b in written}.values() if id(buffer.handle) in handles]
         setting = next(search, None)
         seen: dict[tuple[tuple[int, int, int], ...], Setting] = {}
@@ -103,11 +102,6 @@ class TrialRun(Run):
             self._launched.append((id(site.kernel), groups, group))
         super()._enqueue(site, groups, group, lengths, args)
 
-    def _kept(self, buffer: Buffer) -> Buffer:
-        copy = self.allocate(buffer.size)
-        self.copy(copy, buffer, buffer.size)
-        return copy
-
     def gives_up(self, reason: Exception) -> bool:
         """An operation could not run; whether that was more than a trial."""
         del reason
@@ -116,9 +110,7 @@ class TrialRun(Run):
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:
         """All iterations; where one kernel would run them, what they launch is not tried."""
-        if not self.device.info.coherent or bound < persistent.LEAST_ROUNDS:
-            return range(bound)
-        return self._merged(bound)
+        return self._merged(bound) if self.merges(bound) else range(bound)
 
     def _merged(self, bound: int) -> Iterator[int]:
         self._merging += 1
