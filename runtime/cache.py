@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import tempfile
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -48,3 +51,20 @@ def store(kind: str, name: str, content: bytes) -> None:
         os.replace(file.name, folder / name)
     except OSError:
         return
+
+
+@cache
+def ourselves() -> str:
+    """What changes whenever a file of Runelift or the version of Python does."""
+    return key(platform.python_version(), *_files(Path(__file__).parent.parent))
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """The files of a package with their sizes and times of change."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.is_dir():
+            if not entry.name.startswith((".", "__")):
+                yield from _files(Path(entry.path))
+        else:
+            facts = entry.stat()
+            yield f"{entry.path} {facts.st_size} {facts.st_mtime_ns}"

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import os
 import pickle
-import platform
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 from runelift.frontend.files import read_source
@@ -94,21 +92,4 @@ def _place(source: Source, policy: str) -> str:
 
 def _made_from(source: Source) -> bytes:
     """What a snapshot must have been made from; messages quote the name as it was given."""
-    return disk.key(source.name, source.text, _ourselves()).encode()
-
-
-@cache
-def _ourselves() -> str:
-    """What changes whenever a file of Runelift or the version of Python does."""
-    return disk.key(platform.python_version(), *_files(Path(__file__).parent.parent))
-
-
-def _files(folder: Path) -> Iterator[str]:
-    """The files of a package with their sizes and times of change."""
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.is_dir():
-            if not entry.name.startswith((".", "__")):
-                yield from _files(Path(entry.path))
-        else:
-            facts = entry.stat()
-            yield f"{entry.path} {facts.st_size} {facts.st_mtime_ns}"
+    return disk.key(source.name, source.text, disk.ourselves()).encode()

@@ -1,4 +1,4 @@
-"""Scans whose groups look back at each other: the statuses, and whether a device can do it.
+"""Whether groups of a device can look back at each other, found out by trial.
 
 See :mod:`runelift.codegen.look_back`.  OpenCL promises neither that groups which have begun go on
 while others wait for them, nor that these see what they write.  So a scan is tried before one is
@@ -8,26 +8,21 @@ trusted.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.host import plan_fun
-from runelift.codegen.plan import Plan, kernels
+from runelift.codegen.plan import Plan
 from runelift.ir.errors import RuneliftError
-from runelift.ir.imp.pretty import pretty
 from runelift.ir.names import Names
 from runelift.ir.parse import parse
 from runelift.runtime import cache as disk
-from runelift.runtime.memory import Buffer
 
 if TYPE_CHECKING:
     from runelift.runtime.opened import Device
 
-EPOCHS = 1 << 29
-"""After so many scans the statuses are cleared: they count epochs modulo 2 to the 30."""
-LEAST_WORDS = 1 << 10
 TRIAL = 1 << 20
 """How often a group asks for what others make known when that is tried."""
 WAVES = 8
@@ -52,42 +47,12 @@ entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
 """
 
 
-class Statuses:
-    """The buffer of a device in which groups tell each other about their tiles."""
-
-    def __init__(self, context: Any, queue: Any) -> None:
-        self._context = context
-        self._queue = queue
-        self._buffer: Buffer | None = None
-        self._epochs = 0
-
-    def begin(self, words: int) -> Buffer:
-        """The buffer, with room for ``words`` u64s, for one more scan."""
-        held = self._buffer
-        if held is None or held.size < 8 * words or self._epochs > EPOCHS:
-            size = 8 * max(2 * words, LEAST_WORDS)
-            held = Buffer(cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size), size, None)
-            cl.enqueue_fill_buffer(self._queue, held.handle, np.zeros(1, np.uint64), 0, size)
-            self._queue.finish()
-            self._buffer, self._epochs = held, 0
-        self._epochs += 1
-        return held
-
-    def repeat(self, count: int) -> None:
-        """A kernel does up to ``count`` more scans."""
-        self._epochs += count
-
-    def forget(self) -> None:
-        """A kernel may have left the statuses in disorder."""
-        self._buffer = None
-
-
 def works(device: Device) -> bool:
     """Whether groups of the device can wait for each other; success is remembered."""
-    plan = _plan()
-    name = disk.key("look back", pretty(kernels(plan.steps)), device.info.label)
+    name = disk.key("look back", disk.ourselves(), device.info.label)
     if disk.load(KEPT, name) == b"works":
         return True
+    plan = _plan()
     found = all(_succeeds(device, plan, seed) for seed in range(TRIALS))
     if found and device.info.kind != "simulator":
         disk.store(KEPT, name, b"works")

@@ -8,10 +8,10 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.opencl import FAILURE_ARGS
-from runelift.runtime import look_back
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.memory import Buffer, Pool
 from runelift.runtime.parameters import MOST_GROUPS
+from runelift.runtime.statuses import Statuses
 
 RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
@@ -37,7 +37,7 @@ class Device:
         self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self._arrivals = 0
-        self.statuses = look_back.Statuses(self.context, self.plain)
+        self.statuses = Statuses(self.context, self.plain)
         self._proved = False
         self.patience = 0
         self._no_failure = np.array([-1], np.int32)
@@ -56,6 +56,8 @@ class Device:
     def prove(self) -> None:
         """Find out whether groups can wait for each other, unless that is known."""
         if not self._proved:
+            from runelift.runtime import look_back  # lowers and builds a kernel: seldom needed
+
             self._proved = True
             most = self.info.shares.patience
             self.patience = min(most, look_back.TRIAL)

@@ -14,10 +14,10 @@ from runelift.ir.source import Source
 from runelift.runtime import look_back
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo
-from runelift.runtime.look_back import Statuses
 from runelift.runtime.memory import Buffer
 from runelift.runtime.opened import Device
 from runelift.runtime.program import Program
+from runelift.runtime.statuses import EPOCHS, Statuses
 from runelift.runtime.tuner.forest import plans
 
 SCANS = """
@@ -130,7 +130,7 @@ def test_statuses_grow_and_are_cleared_before_epochs_come_again(device: Device) 
     larger = statuses.begin(1 << 20)
     assert larger.size >= 8 << 20
     assert statuses.begin(10) is larger
-    statuses.repeat(look_back.EPOCHS)
+    statuses.repeat(EPOCHS)
     cleared = statuses.begin(10)
     words = np.ones(10, np.uint64)
     cl.enqueue_copy(device.plain, words, cleared.handle)
