@@ -32,8 +32,10 @@ class DeviceInfo:
     compute unit surely runs ``resident_items`` work-items, of up to ``resident_groups`` groups, at
     the same time of a kernel that is built with ``persistent_options``, if its local memory fits.
     Its compiler takes minutes to optimise kernels whose lines times barriers are more than
-    ``optimised_size``.  All programs are built with ``build_options``: without warnings, since a
-    loop that cannot be unrolled as a setting says is none of the user's.
+    ``optimised_size``.  Where ``slow_binaries``, asking for a program's binary compiles it again,
+    which pays only if the program is built in further processes.  All programs are built with
+    ``build_options``: without warnings, since a loop that cannot be unrolled as a setting says is
+    none of the user's.
     """
 
     name: str
@@ -55,6 +57,7 @@ class DeviceInfo:
     build_options: tuple[str, ...]
     persistent_options: tuple[str, ...]
     optimised_size: float
+    slow_binaries: bool
     shares: ShareLimits
     problem: str | None = None
     hint: str | None = None
@@ -137,6 +140,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
     import pyopencl as cl
 
     simulator = "Oclgrind" in platform.name
+    pocl = "Portable Computing Language" in platform.name
     if simulator:
         kind = "simulator"
     elif handle.type & cl.device_type.GPU:
@@ -146,10 +150,10 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
     units = handle.max_compute_units
     gpu = kind in ("GPU", "accelerator")
     problem = hint = None
-    if "Portable Computing Language" in platform.name and shutil.which("ld") is None:
+    if pocl and shutil.which("ld") is None:
         problem = "PoCL needs the linker 'ld', which is not on PATH"
         hint = "apt-get install binutils"
-    elif "Portable Computing Language" in platform.name and not name_processor(handle):
+    elif pocl and not name_processor(handle):
         problem = "PoCL does not know this processor"
         hint = "install a newer PoCL or another OpenCL runtime for CPUs"
     elif not handle.double_fp_config:
@@ -173,7 +177,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         resident_groups=16,
         build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
-        optimised_size=30_000 if "Portable Computing" in platform.name else math.inf,
+        optimised_size=30_000 if pocl else math.inf, slow_binaries=pocl,
         problem=problem, hint=hint, handle=handle)
 
 

@@ -33,6 +33,8 @@ from runelift.runtime.scalars import SCALARS
 
 KERNELS = "kernels"
 """Where binaries lie in the cache."""
+BUILT_ONCE = b""
+"""What lies there in place of a binary that is kept when the program is built a second time."""
 
 
 class Infeasible(Exception):
@@ -202,9 +204,10 @@ class Executable:
         name = disk.key(source, " ".join(options), info.label)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if info.kind != "simulator" and (binary := disk.load(KERNELS, name)) is not None:
+            kept = disk.load(KERNELS, name) if info.kind != "simulator" else None
+            if kept:
                 try:
-                    return cl.Program(context, [info.handle], [binary]).build()
+                    return cl.Program(context, [info.handle], [kept]).build()
                 except cl.Error:
                     pass  # made by another driver: build it again from the source
             try:
@@ -213,5 +216,7 @@ class Executable:
                 raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
                                  f"{error}", lasting=True) from None
             if info.kind != "simulator":
-                disk.store(KERNELS, name, program.get_info(cl.program_info.BINARIES)[0])
+                once = info.slow_binaries and kept is None
+                disk.store(KERNELS, name, BUILT_ONCE if once
+                           else program.get_info(cl.program_info.BINARIES)[0])
         return program

@@ -30,8 +30,7 @@ Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
-KERNELS = "kernels"
-"""Where binaries lie in the cache."""
+
 
 @cache
 def _local_memory(size: int) -> Any:

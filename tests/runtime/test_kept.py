@@ -9,7 +9,8 @@ import pytest
 
 import runelift
 from runelift.ir.errors import ProgramWarning
-from runelift.runtime import compiler, kept
+from runelift.runtime import cache as disk
+from runelift.runtime import compiler, executable, kept
 
 TEXT = """import "lib/scale"
 def size: i64 = #[param(size)] 3
@@ -117,3 +118,20 @@ def test_programs_given_as_text_are_not_kept(compilations: list[str], tmp_path: 
         runelift.compile("def main (x: i32) = x + 1", device="pocl").main(1)
     assert len(compilations) == 2
     assert not (tmp_path / "cache" / "programs").exists()
+
+
+def test_binaries_that_cost_much_are_kept_when_built_twice(
+        program: Path, compilations: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "cache" / executable.KERNELS
+
+    def sizes() -> dict[str, int]:
+        return {path.name: len(disk.load(executable.KERNELS, path.name) or b"")
+                for path in folder.iterdir()}
+
+    first = answer(program)
+    assert set(sizes().values()) == {0}
+    assert answer(program) == first
+    kept = sizes()
+    assert min(kept.values()) > 0
+    assert answer(program) == first
+    assert sizes() == kept
