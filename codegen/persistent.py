@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from runelift.codegen import plan
 from runelift.codegen.opencl import LOCAL_CELL, TYPES, phase_function, phase_name, prelude
 from runelift.ir import imp
+from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -78,6 +79,14 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
 
 def _mention(index: VName, sizes: Sequence[Size]) -> bool:
     return any(index in size.variables() for size in sizes)
+
+
+def is_free(kernel: imp.Kernel) -> bool:
+    """Whether groups of every size do the same: work-items ask for their place in the grid only."""
+    asked = {part.kind for stm in statements(kernel.body) for exp in expressions(stm)
+             for part in subexpressions(exp) if isinstance(part, imp.WorkItem)}
+    return (asked <= {imp.Id.GLOBAL_ID} and not kernel.locals and not kernel.constants
+            and not any(isinstance(stm, imp.Barrier) for stm in statements(kernel.body)))
 
 
 # The kernel

@@ -16,7 +16,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.opencl import opencl_program
-from runelift.codegen.persistent import NAME, Phase, persistent_source
+from runelift.codegen.persistent import NAME, Phase, is_free, persistent_source
 from runelift.codegen.plan import Launch, Plan, Statuses, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
 from runelift.codegen.python import FUNCTION, Generated, python_source
@@ -59,12 +59,19 @@ class Site:
     scalars: tuple[type[np.generic] | None, ...]
     kernel: Any = None
     variants: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    _free: bool | None = None
 
     def prepare(self, kernel: Any) -> None:
         """Take the built kernel; the failure buffers are its first two arguments."""
         kernel.set_scalar_arg_dtypes([None, None, *self.scalars,
                                       *(None for _ in self.launch.kernel.local_memory)])
         self.kernel = kernel
+
+    def free(self) -> bool:
+        """Whether the kernel can run in groups of another size than it is launched in."""
+        if self._free is None:
+            self._free = is_free(self.launch.kernel)
+        return self._free
 
 
 def _site(launch: Launch, version: str) -> Site:

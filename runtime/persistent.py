@@ -131,8 +131,9 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
 def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     """Run the traced iteration and all after it by one kernel; False if that is not possible."""
     pairs, launches = traced.exchanged(), traced.launches
-    if (pairs is None or not 0 < len(launches) <= MOST_PHASES
-            or len({launched.group for launched in launches}) > 1):
+    sites = run.executable.sites
+    group = _group(launches, [sites[launched.number].free() for launched in launches])
+    if pairs is None or not 0 < len(launches) <= MOST_PHASES or group is None:
         return False
     swapped = {id(old.handle): (old.handle, new.handle) for old, new in pairs}
     swapped |= {id(new.handle): (new.handle, old.handle) for old, new in pairs}
@@ -140,13 +141,12 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     for launched in launches:
         offsets = _offsets(launched.lengths)
         room = max(room, CELL_BYTES * offsets[-1])
-        kernel = run.executable.sites[launched.number].launch.kernel
+        kernel = sites[launched.number].launch.kernel
         phases.append(Phase(kernel, launched.constants, tuple(
             arguments.of(p, v) for p, v in zip(kernel.params, launched.args, strict=True)),
             offsets[:-1]))
-    group = launches[0].group
-    groups, most = (run.device.resident_groups(group, room),
-                    max(launched.groups for launched in launches))
+    counts = [-(-launched.groups * launched.group // group) for launched in launches]
+    groups, most = run.device.resident_groups(group, room), max(counts)
     if most > MOST_WAVES * groups:
         return False
     kernel = run.executable.persistent(tuple(phases), len(arguments.buffers),
@@ -157,9 +157,17 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     device.statuses.repeat(len(phases) * count)
     kernel.set_args(*device.failure, device.arrived, device.arrivals(groups * len(phases) * count),
                     count, first, cl.LocalMemory(max(room, CELL_BYTES)), *arguments.buffers,
-                    *arguments.scalars, *(launched.groups for launched in launches))
+                    *arguments.scalars, *counts)
     run.enqueue_persistent(kernel, groups, group)
     return True
+
+
+def _group(launches: Sequence[Launched], free: Sequence[bool]) -> int | None:
+    """The size of the groups that can do all of it; None if two launches need different ones."""
+    needed = {launched.group for launched, any_ in zip(launches, free, strict=True) if not any_}
+    if len(needed) > 1:
+        return None
+    return needed.pop() if needed else max((launched.group for launched in launches), default=1)
 
 
 def _offsets(lengths: Sequence[int]) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 
 import runelift
 from runelift.ir.source import Source
+from runelift.runtime import persistent
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.opened import Device
+from runelift.runtime.persistent import Launched
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import plans
 
@@ -42,6 +45,12 @@ entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32, [n]i32) =
   loop (a, b, c) = (xs, map (* 2) xs, xs) for _i < k do
     let b = map2 (+) a b
     in (a, b, b)
+"""
+
+MIXED = """
+entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =
+  loop xss for i < k do
+    map (scan (+) 0) (transpose xss) |> transpose |> map (map (\\x -> x % 1000 + i32.i64 i))
 """
 
 CHOOSING = """
@@ -84,6 +93,27 @@ def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
         for want, got in zip(expected, actual, strict=True):
             np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-9)
         assert device.persistent == before + (fused and k >= 8)
+
+
+def test_kernels_that_map_join_groups_of_any_size(
+        device: Spied, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Program(compile_source(Source("loop", MIXED)), device.info)
+    program._device = device
+    args = [np.int64(12), np.random.default_rng(0).integers(-9, 9, (150, 150), np.int32)]
+    (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
+    groups: set[int] = set()
+
+    def noted(launches: Sequence[Launched], free: Sequence[bool]) -> int | None:
+        groups.update(launched.group for launched in launches)
+        return group(launches, free)
+
+    group = persistent._group
+    monkeypatch.setattr(persistent, "_group", noted)
+    before = device.persistent
+    (actual,), _ = program.run("main", args, force={"main.versions_0": 1, "main.versions_1": 2})
+    np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+    assert len(groups) == 2
+    assert device.persistent == before + 1
 
 
 def test_a_recorded_loop_without_choices_is_one_kernel_too(device: Spied) -> None:
