@@ -549,10 +549,12 @@ class Guard:
     SOAC, kind, depth); ``name`` is Futhark's (``main.suff_outer_par_0``) and names the
     threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
     ``group`` is how many elements one work-group has, with those that its work-items run through
-    alone, ``groups`` how many work-groups there are (intra versions only).  ``default`` is the
-    threshold when nothing was tuned; None means the device's, and of an outer version the less of
-    both.  ``maps``: the work is in a loop, and nothing of it is shared in the groups, so that small
-    flat launches, which a device may merge, are better.
+    alone, ``groups`` how many work-groups there are (of an intra version, and of the outer version
+    beside it).  ``default`` is the threshold when nothing was tuned; None means the device's, and
+    of an outer version the less of both.  ``maps``, of an intra version: the work is in a loop, and
+    nothing of it is shared in the groups, so that small flat launches, which a device may merge,
+    are better; of an outer version: where neighbouring work-items run together, they had better
+    have neighbouring elements, as in versions that follow.
     """
 
     name: str

@@ -9,12 +9,16 @@ A version with a work-group for each row runs wherever rows fit, because what it
 each other stays on the chip.  Where they hand on nothing, as in a map of rows, it saves no more
 than the arithmetic of indices.  Flat versions, whose groups all have one size, save launches: loops
 of small ones become one kernel (:mod:`runelift.codegen.persistent`).
+
+An outer version gives a work-item a whole row.  It runs for fewer rows where groups cannot have
+them, so it is told of the groups of the version beside it; and not at all where work-items that run
+together had better share a product, or map elements that lie side by side.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from runelift.ir.names import Names
@@ -24,8 +28,10 @@ from runelift.ir.syntax import (
     SOACS,
     Body,
     Exp,
+    Guard,
     Kind,
     Loop,
+    Map,
     Program,
     SegMap,
     Stm,
@@ -35,14 +41,16 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, map_inside
 from runelift.rewrite.rule import Rewriting, Rule, rule
 
-PRODUCT_POINTS = 4096
-"""From how many points on a product keeps a device busy."""
+PRODUCT_POINTS = 256
+"""From how many points on a product keeps a device busy, as long reductions are done in pieces."""
+NEVER = 2_000_000_000
+"""A threshold that no version reaches unless it is tuned."""
 
 
 def estimate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
-    """``program`` with defaults for guards of products and of rows that are only mapped."""
+    """``program`` with what the defaults of its guards depend on."""
     rewriting = rewriting or Rewriting(names)
-    return Program(tuple(replace(fun, body=_body(fun.body, rewriting, (products_share,)))
+    return Program(tuple(replace(fun, body=_body(fun.body, rewriting, EVERYWHERE))
                          for fun in program.funs))
 
 
@@ -53,7 +61,7 @@ def _body(body: Body, rewriting: Rewriting, laws: tuple[Rule, ...]) -> Body:
 def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...]) -> Stm:
     if isinstance(stm.exp, SEGOPS):
         return stm  # no choice is made inside of kernels
-    inside = (products_share, maps_share_nothing) if isinstance(stm.exp, Loop) else laws
+    inside = (*EVERYWHERE, maps_share_nothing) if isinstance(stm.exp, Loop) else laws
     stm = replace(stm, exp=map_inside(stm.exp, lambda body: _body(body, rewriting, inside),
                                       lambda lam: lam))
     for law in laws:
@@ -78,12 +86,70 @@ def products_share(exp: Versions) -> Exp | None:
 
 def _estimated(version: Version) -> Version:
     guard = version.guard
-    if guard is None or guard.kind is not Kind.OUTER or guard.default is not None:
-        return version
-    operations = list(_operations(version.body))
-    if not operations or not all(isinstance(o, SegMap) and product_of(o) for o in operations):
+    if guard is None or guard.default is not None or not _is_product(version):
         return version
     return replace(version, guard=replace(guard, default=PRODUCT_POINTS))
+
+
+def _is_product(version: Version) -> bool:
+    """Whether all operations of an outer version are products."""
+    operations = list(_operations(version.body))
+    return (version.kind is Kind.OUTER and bool(operations)
+            and all(isinstance(o, SegMap) and product_of(o) for o in operations))
+
+
+@rule(Versions)
+def products_beat_rows(exp: Versions) -> Exp | None:
+    """versions (rows, group: row, else: p) ⇒ versions (rows, maps: …, group ≥ never: …, else: p)
+
+    Provided: p does nothing but choose between versions of which the first is a product.
+    Because: work-groups that share what they load compute a product faster than row by row.
+    """
+    statements = exp.alternatives[-1].body.stms
+    nested = [stm.exp for stm in statements if isinstance(stm.exp, Versions)]
+    if (len(nested) != 1 or any(isinstance(stm.exp, SEGOPS) for stm in statements)
+            or not _is_product(nested[0].alternatives[0])):
+        return None
+    return _with_guards(exp, lambda version, guard: replace(
+        guard, default=NEVER) if guard.kind is Kind.INTRA else replace(guard, maps=True))
+
+
+@rule(Versions)
+def neighbours_map(exp: Versions) -> Exp | None:
+    """versions (rows: map, …, else: map of all) ⇒ versions (rows, maps: …, else: …)
+
+    Provided: the outer version maps the elements of a row, the last is maps of all points and of
+        rows, without loops at a point.
+    Because: work-items that run together then access elements that lie side by side.
+    """
+    if not all(map(_is_straight_map, _operations(exp.alternatives[-1].body))):
+        return None
+    return _with_guards(exp, lambda version, guard: replace(guard, maps=True)
+                        if guard.kind is Kind.OUTER and _only_maps(version) else guard)
+
+
+@rule(Versions)
+def groups_beside_rows(exp: Versions) -> Exp | None:
+    """versions (rows: …, group g groups n: …) ⇒ versions (rows, group g groups n: …, …)
+
+    Because: rows that no group can take had better have a work-item each.
+    """
+    beside = next((v.guard for v in exp.alternatives
+                   if v.guard is not None and v.guard.kind is Kind.INTRA), None)
+    if beside is None:
+        return None
+    return _with_guards(exp, lambda version, guard: replace(
+        guard, group=beside.group, groups=beside.groups) if guard.kind is Kind.OUTER else guard)
+
+
+EVERYWHERE = (products_share, products_beat_rows, neighbours_map, groups_beside_rows)
+
+
+def _with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Exp | None:
+    """The versions with changed guards; None if none is."""
+    versions = tuple(v if v.guard is None else replace(v, guard=change(v, v.guard))
+                     for v in exp.alternatives)
+    return None if versions == exp.alternatives else replace(exp, alternatives=versions)
 
 
 @rule(Versions)
@@ -96,11 +162,25 @@ def maps_share_nothing(exp: Versions) -> Exp | None:
         the size of a row share them out more evenly.
     """
     flat = list(_operations(exp.alternatives[-1].body))
-    if not (len(flat) == 1 and isinstance(flat[0], SegMap) and _straight(flat[0].body)):
+    if len(flat) != 1 or not _is_straight_map(flat[0]):
         return None
-    versions = tuple(replace(v, guard=replace(v.guard, maps=True))
-                     if v.guard is not None and _maps_rows(v) else v for v in exp.alternatives)
-    return None if versions == exp.alternatives else replace(exp, alternatives=versions)
+    return _with_guards(exp, lambda version, guard: replace(guard, maps=True)
+                        if _maps_rows(version) else guard)
+
+
+def _is_straight_map(exp: Exp) -> bool:
+    """Whether an operation is a map of which each point takes a few steps."""
+    return isinstance(exp, SegMap) and _straight(exp.body)
+
+
+def _only_maps(version: Version) -> bool:
+    """Whether work-items do nothing but map the elements of a row each."""
+    operations = list(_operations(version.body))
+    if len(operations) != 1 or not isinstance(operations[0], SegMap):
+        return False
+    soacs = [stm.exp for stm in operations[0].body.stms if isinstance(stm.exp, SOACS)]
+    return (len(soacs) == 1 and isinstance(soacs[0], Map)
+            and not any(isinstance(stm.exp, Loop) for stm in operations[0].body.stms))
 
 
 def _straight(body: Body) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.bounds import PROVING, remove_checks
-from runelift.rewrite.busy import estimate, maps_share_nothing, products_share
+from runelift.rewrite.busy import EVERYWHERE, estimate, maps_share_nothing
 from runelift.rewrite.cse import SHARING, eliminate_common
 from runelift.rewrite.fuse import fuse
 from runelift.rewrite.hoist import hoist, hoist_invariant
@@ -44,7 +44,7 @@ BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
                  (predicated_updates,))
 ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
-                (products_share, maps_share_nothing))
+                (*EVERYWHERE, maps_share_nothing))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (update_early, made_in_place))
 

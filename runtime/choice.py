@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.ir.syntax import Guard
+from runelift.ir.syntax import Guard, Kind
 
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
@@ -21,10 +21,13 @@ class Choice:
     ``threshold`` work-items keep all of it busy: an outer version pays from there on.  So do
     ``groups`` work-groups of up to ``long`` elements each, which is what work-items can hold; fewer
     are well used only if they have so little to do, up to ``short`` elements each, that what
-    matters is the number of launches.  Launches in a loop with up to ``merged`` work-items become
-    one, if they are flat, so that groups that only map have no part in them.
+    matters is the number of launches.  Where groups would not be used well, or could not use
+    ``least`` work-items each, an outer version pays from ``fewer`` work-items on.  Launches in a
+    loop with up to ``merged`` work-items become one, if they are flat, so that groups that only map
+    have no part in them.  ``together``: neighbouring work-items run together.
 
-    >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344)
+    >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
+    ...               fewer=33792, least=32, together=True)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.syntax import Kind
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
@@ -35,6 +38,9 @@ class Choice:
     >>> stencil = Guard("t", "t", Kind.INTRA, Size.of(1), maps=True)
     >>> h200.fills(stencil, (1024, 1024)), h200.fills(stencil, (2048, 1024))
     (False, True)
+    >>> rows = Guard("t", "t", Kind.OUTER, Size.of(1))
+    >>> [h200.holds(rows, n, (n, m)) for n, m in [(65536, 16), (65536, 256), (65536, 1 << 20)]]
+    [True, False, True]
     """
 
     threshold: int
@@ -42,6 +48,9 @@ class Choice:
     short: int
     long: int
     merged: int = 0
+    fewer: int | None = None
+    least: int = 1
+    together: bool = False
 
     def fills(self, guard: Guard, crowd: Crowd | None) -> bool:
         """Whether the work-groups of an intra version, if it is one, are the best use."""
@@ -54,4 +63,10 @@ class Choice:
 
     def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
         """Whether the guard's version runs, provided those before it do not."""
-        return par >= guard.untuned(self.threshold) and self.fills(guard, crowd)
+        if guard.kind is not Kind.OUTER:
+            return par >= guard.untuned(self.threshold) and self.fills(guard, crowd)
+        if guard.maps and self.together:
+            return False
+        crowded = crowd is None or (self.fills(guard, crowd) and crowd[1] >= self.least)
+        enough = self.threshold if crowded or self.fewer is None else self.fewer
+        return par >= guard.untuned(enough)

@@ -190,7 +190,9 @@ OCCUPANCY = 8
 def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
     items = units * shares.group * OCCUPANCY if gpu else units
     return Choice(threshold=items, groups=units, short=shares.group * shares.chunk,
-                  long=shares.max_group * shares.max_chunk, merged=merged)
+                  long=shares.max_group * shares.max_chunk, merged=merged,
+                  fewer=units * shares.group if gpu else None, least=shares.lanes if gpu else 1,
+                  together=gpu)
 
 
 def _shares(kind: str, max_group: int, units: int) -> ShareLimits:

@@ -374,11 +374,12 @@ class Run:
 
     def comparisons(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...]
                     ) -> tuple[str, dict[str, int], tuple[str, ...]]:
-        """The name of a site, what its guards compare with, and which of them are scarce."""
+        """The name of a site, what its guards compare with, and which do not hold by themselves."""
         site = self.executable.generated.sites[number]
         par = {v.guard.name: p for v, p in zip(site.versions, pars, strict=True) if v.guard}
-        scarce = tuple(v.guard.name for v, crowd in zip(site.versions, crowds, strict=True)
-                       if v.guard and not self.device.info.choice.fills(v.guard, crowd))
+        scarce = tuple(
+            v.guard.name for v, p, crowd in zip(site.versions, pars, crowds, strict=True)
+            if v.guard and crowd and not self.device.info.choice.holds(v.guard, p, crowd))
         return site.site, par, scarce
 
     def none_left(self, number: int) -> None:

@@ -28,10 +28,10 @@ class Encounter:
     to the parallelism it was compared with; ``feasible`` lists the indices of the versions that
     could have run, ``chosen`` the index of the one that did.  Times are in seconds: ``time``
     telescoped, ``busy`` the sum of kernel times, ``gap`` the part of ``time`` that the device
-    spent waiting for the host.  ``scarce`` are the guards of intra versions that do not hold
-    without tuning, as there are too few work-groups.  ``issue`` is the time that the host spent
-    on issuing the encounter's commands.  ``censored``: the version was not run here, since it was
-    much slower than others at encounters like this one; the times are what these suggest.
+    spent waiting for the host.  ``scarce`` are the guards that do not hold without tuning, of
+    intra versions and of outer versions beside them.  ``issue`` is the time that the host spent on
+    issuing the encounter's commands.  ``censored``: the version was not run here, since it was much
+    slower than others at encounters like this one; the times are what these suggest.
     """
 
     site: str

@@ -137,7 +137,7 @@ class Tuning:
 def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
     """The thresholds that hold without tuning; ``device`` is the device's own default.
 
-    0 stands for more than a threshold: the version must also have enough work-groups.
+    0 stands for more than a threshold: the sizes of work-groups count as well.
     """
     return {name: 0 if guard.groups is not None else guard.untuned(device)
             for name, guard in forest.guards().items()}

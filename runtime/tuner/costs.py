@@ -52,8 +52,8 @@ class Point:
     def holds(self, guard: Guard, thresholds: Thresholds) -> bool:
         """Whether ``guard`` holds under these thresholds."""
         least = thresholds[guard.name]
-        if least == 0 and guard.default is not None:
-            return guard.default <= self.par[guard.name] and guard.name not in self.scarce
+        if least == 0 and guard.groups is not None:
+            return guard.name not in self.scarce
         return least <= self.par[guard.name]
 
     def path(self, thresholds: Thresholds) -> Iterator[int]:

@@ -130,6 +130,12 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
     "maps_share_nothing": (MATRIX + "loop xss for i < 3 do tabulate_2d n m (\\i j -> "
                            "xss[i, j] + xss[i64.max 0 (i - 1), j])", [XSS]),
+    "products_beat_rows": (
+        "entry main [n][m] (xss: [n][m]i32) (yss: [m][n]i32): [n][n]i32 = "
+        "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
+        [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
+    "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
+    "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),
     "products_share": (
         "entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p]i32 = "
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from runelift.ir.source import Source
@@ -43,11 +45,35 @@ def test_no_more_than_the_device_asks_for() -> None:
     assert cpu.holds(guard, 8, None)
 
 
-def test_the_tuner_knows_the_same_defaults() -> None:
+def test_the_tuner_asks_encounters_for_defaults_that_depend_on_sizes() -> None:
     forest = forest_of(compile_source(Source("program", PRODUCT)).versioned).entry("main")
-    _, guard = outer_guards(PRODUCT)
-    assert default_thresholds(forest, 200_000)[guard.name] == PRODUCT_POINTS
-    assert default_thresholds(forest, 8)[guard.name] == 8
+    one, both = outer_guards(PRODUCT)
+    defaults = default_thresholds(forest, 200_000)
+    assert (defaults[one.name], defaults[both.name]) == (0, 0)
+
+
+def test_products_are_not_done_row_by_row() -> None:
+    one, _ = outer_guards(PRODUCT)
+    gpu = Choice(threshold=1000, groups=8, short=64, long=512, together=True)
+    cpu = replace(gpu, together=False)
+    assert not gpu.holds(one, 5000, (5000, 100))
+    assert cpu.holds(one, 5000, (5000, 100))  # the rows of a product are strips there
+    by_groups, _ = group_guards(PRODUCT)
+    assert not any(device.holds(by_groups, 100, (100, 100)) for device in (gpu, cpu))
+
+
+@pytest.mark.parametrize(("text", "maps"), [
+    ("map (\\xs -> map (* 2) xs) xss", True),
+    ("map (\\xs -> map (* (1 + f32.sqrt xs[0])) xs) xss", True),
+    ("map (\\xs -> map (\\x -> loop x for i < m do x + xs[i]) xs) xss", False),
+    ("map (\\xs -> scan (+) 0 (map (* 2) xs)) xss", False),
+])
+def test_neighbours_map_side_by_side_where_they_run_together(text: str, maps: bool) -> None:
+    (guard,) = outer_guards(f"entry main [n][m] (xss: [n][m]f32): [n][m]f32 = {text}")
+    assert guard.maps == maps
+    gpu = Choice(threshold=1000, groups=8, short=64, long=512, together=True)
+    assert gpu.holds(guard, 5000, (5000, 100)) == (not maps)
+    assert replace(gpu, together=False).holds(guard, 5000, (5000, 100))
 
 
 STENCIL = """
