@@ -28,7 +28,7 @@ from runelift.ir.consumption import consumed_in, idle_copies, root_of
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.lookahead import with_uses_after
 from runelift.ir.names import Names, VName
-from runelift.ir.placement import MOVED, PLACED
+from runelift.ir.placement import MOVED, PLACED, SCRATCH
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, product
 from runelift.ir.syntax import (
@@ -181,6 +181,8 @@ class HostBuilder(Buffers):
             case Iota(count, start, step, prim):
                 self.bind_view(stm.pat[0], iota(prim, self.scalar(count), self.scalar(start),
                                                 self.scalar(step)))
+            case Replicate() if SCRATCH in stm.attrs:
+                self.allocate(stm.pat[0])
             case Replicate(shape, value):
                 self._replicate(stm, shape, value)
             case Rearrange(perm, array):

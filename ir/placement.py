@@ -19,6 +19,10 @@ PLACED = "placed"
 """The attribute of a moved update whose value may be made in the memory of its operand."""
 
 
+SCRATCH = "scratch"
+"""The attribute of an array of zeros that are all overwritten before anything looks at them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Statement ``place`` behind a map updates an array by a result of the map.

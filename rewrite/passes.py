@@ -12,6 +12,7 @@ from runelift.rewrite.busy import EVERYWHERE, estimate, maps_share_nothing
 from runelift.rewrite.cse import SHARING, eliminate_common
 from runelift.rewrite.fuse import fuse
 from runelift.rewrite.hoist import hoist, hoist_invariant
+from runelift.rewrite.parts import concat_in_parts
 from runelift.rewrite.placing import made_in_place
 from runelift.rewrite.predicate import predicate, predicated_updates
 from runelift.rewrite.rule import Rewriting, Rule
@@ -46,7 +47,7 @@ PREDICATE = Pass("predicate", "conditional updates made by the device", predicat
 ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
                 (*EVERYWHERE, maps_share_nothing))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
-                     short_circuit, (update_early, made_in_place))
+                     short_circuit, (concat_in_parts, update_early, made_in_place))
 
 PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE, ESTIMATE,
                             SHORT_CIRCUIT)

@@ -29,9 +29,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.placement import MOVED, PLACED
 from runelift.ir.syntax import (
     Atom,
-    AtomExp,
     Body,
-    Convert,
+    Concat,
     Copy,
     Dim,
     Exp,
@@ -40,7 +39,6 @@ from runelift.ir.syntax import (
     Lambda,
     Loop,
     Param,
-    PrimOp,
     Program,
     Rearrange,
     SegMap,
@@ -51,6 +49,7 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import free_vars, map_inside, substitute_stm
 from runelift.rewrite.bounds import Known
+from runelift.rewrite.parts import concat_in_parts, makes, scalars_for
 from runelift.rewrite.placing import Views, made_in_place, note_view, shown
 from runelift.rewrite.regions import Region, accesses, disjoint, region
 from runelift.rewrite.rule import Rewriting, rule
@@ -76,7 +75,7 @@ class _Walk:
 
     def body(self, body: Body, known: Known, views: Views) -> Body:
         """A body of the host; ``views`` are those of arrays that are known around it."""
-        body = self._with_moves(body, known.inner(), views)
+        body = self._with_moves(self._with_parts(body, known), known.inner(), views)
         views = dict(views)
         stms = list(body.stms)
         for place, stm in enumerate(stms):
@@ -106,6 +105,21 @@ class _Walk:
             marked = replace(stms[update], attrs=(*stms[update].attrs, PLACED))
             self.rewriting.record(made_in_place, (stms[place], stms[update]), (marked,))
             stms[update] = marked
+
+    def _with_parts(self, body: Body, known: Known) -> Body:
+        """The body with concatenations as updates, where that promises anything."""
+        if not any(isinstance(stm.exp, Concat) for stm in body.stms):
+            return body
+        types = {**known.types, **{p.name: p.type for stm in body.stms for p in stm.pat}}
+        done: tuple[Stm, ...] = ()
+        for stm in body.stms:
+            done = (*done, stm)
+            if isinstance(stm.exp, Concat) and self.rewriting.permits(concat_in_parts):
+                new = concat_in_parts.apply(done, types, self.names)
+                if new is not None:
+                    self.rewriting.record(concat_in_parts, (stm,), new)
+                    done = new
+        return replace(body, stms=done)
 
     def _with_moves(self, body: Body, known: Known, views: Views) -> Body:
         """The body with its updates where they can be earliest."""
@@ -317,18 +331,10 @@ def _maker(site: _Site) -> _Made | None:
         others = (s for n, s in enumerate(stms[place + 1:], place + 1) if n != view)
         if site.wanted(turned.array, others):
             return None
-    if place < 0 or not _makes(stms[place].exp, view is not None):
+    if place < 0 or not (isinstance(stms[place].exp, SegMap) if view is not None
+                         else makes(stms[place].exp)):
         return None
     return _Made(place, view)
-
-
-def _makes(exp: Exp, turned: bool) -> bool:
-    """Whether an operation is a map, or has a version whose value a map makes."""
-    if isinstance(exp, SegMap):
-        return True
-    return not turned and isinstance(exp, Versions) and any(
-        isinstance(stm.exp, SegMap) or _makes(stm.exp, False)
-        for version in exp.alternatives for stm in version.body.stms)
 
 
 def _is_last_look(site: _Site) -> bool:
@@ -373,23 +379,8 @@ def _front(site: _Site, made: _Made) -> int | None:
 
 
 def _scalars(site: _Site, place: int) -> list[int] | None:
-    """The statements behind ``place`` that compute the indices of the update.
-
-    None if they are not such as can be computed before.
-    """
-    wanted = {a for dim in site.update.dims for a in _atoms(dim) if isinstance(a, VName)}
-    found: list[int] = []
-    for n in range(len(site.done.stms) - 1, place - 1, -1):
-        stm = site.done.stms[n]
-        if wanted.isdisjoint(p.name for p in stm.pat):
-            continue
-        plain = isinstance(stm.exp, Convert | AtomExp) or (
-            isinstance(stm.exp, PrimOp) and not stm.exp.may_trap)
-        if not plain:
-            return None
-        wanted |= free_vars(stm)
-        found.append(n)
-    return found
+    """The statements behind ``place`` that compute the indices of the update."""
+    return scalars_for((a for dim in site.update.dims for a in _atoms(dim)), site.done.stms, place)
 
 
 def _atoms(dim: Dim) -> tuple[Atom, ...]:

@@ -136,6 +136,7 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
     "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),
+    "concat_in_parts": (VECTOR + "map (+ 1) xs ++ xs", [XS]),
     "products_share": (
         "entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p]i32 = "
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",

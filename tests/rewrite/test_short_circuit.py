@@ -114,7 +114,41 @@ BESIDE = {
     let a[:, 0] = s
     in a with [i, 1:] = r""",
 }
-TEXTS = {name: STEPS + body for name, body in (MADE_IN_PLACE | SEPARATE | BESIDE).items()} | WHOLE
+CONCATENATED = {
+    "both parts": ("""
+entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =
+  loop xss for i < k do
+    let h = n / 2
+    let a = map2 (map2 (+)) (take h xss) (drop (n - h) xss)
+    let b = map2 (map2 (-)) (take (n - h) xss) (drop h xss)
+    in (a ++ b) :> [n][n]i32""", 0),
+    "what is there already is copied": ("""
+entry main [n] (k: i64) (xss: [n][n]i32) =
+  let a = map (map (\\x -> x * 2 + i32.i64 k)) xss
+  in xss ++ a ++ xss""", 2),
+    "columns": ("""
+entry main [n] (k: i64) (xss: [n][n]i32) =
+  let a = map (map (+ i32.i64 k)) (transpose xss)
+  let b = map (scan (+) 0) xss
+  let c = map (map (* 2)) b
+  in transpose (transpose a ++ transpose c)""", 0),
+    "twice the same": ("""
+entry main [n] (k: i64) (xss: [n][n]i32) =
+  let a = map (map (+ i32.i64 k)) xss in a ++ a""", 1),
+    "what is wanted besides": ("""
+entry main [n] (k: i64) (xss: [n][n]i32) =
+  let a = map (map (+ i32.i64 k)) xss
+  let b = map (map (* 2)) (transpose a)
+  in (b, a ++ b)""", 1),
+    "sizes that come with the data": ("""
+entry main [n] (k: i64) (xss: [n][n]i32) =
+  let a = map (map (+ i32.i64 k)) xss
+  let m = i64.i32 (i32.sum (map i32.sum a)) % 5 + 5
+  let b = map (\\i -> map (\\x -> x - i32.i64 i) xss[i % n]) (iota m)
+  in a ++ b""", 1),
+}
+TEXTS = (WHOLE | {name: text for name, (text, _) in CONCATENATED.items()}
+         | {name: STEPS + body for name, body in (MADE_IN_PLACE | SEPARATE | BESIDE).items()})
 XSS = np.random.default_rng(7).integers(-50, 50, (6, 6)).astype(np.int32)
 
 
@@ -135,6 +169,13 @@ def test_one_of_two_updates_is_made_in_place() -> None:
     for name in BESIDE:
         program = runelift.compile(TEXTS[name], device="pocl", tuning={}, policy="moderate")
         assert program.source("flat").count("#[placed]") == copies(program) == 1
+
+
+@pytest.mark.parametrize("name", CONCATENATED)
+def test_parts_of_concatenations(name: str) -> None:
+    text, expected = CONCATENATED[name]
+    program = runelift.compile(text, device="pocl", tuning={}, policy="moderate")
+    assert copies(program) == expected, program.source("host")
 
 
 @pytest.mark.parametrize("name", [*SEPARATE, *WHOLE])
