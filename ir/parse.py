@@ -54,6 +54,7 @@ from runelift.ir.syntax import (
     Redomap,
     Replicate,
     Reshape,
+    Rival,
     Scanomap,
     Scatter,
     SegDim,
@@ -348,9 +349,9 @@ class Reader(Transformer[Token, Any]):
         named: dict[str, Size] = dict(part for part in parts if isinstance(part, tuple))
         words = [part for part in parts if isinstance(part, Token)]
         default = next((int(word) for word in words if word.type == "INT"), None)
-        maps = any(word.type == "MAPS" for word in words)
+        rival = next((Rival(word) for word in words if word.type == "RIVAL"), None)
         return lambda kind: Guard(str(name), json.loads(key), kind, par, default=default,
-                                  maps=maps, **named)
+                                  rival=rival, **named)
 
     def group_size(self, size: Size) -> tuple[str, Size]:
         return "group", size

@@ -248,5 +248,6 @@ def _guard(guard: Guard) -> str:
     group = "" if guard.group is None else f" group {guard.group}"
     groups = "" if guard.groups is None else f" groups {guard.groups}"
     default = "" if guard.default is None else f" default {guard.default}"
-    maps = " maps" if guard.maps else ""
-    return f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}{group}{groups}{default}{maps}"
+    rival = "" if guard.rival is None else f" {guard.rival.value}"
+    return (f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}"
+            f"{group}{groups}{default}{rival}")

@@ -541,6 +541,19 @@ class Kind(Enum):
     """Everything: the body is flattened further, and may hold versions of its own."""
 
 
+class Rival(Enum):
+    """What versions that follow do better, wherever it matters.
+
+    They give neighbouring work-items, which may run together, neighbouring elements.
+    """
+
+    MAPS = "maps"
+    """They map all elements.  A device may merge small launches of such in a loop (of intra
+    versions only those in loops have this rival)."""
+    PRODUCT = "product"
+    """They compute a product by tiles, which pays where there is much to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class Guard:
     """When to run a version: ``threshold <= par``, if it fits the device at all.
@@ -551,10 +564,7 @@ class Guard:
     ``group`` is how many elements one work-group has, with those that its work-items run through
     alone, ``groups`` how many work-groups there are (of an intra version, and of the outer version
     beside it).  ``default`` is the threshold when nothing was tuned; None means the device's, and
-    of an outer version the less of both.  ``maps``, of an intra version: the work is in a loop, and
-    nothing of it is shared in the groups, so that small flat launches, which a device may merge,
-    are better; of an outer version: where neighbouring work-items run together, they had better
-    have neighbouring elements, as in versions that follow.
+    of an outer version the less of both.  ``rival`` is what speaks for versions that follow.
     """
 
     name: str
@@ -564,7 +574,7 @@ class Guard:
     group: Size | None = None
     default: int | None = None
     groups: Size | None = None
-    maps: bool = False
+    rival: Rival | None = None
 
     def untuned(self, device: int) -> int:
         """The threshold when nothing was tuned; ``device`` is the device's own."""

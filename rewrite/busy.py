@@ -33,6 +33,7 @@ from runelift.ir.syntax import (
     Loop,
     Map,
     Program,
+    Rival,
     SegMap,
     Stm,
     Version,
@@ -41,10 +42,8 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, map_inside
 from runelift.rewrite.rule import Rewriting, Rule, rule
 
-PRODUCT_POINTS = 256
-"""From how many points on a product keeps a device busy, as long reductions are done in pieces."""
-NEVER = 2_000_000_000
-"""A threshold that no version reaches unless it is tuned."""
+PRODUCT_POINTS = 4096
+"""From how many points on a product keeps a device busy."""
 
 
 def estimate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
@@ -100,7 +99,7 @@ def _is_product(version: Version) -> bool:
 
 @rule(Versions)
 def products_beat_rows(exp: Versions) -> Exp | None:
-    """versions (rows, group: row, else: p) ⇒ versions (rows, maps: …, group ≥ never: …, else: p)
+    """versions (rows, group: row, else: p) ⇒ versions (rows product, group product: row, else: p)
 
     Provided: p does nothing but choose between versions of which the first is a product.
     Because: work-groups that share what they load compute a product faster than row by row.
@@ -110,13 +109,12 @@ def products_beat_rows(exp: Versions) -> Exp | None:
     if (len(nested) != 1 or any(isinstance(stm.exp, SEGOPS) for stm in statements)
             or not _is_product(nested[0].alternatives[0])):
         return None
-    return _with_guards(exp, lambda version, guard: replace(
-        guard, default=NEVER) if guard.kind is Kind.INTRA else replace(guard, maps=True))
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT))
 
 
 @rule(Versions)
 def neighbours_map(exp: Versions) -> Exp | None:
-    """versions (rows: map, …, else: map of all) ⇒ versions (rows, maps: …, else: …)
+    """versions (rows: map, …, else: map of all) ⇒ versions (rows maps: …, else: …)
 
     Provided: the outer version maps the elements of a row, the last is maps of all points and of
         rows, without loops at a point.
@@ -124,7 +122,7 @@ def neighbours_map(exp: Versions) -> Exp | None:
     """
     if not all(map(_is_straight_map, _operations(exp.alternatives[-1].body))):
         return None
-    return _with_guards(exp, lambda version, guard: replace(guard, maps=True)
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.MAPS)
                         if guard.kind is Kind.OUTER and _only_maps(version) else guard)
 
 
@@ -154,7 +152,7 @@ def _with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Ex
 
 @rule(Versions)
 def maps_share_nothing(exp: Versions) -> Exp | None:
-    """versions (group: map of a row, else: map of all) ⇒ versions (group, maps: …, else: …)
+    """versions (group: map of a row, else: map of all) ⇒ versions (group maps: …, else: …)
 
     Provided: a loop is around it; the last version is one map of all points, without loops at a
         point.
@@ -164,7 +162,7 @@ def maps_share_nothing(exp: Versions) -> Exp | None:
     flat = list(_operations(exp.alternatives[-1].body))
     if len(flat) != 1 or not _is_straight_map(flat[0]):
         return None
-    return _with_guards(exp, lambda version, guard: replace(guard, maps=True)
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.MAPS)
                         if _maps_rows(version) else guard)
 
 

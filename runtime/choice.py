@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.ir.syntax import Guard, Kind
+from runelift.ir.syntax import Guard, Kind, Rival
 
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
@@ -22,20 +22,20 @@ class Choice:
     ``groups`` work-groups of up to ``long`` elements each, which is what work-items can hold; fewer
     are well used only if they have so little to do, up to ``short`` elements each, that what
     matters is the number of launches.  Where groups would not be used well, or could not use
-    ``least`` work-items each, an outer version pays from ``fewer`` work-items on.  Launches in a
-    loop with up to ``merged`` work-items become one, if they are flat, so that groups that only map
-    have no part in them.  ``together``: neighbouring work-items run together.
+    ``least`` work-items each, an outer version pays from a ``part`` of the threshold on.  Launches
+    in a loop with up to ``merged`` work-items become one, if they are flat, so that groups that
+    only map have no part in them.  ``together``: neighbouring work-items run together.
 
     >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
-    ...               fewer=33792, least=32, together=True)
+    ...               part=16, least=32, together=True)
     >>> from runelift.ir.sizes import Size
-    >>> from runelift.ir.syntax import Kind
+    >>> from runelift.ir.syntax import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
     >>> [h200.fills(scan, crowd) for crowd in [(65536, 256), (34, 494019), (16, 4096)]]
     [True, False, True]
     >>> h200.fills(scan, (1024, 1024 * 1024))  # the rows of a product of matrices
     False
-    >>> stencil = Guard("t", "t", Kind.INTRA, Size.of(1), maps=True)
+    >>> stencil = Guard("t", "t", Kind.INTRA, Size.of(1), rival=Rival.MAPS)
     >>> h200.fills(stencil, (1024, 1024)), h200.fills(stencil, (2048, 1024))
     (False, True)
     >>> rows = Guard("t", "t", Kind.OUTER, Size.of(1))
@@ -48,7 +48,7 @@ class Choice:
     short: int
     long: int
     merged: int = 0
-    fewer: int | None = None
+    part: int = 1
     least: int = 1
     together: bool = False
 
@@ -57,16 +57,19 @@ class Choice:
         if crowd is None:
             return True
         groups, elements = crowd
-        if guard.maps and groups * elements <= self.merged:
+        if guard.rival is Rival.MAPS and groups * elements <= self.merged:
             return False
-        return elements <= (self.long if groups >= self.groups else self.short)
+        many = groups >= self.groups
+        if guard.rival is Rival.PRODUCT and many:
+            return False
+        return elements <= (self.long if many else self.short)
 
     def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
         """Whether the guard's version runs, provided those before it do not."""
         if guard.kind is not Kind.OUTER:
             return par >= guard.untuned(self.threshold) and self.fills(guard, crowd)
-        if guard.maps and self.together:
+        if guard.rival and self.together:
             return False
         crowded = crowd is None or (self.fills(guard, crowd) and crowd[1] >= self.least)
-        enough = self.threshold if crowded or self.fewer is None else self.fewer
-        return par >= guard.untuned(enough)
+        enough = guard.untuned(self.threshold)
+        return par >= (enough if crowded else enough // self.part)

@@ -186,12 +186,15 @@ EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 OCCUPANCY = 8
 """How many work-groups of the usual size a GPU's compute unit needs to hide what it waits for."""
 
+FEWER = 16
+"""A GPU is used well enough by so many times fewer work-items where groups are no better."""
+
 
 def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
     items = units * shares.group * OCCUPANCY if gpu else units
     return Choice(threshold=items, groups=units, short=shares.group * shares.chunk,
                   long=shares.max_group * shares.max_chunk, merged=merged,
-                  fewer=units * shares.group if gpu else None, least=shares.lanes if gpu else 1,
+                  part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
                   together=gpu)
 
 

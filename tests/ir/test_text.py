@@ -27,6 +27,7 @@ from runelift.ir.syntax import (
     Kind,
     Param,
     Program,
+    Rival,
     Stm,
     Version,
     Versions,
@@ -97,10 +98,10 @@ sizes = st.recursive(variables, lambda inner: st.one_of(
 
 
 @given(sizes, st.none() | sizes, st.none() | st.integers(0, 10**12), st.none() | sizes, st.text(),
-       st.booleans())
+       st.none() | st.sampled_from(Rival))
 def test_guards(par: Size, group: Size | None, default: int | None, groups: Size | None,
-                key: str, maps: bool) -> None:
-    guard = Guard("f.suff_outer_par_0", key, Kind.OUTER, par, group, default, groups, maps)
+                key: str, rival: Rival | None) -> None:
+    guard = Guard("f.suff_outer_par_0", key, Kind.OUTER, par, group, default, groups, rival)
     round_trip(with_expression(Versions("f.versions_0", (
         Version(guard, Kind.OUTER, Body((), ())), Version(None, Kind.FLAT, Body((), ()))), ())))
 

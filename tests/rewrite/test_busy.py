@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from runelift.ir.source import Source
-from runelift.ir.syntax import Guard, Kind
+from runelift.ir.syntax import Guard, Kind, Rival
 from runelift.rewrite.busy import PRODUCT_POINTS
 from runelift.runtime.choice import Choice
 from runelift.runtime.compiler import compile_source
@@ -60,6 +60,7 @@ def test_products_are_not_done_row_by_row() -> None:
     assert cpu.holds(one, 5000, (5000, 100))  # the rows of a product are strips there
     by_groups, _ = group_guards(PRODUCT)
     assert not any(device.holds(by_groups, 100, (100, 100)) for device in (gpu, cpu))
+    assert gpu.holds(by_groups, 50, (4, 50))
 
 
 @pytest.mark.parametrize(("text", "maps"), [
@@ -70,7 +71,7 @@ def test_products_are_not_done_row_by_row() -> None:
 ])
 def test_neighbours_map_side_by_side_where_they_run_together(text: str, maps: bool) -> None:
     (guard,) = outer_guards(f"entry main [n][m] (xss: [n][m]f32): [n][m]f32 = {text}")
-    assert guard.maps == maps
+    assert guard.rival == (Rival.MAPS if maps else None)
     gpu = Choice(threshold=1000, groups=8, short=64, long=512, together=True)
     assert gpu.holds(guard, 5000, (5000, 100)) == (not maps)
     assert replace(gpu, together=False).holds(guard, 5000, (5000, 100))
@@ -101,7 +102,7 @@ def group_guards(text: str) -> list[Guard]:
     (LONG_POINTS.format(LOOP), False), (SCANS.format(LOOP), False),
 ])
 def test_groups_that_only_map_in_loops(text: str, maps: bool) -> None:
-    assert [guard.maps for guard in group_guards(text)] == [maps]
+    assert [guard.rival is Rival.MAPS for guard in group_guards(text)] == [maps]
 
 
 def test_small_maps_are_merged_where_a_device_can() -> None:
