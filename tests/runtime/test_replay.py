@@ -197,10 +197,12 @@ def test_a_wrong_version_is_banned(nested: Program, monkeypatch: pytest.MonkeyPa
     assert found.banned == {}
 
 
-def test_a_wrong_version_is_reported_and_not_chosen(nested: Program,
-                                                    monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_version_is_reported_and_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = runelift.compile(NESTED, device="pocl", tuning={})
+    monkeypatch.setattr(program.device, "info", replace(
+        program.device.info, choice=replace(program.device.info.choice, threshold=2)))
     spoil(monkeypatch, "main.versions_0", 0)
-    tuning = tuned(nested, {"cube": (CUBE, np.int64(2))}, device=2)
+    tuning = tuned(program, {"cube": (CUBE, np.int64(2))}, device=2)
     (entry,) = tuning.entries
     (dataset,) = entry.costs.datasets
     assert entry.program_runs == 2  # the second without the version
