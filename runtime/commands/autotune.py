@@ -31,6 +31,7 @@ from runelift.runtime.commands.options import (
     add_contract,
     add_device,
     add_entry,
+    add_html,
     add_json,
     add_only,
     add_policy,
@@ -104,6 +105,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_policy(parser)
     add_contract(parser)
+    add_html(parser)
     add_json(parser)
 
 
@@ -123,6 +125,9 @@ def execute(args: argparse.Namespace) -> int:
             strategy = replace(strategy, budget=args.budget.seconds / (2 if tries else 1))
     if args.resume and (args.replay or not complete):
         raise UserError("--resume goes on with a log, which only tuning by records has.")
+    if args.html and not complete:
+        raise UserError("--html shows what records say, and a search has none; 'runelift "
+                        "tune-compare --html' shows how strategies fare.")
     if args.replay and not complete:
         raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
@@ -154,6 +159,8 @@ def execute(args: argparse.Namespace) -> int:
             found |= each.chosen
         tuned = {entry.forest.entry for entry in tuning.entries} | {each.entry for each in tried}
         about = _write(output, found, about, program, tuned)
+    if args.html is not None:
+        _write_page(args, program, tuning)
     if args.json:
         print_json(about)
     else:
@@ -281,6 +288,16 @@ def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], pr
     facts_ = {**about, SETTINGS: settings}
     write_tuning(output, found, facts_)
     return facts_
+
+
+def _write_page(args: argparse.Namespace, program: Program, tuning: Tuning) -> None:
+    """The report of ``--html``."""
+    from runelift.runtime.tuner.page.document import document, write_page
+    from runelift.runtime.tuner.page.tuned import tuned
+
+    log = {"runs recorded in": str(args.replay)} if args.replay else {}
+    write_page(args.html, document(f"Tuning of {args.program.name}",
+                                   tuned(tuning, {**_about(program), **log})))
 
 
 def _about(program: Program) -> dict[str, str]:

@@ -108,6 +108,13 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
 
 
+def add_html(parser: argparse.ArgumentParser) -> None:
+    """A page besides the text."""
+    parser.add_argument("--html", type=Path, metavar="FILE",
+                        help="also write a report with charts, as one HTML file that needs no "
+                             "network")
+
+
 def print_json(data: Any) -> None:
     """Print JSON for a program to read."""
     print(json.dumps(data, indent=2))

@@ -22,6 +22,7 @@ from runelift.runtime.commands.options import (
     add_contract,
     add_device,
     add_entry,
+    add_html,
     add_json,
     add_only,
     add_policy,
@@ -36,6 +37,8 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.logged import logged_forest
 from runelift.runtime.tuner.measure import Dataset, Measurements, measure, read_log
+from runelift.runtime.tuner.page.compared import compared
+from runelift.runtime.tuner.page.document import document, write_page
 from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
 from runelift.runtime.tuner.strategies.live import Live
@@ -75,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_device(parser)
     add_policy(parser)
     add_contract(parser)
+    add_html(parser)
     add_json(parser)
 
 
@@ -92,6 +96,9 @@ def execute(args: argparse.Namespace) -> int:
     if not found:
         raise UserError(f"There is nothing to compare in '{args.replay or source}': no entry "
                         "point was measured with every version.")
+    if args.html is not None:
+        write_page(args.html, document(f"Strategies on {source.name}", compared(
+            found, {"source": str(source), **({"log": str(args.replay)} if args.replay else {})})))
     if args.json:
         print_json([facts(comparison) for comparison in found])
     else:

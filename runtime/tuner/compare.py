@@ -52,8 +52,9 @@ class Row:
 class Comparison:
     """Strategies on the datasets of one entry point.
 
-    ``tried`` is how many combinations the best thresholds are the best of; None if there are too
-    many, so that the best that any strategy or the fit found stands in.  ``interrupted`` says that
+    ``best`` is the least sum of relative times that is known, ``tried`` of how many combinations it
+    is the least; None if there are too many, so that the best that any strategy or the fit found
+    stands in.  ``interrupted`` says that
     Ctrl-C ended it, and strategies are missing.
     """
 
@@ -62,6 +63,7 @@ class Comparison:
     versions: int
     rows: tuple[Row, ...]
     untuned: float
+    best: float
     tried: int | None
     interrupted: bool = False
 
@@ -92,7 +94,7 @@ def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[s
                  for name, several in found.items())
     return Comparison(costs.forest.entry, tuple(d.name for d in costs.datasets),
                       len(plans(costs.forest)), rows,
-                      _regret(objective(costs, default), best), tried, interrupted)
+                      _regret(objective(costs, default), best), best, tried, interrupted)
 
 
 def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> Found:
@@ -124,16 +126,26 @@ def _render(comparison: Comparison) -> Iterator[str]:
     yield (f"{comparison.entry}: {comparison.versions} versions, "
            f"{_plural(len(comparison.datasets), 'dataset')}; {_plural(seeds, 'seed')}")
     yield ""
-    head = ["strategy", "runs", "tries", "tuning time", "regret", "best", "worst", "slowest"]
-    yield table([head, *(_line(row) for row in comparison.rows)], "  ")
+    yield table(rows(comparison), "  ")
     yield ""
+    yield from ("  " + line for line in explanation(comparison))
+
+
+def rows(comparison: Comparison) -> list[list[str]]:
+    """What each strategy found and took, medians over the seeds; the head first."""
+    head = ["strategy", "runs", "tries", "tuning time", "regret", "best", "worst", "slowest"]
+    return [head, *(_line(row) for row in comparison.rows)]
+
+
+def explanation(comparison: Comparison) -> list[str]:
+    """What the columns mean."""
     best = (f"the best of {comparison.tried:,} combinations" if comparison.tried is not None else
             "the best thresholds known (there are too many to try)")
-    yield f"  regret: how much slower than {best},"
-    yield f"          all datasets alike; untuned it is {_percent(comparison.untuned)}"
-    yield "  slowest: the time of the dataset that fares worst, relative to untuned"
-    if any(not each.search.finished for row in comparison.rows for each in row.found):
-        yield "  !: ended by the budget"
+    ended = any(not each.search.finished for row in comparison.rows for each in row.found)
+    return [f"regret: how much slower than {best},",
+            f"        all datasets alike; untuned it is {_percent(comparison.untuned)}",
+            "slowest: the time of the dataset that fares worst, relative to untuned",
+            *(["!: ended by the budget"] if ended else [])]
 
 
 def _line(row: Row) -> list[str]:

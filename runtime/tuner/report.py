@@ -7,11 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from runelift.runtime.statistics import median
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning
-from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.costs import Costs, Point
+from runelift.runtime.tuner.curves import guard_curves, score_curve
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
-from runelift.runtime.tuner.fit import Fit, chosen_versions, objective
+from runelift.runtime.tuner.fit import Fit, objective
 from runelift.runtime.tuner.forest import plans
+from runelift.runtime.tuner.spread import repeated_runs
+from runelift.runtime.tuner.winners import Standing, standings
 
 FORMAT = 1
 """The version of the JSON file."""
@@ -68,21 +72,38 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield ""
     yield "Device time in each version (* chosen by the tuned thresholds, ×n at n encounters):"
     head = ["version", *(d.name for d in entry.costs.datasets)]
-    body = [[f"{label} {site}", *(_cell(entry, d, label) for d in entry.costs.datasets)]
-            for label, site in _leaves(entry)]
+    found = [standings(entry.forest, d, entry.fit.thresholds) for d in entry.costs.datasets]
+    body = [[f"{leaf.label} ({leaf.kind.value})", *(_cell(each.get(leaf.label or ""))
+                                                    for each in found)]
+            for leaf in entry.forest.leaves()]
     yield table([head, *body], "  ")
     yield ""
     yield "Thresholds:"
+    yield table(threshold_rows(entry), "  ")
+    if entry.fit.kept_default:
+        yield f"  The defaults stay: {entry.fit.kept_default}."
+    yield ""
+    yield "Time of a run:"
+    yield table(run_times(entry), "  ")
+    if not entry.verified:
+        yield "  (predicted from the runs with forced versions)"
+    yield from _losses(entry)
+    yield from _observations(entry)
+    yield from _failures(entry)
+
+
+def threshold_rows(entry: EntryTuning) -> list[list[str]]:
+    """The thresholds by default and tuned, and which make the same choices; the head first."""
     rows = [["name", "default", "tuned", "equally good"]]
     for name, value in entry.fit.thresholds.items():
         interval = entry.fit.intervals.get(name)
         span = f"{interval.low + 1}..{interval.high}" if interval else ""
         rows.append([name, str(entry.defaults[name]), str(value), span])
-    yield table(rows, "  ")
-    if entry.fit.kept_default:
-        yield f"  The defaults stay: {entry.fit.kept_default}."
-    yield ""
-    yield "Time of a run:"
+    return rows
+
+
+def run_times(entry: EntryTuning) -> list[list[str]]:
+    """What a run takes on each dataset, the head first; measured where it was verified."""
     rows = [["dataset", "default", "tuned", "gain", "every choice best"]]
     for name, predicted in entry.fit.predicted.items():
         both = entry.verified.get(name)
@@ -91,11 +112,7 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
         gain = default / tuned if tuned else math.inf
         rows.append([name, show_seconds(default), show_seconds(tuned), f"{gain:.2f}×",
                      show_seconds(entry.fit.least[name])])
-    yield table(rows, "  ")
-    if not entry.verified:
-        yield "  (predicted from the runs with forced versions)"
-    yield from _losses(entry)
-    yield from _failures(entry)
+    return rows
 
 
 def _runs(entry: EntryTuning) -> str:
@@ -137,6 +154,23 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit) -> fl
     return max(0.0, objective(costs, fit.thresholds) / found[0] - 1)
 
 
+def _observations(entry: EntryTuning) -> Iterator[str]:
+    """Where the sides of each guard cost the same, and how far repeated runs lie apart."""
+    thresholds = entry.fit.thresholds
+    idle = [name for name in entry.forest.guards()
+            if not score_curve(entry.costs, thresholds, name).matters]
+    if idle:
+        yield f"  note: no threshold makes a difference of 1 %: {', '.join(idle)}"
+    for curves in guard_curves(entry.costs, thresholds):
+        if curves.guard not in idle and curves.crossovers:
+            where = ", ".join(f"{value:,.0f}" for value in curves.crossovers)
+            yield f"  note: {curves.guard}: both sides cost the same at a parallelism of {where}"
+    if repeated := repeated_runs(entry.measurements):
+        spread = sorted(each.deviation for each in repeated)
+        yield (f"  note: repeated runs lie within ±{100 * median(spread):.1f} % of their median, "
+               f"±{100 * spread[-1]:.1f} % where it is worst (half of the runs)")
+
+
 def _failures(entry: EntryTuning) -> Iterator[str]:
     reasons: dict[str, str] = {}
     for run in entry.measurements.runs:
@@ -158,39 +192,13 @@ def _failures(entry: EntryTuning) -> Iterator[str]:
             yield f"  note: {name}: {dropped} encounters were not met by every version; left out"
 
 
-def _leaves(entry: EntryTuning) -> Iterator[tuple[str, str]]:
-    for site in entry.forest.sites().values():
-        for alternative in site.alternatives:
-            if alternative.label:
-                yield alternative.label, f"({alternative.kind.value})"
-
-
-def _cell(entry: EntryTuning, dataset: DatasetCosts, label: str) -> str:
+def _cell(standing: Standing | None) -> str:
     """The time in a version summed over the encounters of its site, and how often it is chosen."""
-    total, count = 0.0, 0
-    for point, index in _points_with(dataset, label):
-        total += point.own[index].device if index in point.feasible else math.inf
-        count += 1
-    if not count:
+    if standing is None:
         return ""
-    chosen = sum(chosen_versions(tree, dataset, entry.fit.thresholds).get(label, 0)
-                 for tree in entry.forest.trees)
-    mark = " *" if chosen else ""
-    often = f"×{chosen}" if chosen and chosen != count else ""
-    return f"{show_seconds(total)}{mark}{often}"
-
-
-def _points_with(dataset: DatasetCosts, label: str) -> Iterator[tuple[Point, int]]:
-    def below(point: Point) -> Iterator[tuple[Point, int]]:
-        for index, alternative in enumerate(point.site.alternatives):
-            if alternative.label == label:
-                yield point, index
-        for inner in point.inner.values():
-            for one in inner:
-                yield from below(one)
-
-    for point in dataset.points:
-        yield from below(point)
+    mark = " *" if standing.chosen else ""
+    often = f"×{standing.chosen}" if standing.chosen not in (0, standing.encounters) else ""
+    return f"{show_seconds(standing.seconds)}{mark}{often}"
 
 
 def facts(tuning: Tuning, **about: Any) -> dict[str, Any]:

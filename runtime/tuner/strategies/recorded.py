@@ -12,8 +12,9 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import compared
 from runelift.runtime.tuner.forest import Forest, plans
-from runelift.runtime.tuner.measure import Measurements, Method, Run
+from runelift.runtime.tuner.measure import Measurements, Method
 from runelift.runtime.tuner.replay import Replaying
+from runelift.runtime.tuner.spread import run_seconds
 from runelift.runtime.tuner.strategies.tables import Table
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
 
@@ -42,13 +43,6 @@ class Noise:
         """By what factor one more run of a dataset is off."""
         drawn = self.factors.get(dataset) or (1.0,)
         return drawn[int(self.random.integers(len(drawn)))]
-
-
-def run_seconds(run: Run) -> float | None:
-    """How long a run took without recording, as far as that is known; None if it failed."""
-    if run.record is None:
-        return None
-    return run.record.span if run.time is None else run.time
 
 
 @dataclass(slots=True)

@@ -1,0 +1,161 @@
+"""What measured costs say about each guard, as curves over the parallelism that it compares with.
+
+Two views of one guard: what its version costs against what runs otherwise (Breddam 2019, figure
+3.4), and what the whole tuning is worth as its threshold moves (figure 2.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from runelift.runtime.statistics import median
+from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point, Thresholds
+from runelift.runtime.tuner.fit import compared, objective
+from runelift.runtime.tuner.forest import Alternative, Site
+from runelift.runtime.tuner.solve import NEVER
+
+Curve: TypeAlias = tuple[tuple[int, float], ...]
+"""Parallelism and seconds, ascending."""
+MOST_SCORES = 200
+"""Of how many thresholds of a guard the score is worked out; of more, some evenly spread."""
+INDIFFERENT = 0.01
+"""A guard does not matter if no threshold of it changes the score by more than this fraction."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardCurves:
+    """What the versions of a site cost at the values that one of its guards compares with.
+
+    ``versions`` has a curve by version; encounters with one value are summed up by their median.
+    ``holding`` and ``failing`` are the two sides of the guard: what runs if it holds, and
+    otherwise.  At ``crossovers`` they cost the same, by interpolation.
+    """
+
+    guard: str
+    site: str
+    versions: Mapping[str, Curve]
+    holding: Curve
+    failing: Curve
+    crossovers: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCurve:
+    """The mean over the datasets of the time relative to the best possible, by threshold.
+
+    The other thresholds are those chosen.  ``omitted`` thresholds lie between those shown.
+    """
+
+    guard: str
+    scores: tuple[tuple[int, float], ...]
+    omitted: int = 0
+
+    @property
+    def matters(self) -> bool:
+        """Whether some threshold is worse than another by more than chance."""
+        scores = [score for _, score in self.scores]
+        return bool(scores) and max(scores) > (1 + INDIFFERENT) * min(scores)
+
+
+def version_name(alternative: Alternative) -> str:
+    """What a version is called: its label, or those of the versions inside of it."""
+    if alternative.label:
+        return f"{alternative.label} ({alternative.kind.value})"
+    labels = [each.label for site in alternative.sites for inner in site.walk()
+              for each in inner.alternatives if each.label]
+    return f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
+
+
+def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCosts, Point]]:
+    """The encounters of a site, inside of whichever version."""
+    def below(point: Point) -> Iterator[Point]:
+        yield point
+        for points in point.inner.values():
+            for inner in points:
+                yield from below(inner)
+
+    for dataset in datasets:
+        for root in dataset.points:
+            yield from ((dataset, point) for point in below(root) if point.site.name == site)
+
+
+def both_sides(point: Point, index: int, thresholds: Thresholds) -> tuple[float, float]:
+    """What an encounter costs if guard ``index`` of its site holds, and if it does not (seconds).
+
+    Guards before it are taken to fail, those after it and inside are by ``thresholds``.
+    """
+    later = [k for k in sorted(point.feasible) if k > index]
+    otherwise = next((k for k in later if (guard := point.site.alternatives[k].guard) is None
+                      or point.holds(guard, thresholds)), later[-1] if later else None)
+    return (point.version_cost(index, thresholds).time,
+            math.inf if otherwise is None else point.version_cost(otherwise, thresholds).time)
+
+
+def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
+    """The curves of every guard that was compared with two different values or more."""
+    for site in costs.forest.sites().values():
+        points = [point for _, point in met(costs.datasets, site.name)]
+        for index, guard in enumerate(site.guards):
+            if len({p.par[guard.name] for p in points}) > 1:
+                yield _curves(site, index, points, thresholds)
+
+
+def _curves(site: Site, index: int, points: Sequence[Point], thresholds: Thresholds
+            ) -> GuardCurves:
+    name = site.guards[index].name
+    versions = {version_name(alternative): _curve(points, name, lambda p, k=k: (  # type: ignore[misc]
+        p.version_cost(k, thresholds).time if k in p.feasible else math.inf))
+        for k, alternative in enumerate(site.alternatives)}
+    possible = [p for p in points if index in p.feasible]
+    holding = _curve(possible, name, lambda p: both_sides(p, index, thresholds)[0])
+    failing = _curve(possible, name, lambda p: both_sides(p, index, thresholds)[1])
+    return GuardCurves(name, site.name, {v: c for v, c in versions.items() if c}, holding, failing,
+                       crossovers(holding, failing))
+
+
+def _curve(points: Sequence[Point], guard: str, seconds: Callable[[Point], float]) -> Curve:
+    by_value: dict[int, list[float]] = defaultdict(list)
+    for point in points:
+        if math.isfinite(found := seconds(point)):
+            by_value[point.par[guard]].append(found)
+    return tuple((value, median(by_value[value])) for value in sorted(by_value))
+
+
+def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
+    """Where two curves cross, interpolated in the logarithms of both axes.
+
+    >>> [round(x, 3) for x in crossovers(((1, 4.0), (4, 1.0)), ((1, 2.0), (4, 2.0)))]
+    [2.0]
+    """
+    there = dict(other)
+    gaps = [(math.log(value), math.log(seconds / there[value])) for value, seconds in one
+            if value > 0 and seconds > 0 and there.get(value, 0.0) not in (0.0, seconds)]
+    return tuple(math.exp(x + (next_x - x) * gap / (gap - next_gap))
+                 for (x, gap), (next_x, next_gap) in pairwise(gaps) if gap * next_gap < 0)
+
+
+def score_curve(costs: Costs, thresholds: Thresholds, guard: str) -> ScoreCurve:
+    """How good the thresholds are as that of ``guard`` moves."""
+    complete = sum(1 for d in costs.datasets if math.isfinite(d.least()))
+    values = compared(costs.datasets, guard)
+    shown = _spread(values)
+    return ScoreCurve(guard, tuple(
+        (value, objective(costs, {**thresholds, guard: value}) / max(complete, 1))
+        for value in shown), len(values) - len(shown))
+
+
+def _spread(values: Sequence[int]) -> list[int]:
+    """Up to :data:`MOST_SCORES` of the values, the first and the last among them."""
+    if len(values) <= MOST_SCORES:
+        return list(values)
+    return [values[k * (len(values) - 1) // (MOST_SCORES - 1)] for k in range(MOST_SCORES)]
+
+
+def is_never(threshold: int) -> bool:
+    """Whether no parallelism that was met reaches a threshold."""
+    return threshold >= NEVER

@@ -1,0 +1,40 @@
+"""HTML and SVG as text: elements whose text is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import TypeAlias
+
+
+class Markup(str):
+    """Text that is HTML or SVG already."""
+
+    __slots__ = ()
+
+
+Content: TypeAlias = str | Iterable[str]
+
+
+def element(name: str, content: Content = "", **attributes: str | float | None) -> Markup:
+    """An element; text that is no :class:`Markup` is escaped.
+
+    Of an attribute ``class_`` the underscore is dropped, elsewhere it is a hyphen; numbers are
+    rounded to hundredths.  Attributes that are None are left out.
+
+    >>> element("text", "a < b", x=1.0, text_anchor="end", class_="tick")
+    '<text x="1" text-anchor="end" class="tick">a &lt; b</text>'
+    """
+    parts = [f' {key.rstrip("_").replace("_", "-")}="{escape(_text(value))}"'
+             for key, value in attributes.items() if value is not None]
+    return Markup(f"<{name}{''.join(parts)}>{joined(content)}</{name}>")
+
+
+def joined(content: Content) -> Markup:
+    """Several pieces of markup, or text, one after the other."""
+    pieces = [content] if isinstance(content, str) else content
+    return Markup("".join(p if isinstance(p, Markup) else escape(p) for p in pieces))
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{round(value, 2):g}"
