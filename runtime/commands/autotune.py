@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -160,7 +160,7 @@ def execute(args: argparse.Namespace) -> int:
         tuned = {entry.forest.entry for entry in tuning.entries} | {each.entry for each in tried}
         about = _write(output, found, about, program, tuned)
     if args.html is not None:
-        _write_page(args, program, tuning)
+        _write_page(args, program, tuning, tried)
     if args.json:
         print_json(about)
     else:
@@ -290,14 +290,15 @@ def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], pr
     return facts_
 
 
-def _write_page(args: argparse.Namespace, program: Program, tuning: Tuning) -> None:
+def _write_page(args: argparse.Namespace, program: Program, tuning: Tuning,
+                tried: Sequence[parameters.ParameterTuning]) -> None:
     """The report of ``--html``."""
     from runelift.runtime.tuner.page.document import document, write_page
     from runelift.runtime.tuner.page.tuned import tuned
 
     log = {"runs recorded in": str(args.replay)} if args.replay else {}
     write_page(args.html, document(f"Tuning of {args.program.name}",
-                                   tuned(tuning, {**_about(program), **log})))
+                                   tuned(tuning, {**_about(program), **log}, tried)))
 
 
 def _about(program: Program) -> dict[str, str]:

@@ -48,6 +48,19 @@ class Sample:
         return None if found is None or not self.default else found / self.default
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A setting of an operation, and what it took at one meeting (seconds); None if it cannot run.
+
+    ``default`` is what the default setting took there.
+    """
+
+    dataset: str
+    setting: dict[str, int]
+    seconds: float | None
+    default: float
+
+
 @dataclass(slots=True)
 class Contest:
     """The settings of one operation, and how they did on the inputs so far."""
@@ -131,6 +144,15 @@ class Contest:
             return float("inf")
         total = sum(weight for weight, _ in ratios)
         return sum(w * r for w, r in ratios if r is not None) / total if total else 1.0
+
+    def trials(self) -> list[Trial]:
+        """What every setting took on each input, by the names of the parameters."""
+        names = [each.parameter.name for each in self.space.ranges]
+        return [Trial(sample.dataset, dict(zip(names, setting, strict=True)), seconds,
+                      sample.default)
+                for sample in self.samples
+                for setting, seconds in (*sample.seconds.items(),
+                                         *((s, None) for s in sorted(self.impossible)))]
 
     def best(self) -> Setting:
         """The best setting that slows no dataset down; the default unless it is clearly better."""

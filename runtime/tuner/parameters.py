@@ -21,7 +21,7 @@ from runelift.runtime.parameters import Space
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.trials import Meeting, Met, Searches
 from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
-from runelift.runtime.tuner.contest import Contest
+from runelift.runtime.tuner.contest import Contest, Trial
 from runelift.runtime.tuner.forest import Forest, Forests, plans
 from runelift.runtime.tuner.measure import Dataset, Measurable
 from runelift.runtime.tuner.report import show_seconds, table
@@ -64,7 +64,7 @@ BUDGET = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What came of the trials of an operation."""
+    """What came of the trials of an operation, and the trials."""
 
     operation: str
     settings: int
@@ -73,6 +73,7 @@ class Settled:
     ratio: float
     weight: float
     impossible: int
+    trials: tuple[Trial, ...] = ()
 
     @property
     def gain(self) -> float:
@@ -263,7 +264,8 @@ def _settled(contest: Contest) -> Settled:
     return Settled(contest.name, sum(1 for _ in contest.space.settings()), contest.tries,
                    contest.space.named(best),
                    contest.score(best) if best != contest.space.default else 1.0,
-                   sum(sample.weight for sample in contest.samples), len(contest.impossible))
+                   sum(sample.weight for sample in contest.samples), len(contest.impossible),
+                   tuple(contest.trials()))
 
 
 # What came of it
@@ -303,12 +305,9 @@ def _differs(program: Triable, dataset: Dataset, before: Mapping[str, int],
 
 def render(tuning: ParameterTuning) -> str:
     """What the trials found, and what running the result showed, as text."""
-    rows = [["operation", "settings", "tries", "time", "chosen"]]
-    rows += [[each.operation, str(each.settings), str(each.tries), f"{each.ratio:.2f}",
-              ", ".join(f"{name.rpartition('.')[2]} {value}" for name, value in each.chosen.items())
-              or "default"] for each in tuning.settled]
     lines = [f"Parameters of kernels ({tuning.seconds:.0f} s):"]
-    lines.append(table(rows, "  ") if tuning.settled else "  no operation takes time enough")
+    lines.append(table(overview(tuning), "  ") if tuning.settled
+                 else "  no operation takes time enough")
     if tuning.why:
         lines.append(f"  The settings stay as they are: {tuning.why}.")
     rows = [["dataset", "before", "with parameters", "gain"]]
@@ -317,6 +316,15 @@ def render(tuning: ParameterTuning) -> str:
     if tuning.verified:
         lines += ["", table(rows, "  ")]
     return "\n".join(lines)
+
+
+def overview(tuning: ParameterTuning) -> list[list[str]]:
+    """What came of each operation, the head first."""
+    head = ["operation", "settings", "tries", "time", "chosen"]
+    return [head, *([each.operation, str(each.settings), str(each.tries), f"{each.ratio:.2f}",
+                     ", ".join(f"{name.rpartition('.')[2]} {value}"
+                               for name, value in each.chosen.items()) or "default"]
+                    for each in tuning.settled)]
 
 
 def facts(tuning: ParameterTuning) -> dict[str, Any]:

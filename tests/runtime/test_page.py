@@ -11,13 +11,16 @@ import pytest
 
 from runelift.runtime.cli import main
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning, conclude
+from runelift.runtime.tuner.contest import Trial
 from runelift.runtime.tuner.curves import crossovers, guard_curves, score_curve
 from runelift.runtime.tuner.measure import Dataset, Log, measure
 from runelift.runtime.tuner.page import charts
 from runelift.runtime.tuner.page.document import document
 from runelift.runtime.tuner.page.markup import element
 from runelift.runtime.tuner.page.scales import Axis, Scale
+from runelift.runtime.tuner.page.settings import parameter_charts
 from runelift.runtime.tuner.page.tuned import tuned
+from runelift.runtime.tuner.parameters import ParameterTuning, Settled
 from runelift.runtime.tuner.report import render
 from runelift.runtime.tuner.spread import repeated_runs
 from runelift.runtime.tuner.winners import standings
@@ -175,6 +178,20 @@ def test_every_axis_has_values_beside_it(low: float, high: float, logarithmic: b
 def test_text_is_escaped_and_markup_is_not() -> None:
     assert element("p", ["<", element("b", "&")], title='"') == (
         '<p title="&quot;">&lt;<b>&amp;</b></p>')
+
+
+def test_settings_of_kernels_are_a_heat_map_over_the_two_with_most_values() -> None:
+    trials = tuple(Trial("d", {"main.r.group": group, "main.r.chunk": chunk, "main.r.groups": 9},
+                         seconds, 2.0)
+                   for group, chunk, seconds in [(32, 1, 2.0), (32, 2, 1.0), (64, 1, 4.0),
+                                                 (64, 2, None), (128, 1, 3.0)])
+    tuning = ParameterTuning("main", (Settled("main.r", 6, 5, {}, 1.0, 1.0, 1, trials),))
+    page = document("t", parameter_charts(tuning))
+    picture = picture_of(page, "main.r")
+    assert picture.findtext(f"{SVG}desc") == "fastest with group 32, chunk 2."
+    assert [t.text for t in picture.iter(f"{SVG}text")] == [
+        "chunk", "group", "1", "2", "32", "1.00", "0.50", "64", "2.00", "128", "1.50"]
+    assert "impossible" in page
 
 
 def test_noise_is_the_spread_of_the_same_runs() -> None:

@@ -26,6 +26,8 @@ from runelift.runtime.tuner.page.document import (
 from runelift.runtime.tuner.page.environment import environment
 from runelift.runtime.tuner.page.markup import Markup
 from runelift.runtime.tuner.page.scales import Axis
+from runelift.runtime.tuner.page.settings import parameter_charts
+from runelift.runtime.tuner.parameters import ParameterTuning
 from runelift.runtime.tuner.report import run_times, show_seconds, threshold_rows
 from runelift.runtime.tuner.spread import Repeated, repeated_runs
 from runelift.runtime.tuner.winners import Standing, standings
@@ -36,10 +38,13 @@ BEYOND = 2.0
 """How many times the greatest parallelism is where thresholds that nothing reaches are drawn."""
 
 
-def tuned(tuning: Tuning, about: Mapping[str, str]) -> list[Markup]:
-    """What is said about a tuning and what it holds for."""
+def tuned(tuning: Tuning, about: Mapping[str, str],
+          tried: Sequence[ParameterTuning] = ()) -> list[Markup]:
+    """What is said about a tuning, of thresholds and parameters, and what it holds for."""
     return [*(section(f"Entry point {entry.forest.entry}", list(_entry(entry)))
-              for entry in tuning.entries), section("Environment", [facts(environment(
+              for entry in tuning.entries),
+            *(section(f"Parameters of kernels of {each.entry}", parameter_charts(each))
+              for each in tried if each.settled), section("Environment", [facts(environment(
                   about, [entry.measurements for entry in tuning.entries]))])]
 
 
