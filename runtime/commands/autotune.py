@@ -21,6 +21,7 @@ import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,14 @@ from runelift.runtime.commands.options import (
     warn,
 )
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import parameters, searched
+from runelift.runtime.tuner import held_out, parameters, searched
 from runelift.runtime.tuner.autotune import (
     Tuning,
     autotune,
     conclude,
     default_thresholds,
 )
+from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.measure import (
     Dataset,
     Forced,
@@ -56,7 +58,8 @@ from runelift.runtime.tuner.measure import (
     Progress,
     read_log,
 )
-from runelift.runtime.tuner.report import facts, render
+from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.tuner.report import facts, render, render_held_out
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
 from runelift.runtime.tuner.strategies.trials import Step, parse_budget
@@ -98,6 +101,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="how long the parameters of kernels are tried (default: 60s); for "
                              "'replay' half of it goes to versions; for other strategies after "
                              "how many runs or what time they end")
+    parser.add_argument("--objective", choices=[each.value for each in Objective],
+                        default=Objective.RELATIVE.value,
+                        help="what to make small: the sum of the datasets' times relative to "
+                             "their best, the sum of the times, or the greatest relative time "
+                             "(default: %(default)s)")
+    parser.add_argument("--leave-one-out", action="store_true",
+                        help="also say how well each dataset fares with thresholds that are "
+                             "fitted to the others")
     parser.add_argument("--seed", type=int, default=0, metavar="N",
                         help="what a strategy draws from (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
@@ -125,6 +136,11 @@ def execute(args: argparse.Namespace) -> int:
             strategy = replace(strategy, budget=args.budget.seconds / (2 if tries else 1))
     if args.resume and (args.replay or not complete):
         raise UserError("--resume goes on with a log, which only tuning by records has.")
+    if args.objective != Objective.RELATIVE.value and not complete:
+        raise UserError("--objective is for tuning by records; strategies that search minimise "
+                        "the sum of relative times.")
+    if args.leave_one_out and not complete:
+        raise UserError("--leave-one-out fits to records, and a search has none.")
     if args.html and not complete:
         raise UserError("--html shows what records say, and a search has none; 'runelift "
                         "tune-compare --html' shows how strategies fare.")
@@ -151,7 +167,10 @@ def execute(args: argparse.Namespace) -> int:
         if tries and not ended:
             ended = not _tune_parameters(args, program, tuning, tried)
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
+    left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim)
+                for entry in tuning.entries} if args.leave_one_out else {}
     about = {**facts(tuning, **_about(program)),
+             "leave_one_out": {entry: held_out.facts(found) for entry, found in left_out.items()},
              "parameters": {each.entry: parameters.facts(each) for each in tried}}
     if measured:
         found = dict(tuning.thresholds)
@@ -165,7 +184,9 @@ def execute(args: argparse.Namespace) -> int:
         print_json(about)
     else:
         print(f"{args.program} on {program.device_info.label}\n")
-        print("\n\n".join(filter(None, [render(tuning), *map(parameters.render, tried)])))
+        print("\n\n".join(filter(None, [
+            render(tuning), *starmap(render_held_out, left_out.items()),
+            *map(parameters.render, tried)])))
         if measured:
             print(f"\nWritten to {output}.")
     if not ended:
@@ -186,7 +207,8 @@ def _measure(args: argparse.Namespace, program: Program, output: Path, method: M
     try:
         return autotune(program, program.tree, datasets, program.device_info.choice.threshold,
                         method=method, repeats=args.runs, verify=not args.no_verify, log=log,
-                        progress=_show if sys.stderr.isatty() else lambda _: None)
+                        progress=_show if sys.stderr.isatty() else lambda _: None,
+                        aim=Objective(args.objective))
     finally:
         log.close()
 
@@ -235,7 +257,8 @@ def _replay(args: argparse.Namespace, program: Program) -> Tuning:
     for forest in program.tree.entries:
         if forest.entry in recorded and args.entry in (None, forest.entry):
             defaults = default_thresholds(forest, program.device_info.choice.threshold)
-            entries.append(conclude(forest, defaults, recorded[forest.entry]))
+            entries.append(conclude(forest, defaults, recorded[forest.entry],
+                                    Objective(args.objective)))
     if not entries:
         raise UserError(f"'{args.replay}' has no runs of this program's entry points.")
     return Tuning(tuple(entries))

@@ -31,6 +31,7 @@ from runelift.runtime.tuner.measure import (
     Method,
     Progress,
 )
+from runelift.runtime.tuner.objectives import Objective
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
@@ -104,6 +105,7 @@ class EntryTuning:
     interrupted: bool = False
     first: Fit | None = None
     unmoved: frozenset[str] = frozenset()
+    aim: Objective = Objective.RELATIVE
 
     @property
     def known(self) -> Costs:
@@ -145,13 +147,14 @@ def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
 
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,
              method: Method | None = None, repeats: int | None = None, verify: bool = True,
-             log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None
-             ) -> Tuning:
+             log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None,
+             aim: Objective = Objective.RELATIVE) -> Tuning:
     """Tune all entry points that have datasets.
 
     ``device`` is the threshold that the device has by default, ``method`` how costs are measured:
     by forced runs if it is not given.  It says how many ``repeats`` are needed, if nobody else
-    does.  After Ctrl-C the thresholds are fitted to what has been measured.
+    does.  ``aim`` is what is made small.  After Ctrl-C the thresholds are fitted to what has been
+    measured.
     """
     method = method or Forced()
     repeats = repeats or method.repeats
@@ -161,7 +164,8 @@ def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
         if not own or not forest.trees:
             continue
         defaults = default_thresholds(forest, device)
-        entries.append(_concluded(program, forest, own, defaults, method, repeats, log, progress))
+        entries.append(_concluded(program, forest, own, defaults, method, repeats, log, progress,
+                                  aim))
         if entries[-1].interrupted:
             break
         if verify:
@@ -171,33 +175,34 @@ def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
 
 def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
                defaults: dict[str, int], method: Method, repeats: int, log: Log | None,
-               progress: Callable[[Progress], None]) -> EntryTuning:
+               progress: Callable[[Progress], None], aim: Objective) -> EntryTuning:
     """Measure and fit; if what is chosen has only been estimated on a dataset, measure that."""
     measurements = method.measure(program, forest, datasets, repeats=repeats, log=log,
                                   progress=progress)
-    tuning = conclude(forest, defaults, measurements)
+    tuning = conclude(forest, defaults, measurements, aim)
     guessed = {d.name for d in tuning.costs.datasets
                if any(point.guesses(tuning.fit.thresholds) for point in d.points)}
     if measurements.interrupted or not guessed:
         return tuning
     further = method.surely().measure(program, forest, [d for d in datasets if d.name in guessed],
                                       repeats=repeats, log=log, progress=progress)
-    return conclude(forest, defaults, measurements.with_further(further))
+    return conclude(forest, defaults, measurements.with_further(further), aim)
 
 
-def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurements) -> EntryTuning:
+def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurements,
+             aim: Objective = Objective.RELATIVE) -> EntryTuning:
     """Fit thresholds to measurements, of this moment or from a log."""
     costs = costs_of(forest, measurements)
-    return EntryTuning(forest, defaults, measurements, costs, fit(costs, defaults),
-                       interrupted=measurements.interrupted)
+    return EntryTuning(forest, defaults, measurements, costs, fit(costs, defaults, aim=aim),
+                       interrupted=measurements.interrupted, aim=aim)
 
 
 def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Dataset],
               repeats: int) -> EntryTuning:
     """Run tuned and default side by side; what got slower keeps its versions in the next fit."""
     found, times, kept = tuning.fit, dict[str, Verified](), set[str]()
-    if not found.kept_default and objective(tuning.costs, found.thresholds) > (
-            1 - WORTHWHILE) * objective(tuning.costs, tuning.defaults):
+    if not found.kept_default and objective(tuning.costs, found.thresholds, tuning.aim) > (
+            1 - WORTHWHILE) * objective(tuning.costs, tuning.defaults, tuning.aim):
         return _by_default(tuning, found, kept, "others would gain less than 1 %")
     try:
         while not found.kept_default:
@@ -209,8 +214,8 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
                 return _by_default(tuning, found, kept,
                                    f"runs of {_listed(slower)} contradict the records")
             kept |= slower
-            found = replace(fit(tuning.costs.frozen(kept, tuning.defaults), tuning.defaults),
-                            least=tuning.fit.least)
+            found = replace(fit(tuning.costs.frozen(kept, tuning.defaults), tuning.defaults,
+                                aim=tuning.aim), least=tuning.fit.least)
     except KeyboardInterrupt:
         return replace(tuning, fit=found, verified=times, interrupted=True)
     if found.kept_default and kept:

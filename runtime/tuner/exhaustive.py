@@ -17,6 +17,7 @@ from runelift.runtime.tuner.clocks import Clock, Clocks
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.fit import allowed_times, compared
 from runelift.runtime.tuner.forest import Site
+from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.pareto import Array, Front, undominated
 
 
@@ -26,9 +27,9 @@ def combinations(costs: Costs) -> int:
                for tree in costs.forest.trees)
 
 
-def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = True
-               ) -> tuple[float, dict[str, int]] | None:
-    """The least sum of relative times, and thresholds that give it.
+def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = True,
+               aim: Objective = Objective.RELATIVE) -> tuple[float, dict[str, int]] | None:
+    """The least score by the objective ``aim``, and thresholds that give it.
 
     With ``constrained``, only thresholds that make no dataset slower than ``default`` count;
     None if there are none.  Where nothing has been measured, ``default`` is as good as any.
@@ -36,7 +37,7 @@ def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = 
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     if not datasets:
         return 0.0, dict(default)
-    weights = np.array([1.0 / max(d.least(), 1e-12) for d in datasets])
+    weights = np.array(list(aim.weights(datasets).values()))
     allowed = allowed_times(datasets, default)
     clocks = Clocks(datasets)
     limits = clocks.limits(allowed if constrained else dict.fromkeys(allowed, math.inf))
@@ -45,9 +46,9 @@ def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = 
         front = front.plus(_tree(tree, datasets, clocks, limits), limits)
     if not front.choices:
         return None
-    totals = clocks.times(front.costs) @ weights
-    best = int(np.argmin(totals))
-    return float(totals[best]), front.choices[best]
+    scores = aim.scores(clocks.times(front.costs), weights)
+    best = int(np.argmin(scores))
+    return float(scores[best]), front.choices[best]
 
 
 def _guards(tree: Site) -> list[Guard]:

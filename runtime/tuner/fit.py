@@ -1,7 +1,7 @@
 """Thresholds from costs: exact, jointly over all datasets, never worse than the default.
 
-The objective is the sum over the datasets of the time relative to the dataset's best possible
-time, so that a short dataset counts as much as a long one.
+What is made small is an :class:`.objectives.Objective`: unless another one is asked for, the sum
+over the datasets of the time relative to the dataset's best possible time.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from runelift.runtime.tuner.clocks import Clocks, Cost
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.forest import Site
+from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.pareto import Array, Front
 from runelift.runtime.tuner.solve import ENOUGH, Solver, TooMany, candidates, descend, never
 
@@ -56,9 +57,9 @@ class Fit:
     exact: bool = False
 
 
-def fit(costs: Costs, default: Mapping[str, int], *,
+def fit(costs: Costs, default: Mapping[str, int], *, aim: Objective = Objective.RELATIVE,
         enough: int = ENOUGH) -> Fit:
-    """The best thresholds for the measured costs.
+    """The best thresholds for the measured costs, by the objective ``aim``.
 
     ``default`` are the thresholds that hold without tuning.  No dataset becomes slower than
     with ``default``, by more than the noise: if the best thresholds do that, the dataset's
@@ -67,12 +68,11 @@ def fit(costs: Costs, default: Mapping[str, int], *,
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     if not datasets:
         return Fit(dict(default), {}, {}, {}, {}, "nothing was measured completely")
-    weights = {d.name: 1.0 / max(d.least(), 1e-12) for d in datasets}
     kept: str | None = None
-    found, exact = _never_slower(costs, datasets, weights, default, enough)
+    found, exact = _never_slower(costs, datasets, aim, default, enough)
     if found is None:
         kept, best = "no other thresholds are as fast on every dataset", dict(default)
-    elif _objective(datasets, weights, found) < _objective(datasets, weights, default):
+    elif aim.score(datasets, found) < aim.score(datasets, default):
         best = found
     else:
         kept, best = "the default thresholds are as good as any", dict(default)
@@ -88,43 +88,52 @@ def allowed_times(datasets: Sequence[DatasetCosts], default: Mapping[str, int]) 
     return {d.name: d.total(default) * (1 + NOISE) for d in datasets}
 
 
-def _never_slower(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+def _never_slower(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
                   default: Mapping[str, int], enough: int
                   ) -> tuple[dict[str, int] | None, bool]:
     """The best thresholds with which no dataset is slower than by default; whether exactly.
 
-    Where the time of each dataset is one sum, the best of all are found first; if they slow a
-    dataset down, all trade-offs between the datasets are solved for.  Where these are too many,
-    the weights of what is too slow are raised until nothing is.
+    Where the objective and the time of each dataset are sums, the best of all are found first; if
+    they slow a dataset down, all trade-offs between the datasets are solved for.  Where these are
+    too many, the weights of what is too slow are raised until nothing is.
     """
     allowed = allowed_times(datasets, default)
-    clocks, raised, slower = Clocks(datasets), dict(weights), list(allowed)
+    clocks, raised, slower = Clocks(datasets), aim.weights(datasets), list(allowed)
 
     def too_slow(thresholds: Mapping[str, int]) -> list[str]:
         return [d.name for d in datasets if d.total(thresholds) > allowed[d.name]]
 
-    if clocks.linear:
+    if clocks.linear and aim is not Objective.MAX_REGRET:
         found, exact = _solve(costs, datasets, raised, default, enough)
         slower = too_slow(found)
         if not slower:
             return found, exact
     try:
-        return _best_allowed(costs, datasets, clocks, weights, default, enough), True
+        return _best_allowed(costs, datasets, clocks, aim, default, enough), True
     except TooMany:
         pass
+    best: dict[str, int] | None = None
     for _ in range(ROUNDS - 1):
         for name in slower:
             raised[name] *= 2
         found, _exact = _solve(costs, datasets, raised, default, enough)
         slower = too_slow(found)
         if not slower:
-            return found, False
-    return None, False
+            if best is None or aim.score(datasets, found) < aim.score(datasets, best):
+                best = found
+            if aim is not Objective.MAX_REGRET:
+                break
+            slower = [_worst(datasets, found)]
+    return best, False
 
 
-def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
-                  weights: Mapping[str, float], default: Mapping[str, int], enough: int
-                  ) -> dict[str, int] | None:
+def _worst(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int]) -> str:
+    """The dataset whose time is the longest, relative to its best possible time."""
+    return max(datasets, key=lambda d: d.total(thresholds) / max(d.least(), 1e-12)).name
+
+
+def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, aim: Objective,
+                  default: Mapping[str, int], enough: int) -> dict[str, int] | None:
     """The best of all trade-offs between the datasets; None if none is allowed."""
     limits = clocks.limits(allowed_times(datasets, default))
     solver = Solver(_costing(datasets, clocks.vector), limits, default, enough)
@@ -134,8 +143,9 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
         solver.look(len(front.choices))
     if not front.choices:
         return None
-    totals = clocks.times(front.costs) @ np.array([weights[d.name] for d in datasets])
-    return front.choices[int(np.argmin(totals))]
+    weights = aim.weights(datasets)
+    scores = aim.scores(clocks.times(front.costs), np.array([weights[d.name] for d in datasets]))
+    return front.choices[int(np.argmin(scores))]
 
 
 def _costing(datasets: Sequence[DatasetCosts], of: Callable[[str, Cost], Array]
@@ -149,16 +159,10 @@ def _roots(datasets: Sequence[DatasetCosts], tree: Site) -> list[Point]:
     return [p for d in datasets for p in d.points if p.site.name == tree.name]
 
 
-def objective(costs: Costs, thresholds: Mapping[str, int]) -> float:
-    """The sum of relative times that :func:`fit` minimises."""
-    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
-    weights = {d.name: 1.0 / max(d.least(), 1e-12) for d in datasets}
-    return _objective(datasets, weights, thresholds)
-
-
-def _objective(datasets: list[DatasetCosts], weights: Mapping[str, float],
-               thresholds: Mapping[str, int]) -> float:
-    return sum(weights[d.name] * d.total(thresholds) for d in datasets)
+def objective(costs: Costs, thresholds: Mapping[str, int],
+              aim: Objective = Objective.RELATIVE) -> float:
+    """The score that :func:`fit` minimises."""
+    return aim.score([d for d in costs.datasets if math.isfinite(d.least())], thresholds)
 
 
 def _solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
@@ -190,7 +194,7 @@ def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, flo
     starts = [thresholds, dict.fromkeys(choices, 1), {n: c[-1] for n, c in choices.items()}]
 
     def cost(chosen: Mapping[str, int]) -> float:
-        return _objective(datasets, weights, {**thresholds, **chosen})
+        return sum(weights[d.name] * d.total({**thresholds, **chosen}) for d in datasets)
 
     return descend(tree, cost, starts, choices)
 

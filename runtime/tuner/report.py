@@ -9,11 +9,14 @@ from typing import Any
 
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning
+from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs, Point
 from runelift.runtime.tuner.curves import guard_curves, score_curve
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import Fit, objective
 from runelift.runtime.tuner.forest import plans
+from runelift.runtime.tuner.held_out import HeldOut, summary
+from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.spread import repeated_runs
 from runelift.runtime.tuner.winners import Standing, standings
 
@@ -53,6 +56,21 @@ def table(rows: list[list[str]], indent: str = "") -> str:
                                                                       strict=True))]
         lines.append(indent + "  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
+    """What each dataset takes with thresholds that are fitted to the others; the head first."""
+    return [["left out", "default", "with the others'", "with its own", "slower by"],
+            *([each.dataset, show_seconds(each.default), show_seconds(each.seconds),
+               show_seconds(each.oracle), f"{100 * each.regret:.1f} %"] for each in found)]
+
+
+def render_held_out(entry: str, found: list[HeldOut]) -> str:
+    """The same as text."""
+    if not found:
+        return f"{entry}: there are too few datasets to leave one out."
+    return f"{entry}: datasets that are left out of the fit\n\n" + (
+        table(held_out_rows(found), "  ") + f"\n  {summary(found)}")
 
 
 def render(tuning: Tuning) -> str:
@@ -126,7 +144,7 @@ def _runs(entry: EntryTuning) -> str:
 
 def _losses(entry: EntryTuning) -> Iterator[str]:
     """How far the choice is from what an exhaustive search finds."""
-    loss = loss_to_exhaustive(entry.known, entry.defaults, entry.fit)
+    loss = loss_to_exhaustive(entry.known, entry.defaults, entry.fit, entry.aim)
     if loss is None:
         if entry.fit.exact:
             yield "  solved exactly: no thresholds do better on these runs"
@@ -134,13 +152,14 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
     yield (f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs "
            f"({combinations(entry.costs):,} combinations)")
     if entry.first is not None:
-        promised = loss_to_exhaustive(entry.costs, entry.defaults, entry.fit) or 0.0
+        promised = loss_to_exhaustive(entry.costs, entry.defaults, entry.fit, entry.aim) or 0.0
         names = ", ".join(sorted(entry.unmoved))
         yield (f"  (the runs with forced versions promised {100 * promised:.2f} % more; run side "
                f"by side, {names} gained nothing and keep what they have by default)")
 
 
-def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit) -> float | None:
+def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
+                       aim: Objective = Objective.RELATIVE) -> float | None:
     """By what fraction the best thresholds that slow no dataset down would be better than a fit.
 
     None if there are too many combinations to try.
@@ -148,10 +167,10 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit) -> fl
     encounters = sum(len(d.points) for d in costs.datasets)
     if combinations(costs) * encounters > TRIABLE:
         return None
-    found = exhaustive(costs, default)
+    found = exhaustive(costs, default, aim=aim)
     if found is None or not found[0]:
         return 0.0
-    return max(0.0, objective(costs, fit.thresholds) / found[0] - 1)
+    return max(0.0, objective(costs, fit.thresholds, aim) / found[0] - 1)
 
 
 def _observations(entry: EntryTuning) -> Iterator[str]:
@@ -165,6 +184,8 @@ def _observations(entry: EntryTuning) -> Iterator[str]:
         if curves.guard not in idle and curves.crossovers:
             where = ", ".join(f"{value:,.0f}" for value in curves.crossovers)
             yield f"  note: {curves.guard}: both sides cost the same at a parallelism of {where}"
+    for conflict in conflicts(entry.costs, thresholds):
+        yield f"  note: {conflict}"
     if repeated := repeated_runs(entry.measurements):
         spread = sorted(each.deviation for each in repeated)
         yield (f"  note: repeated runs lie within ±{100 * median(spread):.1f} % of their median, "
@@ -221,9 +242,12 @@ def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
             "samples": [_point_facts(p) for p in d.points],
         } for d in entry.costs.datasets if d.name in entry.fit.predicted}
     return {"program_runs": entry.program_runs, "thresholds": thresholds, "datasets": datasets,
-            "objective": objective(entry.costs, entry.fit.thresholds),
-            "loss_to_exhaustive": loss_to_exhaustive(entry.known, entry.defaults, entry.fit),
-            "loss_to_forced_runs": loss_to_exhaustive(entry.costs, entry.defaults, entry.fit),
+            "aim": entry.aim.value,
+            "objective": objective(entry.costs, entry.fit.thresholds, entry.aim),
+            "loss_to_exhaustive": loss_to_exhaustive(entry.known, entry.defaults, entry.fit,
+                                                     entry.aim),
+            "loss_to_forced_runs": loss_to_exhaustive(entry.costs, entry.defaults, entry.fit,
+                                                      entry.aim),
             "unmoved": sorted(entry.unmoved), "exact": entry.fit.exact,
             "kept_default": entry.fit.kept_default}
 

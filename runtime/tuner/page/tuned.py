@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning
+from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.curves import (
     GuardCurves,
     ScoreCurve,
@@ -14,11 +15,13 @@ from runelift.runtime.tuner.curves import (
     score_curve,
     version_name,
 )
+from runelift.runtime.tuner.held_out import leave_one_out, summary
 from runelift.runtime.tuner.page import charts, trees
 from runelift.runtime.tuner.page.document import (
     facts,
     figure,
     folded,
+    lines,
     paragraph,
     section,
     table,
@@ -28,7 +31,12 @@ from runelift.runtime.tuner.page.markup import Markup
 from runelift.runtime.tuner.page.scales import Axis
 from runelift.runtime.tuner.page.settings import parameter_charts
 from runelift.runtime.tuner.parameters import ParameterTuning
-from runelift.runtime.tuner.report import run_times, show_seconds, threshold_rows
+from runelift.runtime.tuner.report import (
+    held_out_rows,
+    run_times,
+    show_seconds,
+    threshold_rows,
+)
 from runelift.runtime.tuner.spread import Repeated, repeated_runs
 from runelift.runtime.tuner.winners import Standing, standings
 
@@ -70,6 +78,11 @@ def _entry(entry: EntryTuning) -> Iterator[Markup]:
               for part in _score(entry, each)),
             *(paragraph(f"No threshold of {each.guard} makes a difference of 1 %.")
               for each in scores if not each.matters)], 3)
+    if found := list(conflicts(entry.costs, entry.fit.thresholds)):
+        yield section("Conflicts between datasets", [lines([f"{each}." for each in found])], 3)
+    if held_out := leave_one_out(entry.costs, entry.defaults, entry.aim):
+        yield section("Datasets that are left out of the fit", [
+            table(held_out_rows(held_out)), paragraph(f"{summary(held_out)}.")], 3)
     if repeated := repeated_runs(entry.measurements):
         yield section("Noise", list(_noise(repeated)), 3)
 

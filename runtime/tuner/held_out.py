@@ -1,0 +1,66 @@
+"""How well thresholds serve data that they were not fitted to: each dataset is left out once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from runelift.runtime.statistics import median
+from runelift.runtime.tuner.costs import Costs
+from runelift.runtime.tuner.fit import fit
+from runelift.runtime.tuner.objectives import Objective
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """A dataset with the thresholds that are fitted to all others.
+
+    ``seconds`` is its time with them, ``default`` that without tuning, and ``oracle`` that with
+    the thresholds that are best for it alone.
+    """
+
+    dataset: str
+    thresholds: dict[str, int]
+    seconds: float
+    default: float
+    oracle: float
+
+    @property
+    def regret(self) -> float:
+        """By what fraction it is slower than with its own thresholds."""
+        return max(0.0, self.seconds / self.oracle - 1) if self.oracle else 0.0
+
+
+def leave_one_out(costs: Costs, default: Mapping[str, int],
+                  aim: Objective = Objective.RELATIVE) -> list[HeldOut]:
+    """Each dataset with thresholds fitted to the others; nothing if there is one only."""
+    complete = [d for d in costs.datasets if math.isfinite(d.least())]
+    if len(complete) < 2:
+        return []
+    found = []
+    for dataset in complete:
+        others = replace(costs, datasets=tuple(d for d in complete if d is not dataset))
+        alone = fit(replace(costs, datasets=(dataset,)), default, aim=aim)
+        fitted = fit(others, default, aim=aim).thresholds
+        found.append(HeldOut(dataset.name, fitted, dataset.total(fitted), dataset.total(default),
+                             min(alone.predicted[dataset.name], dataset.total(default))))
+    return found
+
+
+def summary(found: list[HeldOut]) -> str:
+    """The median and the worst regret, in words."""
+    regrets = [each.regret for each in found]
+    worst = max(found, key=lambda each: each.regret)
+    untuned = median([max(0.0, each.default / each.oracle - 1) for each in found if each.oracle])
+    return (f"Left out, a dataset is {100 * median(regrets):.1f} % slower than with thresholds of "
+            f"its own (median), {100 * worst.regret:.1f} % at worst ({worst.dataset}); by default "
+            f"{100 * untuned:.1f} % (median)")
+
+
+def facts(found: list[HeldOut]) -> dict[str, Any]:
+    """The same for the JSON file; times in seconds, regrets as fractions."""
+    return {each.dataset: {"thresholds": each.thresholds, "seconds": each.seconds,
+                           "default": each.default, "oracle": each.oracle, "regret": each.regret}
+            for each in found}
