@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from runelift.runtime.finer import finer_of
+
 REMEMBERED = 10_000
 """After so many decisions about sizes they are all forgotten."""
 SETTINGS = 16
@@ -38,7 +40,8 @@ class Remembered:
 
     def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
         """What was decided with the same thresholds and forced versions."""
-        key = tuple(thresholds.items()), tuple(force.items())
+        key = (tuple(thresholds.items()), tuple(finer_of(thresholds).items()),
+               tuple(force.items()))
         if (known := self._settings.get(key)) is None or known.crowded:
             if len(self._settings) >= SETTINGS:
                 self._settings.clear()

@@ -21,6 +21,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime import interrupts, persistent
 from runelift.runtime.choice import Crowd
 from runelift.runtime.executable import Executable, Infeasible, Main, Site
+from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
@@ -79,6 +80,7 @@ class Run:
         self.allocate = self._pool.allocate
         self.launch, self.launch_built = self.issue, self.issue_built
         self._thresholds = thresholds
+        self._finer = finer_of(thresholds)
         self._force = force
         decisions = executable.decisions.under(thresholds, force)
         self._shares, self._orders = decisions.shares, decisions.orders
@@ -341,8 +343,20 @@ class Run:
                   local: tuple[int, ...], sizes: dict[str, int]) -> Iterable[int]:
         """The alternatives of a site to try, the chosen one first."""
         order = self.order(number, pars, crowds, local)
+        if self._finer:
+            order = self._preferring(number, pars, order, sizes)
         return order if self.recorder is None else self._recorded(number, pars, crowds, order,
                                                                   sizes)
+
+    def _preferring(self, number: int, pars: tuple[int, ...], order: list[int],
+                    sizes: dict[str, int]) -> list[int]:
+        """The same with the version first that a finer guard says, if it can run."""
+        site = self.executable.generated.sites[number]
+        finer = self._finer.get(site.site)
+        if finer is None or site.site in self._force:
+            return order
+        chosen = finer.version({**sizes, **_compared(site, pars)})
+        return [chosen, *(k for k in order if k != chosen)] if chosen in order else order
 
     def order(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
               local: tuple[int, ...]) -> list[int]:
@@ -376,7 +390,7 @@ class Run:
                     ) -> tuple[str, dict[str, int], tuple[str, ...]]:
         """The name of a site, what its guards compare with, and which do not hold by themselves."""
         site = self.executable.generated.sites[number]
-        par = {v.guard.name: p for v, p in zip(site.versions, pars, strict=True) if v.guard}
+        par = _compared(site, pars)
         scarce = tuple(
             v.guard.name for v, p, crowd in zip(site.versions, pars, crowds, strict=True)
             if v.guard and crowd and not self.device.info.choice.holds(v.guard, p, crowd))
@@ -427,6 +441,11 @@ class Run:
             if reason.lasting:
                 self.executable.infeasible[name] = str(reason)
                 self.executable.decisions.forget()
+
+
+def _compared(site: Choose, pars: tuple[int, ...]) -> dict[str, int]:
+    """What the guards of a site are compared with, by name."""
+    return {v.guard.name: p for v, p in zip(site.versions, pars, strict=True) if v.guard}
 
 
 def _failure(place: str, message: str) -> ProgramFailure:

@@ -20,12 +20,19 @@ from runelift.ir.source import Source
 from runelift.ir.syntax import Atom, Const
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
+from runelift.runtime.finer import Finer, Guarded
 from runelift.runtime.kept import compile_kept, keep
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.forest import forest_of
-from runelift.runtime.tuner.tuning_file import Identity, Tuning, tuning_of, unknown_names
+from runelift.runtime.tuner.tuning_file import (
+    Identity,
+    Tuning,
+    finer_guards,
+    tuning_of,
+    unknown_names,
+)
 
 if TYPE_CHECKING:
     from runelift.runtime.race import Race
@@ -318,8 +325,22 @@ class Program:
         """Run with what a tuning file says, and then ``settings``; warn of what is wrong there."""
         if tuning.values.keys() - self._known_names:
             tuning = tuning.on(self.identity, self.kernel_parameters().keys())
-        self.thresholds = {**tuning.values, **settings}
-        tuning.warn(self.problems(tuning.values))
+        finer, stale = self._finer(tuning.file, settings)
+        self.thresholds = Guarded({**tuning.values, **settings}, finer)
+        tuning.warn([*self.problems(tuning.values), stale])
+
+    def _finer(self, file: Path | None, settings: Mapping[str, int]
+               ) -> tuple[dict[str, Finer], str]:
+        """The finer guards beside a tuning file, but where ``settings`` set thresholds."""
+        if file is None:
+            return {}, ""
+        finer, stale = finer_guards(file, self.identity, self.policy, self.tree)
+        if not finer:
+            return {}, stale
+        sites = {site.name: site for forest in self.tree.entries
+                 for site in forest.sites().values()}
+        return {name: each for name, each in finer.items()
+                if not settings.keys() & {g.name for g in sites[name].guards}}, stale
 
     @property
     def _known_names(self) -> set[str]:

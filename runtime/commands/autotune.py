@@ -42,7 +42,7 @@ from runelift.runtime.commands.options import (
     warn,
 )
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import held_out, parameters, searched
+from runelift.runtime.tuner import held_out, parameters, refined, searched
 from runelift.runtime.tuner.autotune import (
     Tuning,
     autotune,
@@ -59,11 +59,13 @@ from runelift.runtime.tuner.measure import (
     read_log,
 )
 from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.tuner.refine import Guards
 from runelift.runtime.tuner.report import facts, render, render_held_out
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
 from runelift.runtime.tuner.strategies.trials import Step, parse_budget
 from runelift.runtime.tuner.tuning_file import (
+    GUARDS,
     PROGRAM,
     SETTINGS,
     tuning_of,
@@ -106,6 +108,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="what to make small: the sum of the datasets' times relative to "
                              "their best, the sum of the times, or the greatest relative time "
                              "(default: %(default)s)")
+    parser.add_argument("--guards", choices=[each.value for each in Guards],
+                        default=Guards.THRESHOLD.value,
+                        help="what decides where thresholds cannot be right for all datasets: "
+                             "also a memo of exact sizes, or a decision tree over sizes "
+                             "(default: %(default)s)")
     parser.add_argument("--leave-one-out", action="store_true",
                         help="also say how well each dataset fares with thresholds that are "
                              "fitted to the others")
@@ -139,6 +146,8 @@ def execute(args: argparse.Namespace) -> int:
     if args.objective != Objective.RELATIVE.value and not complete:
         raise UserError("--objective is for tuning by records; strategies that search minimise "
                         "the sum of relative times.")
+    if args.guards != Guards.THRESHOLD.value and not complete:
+        raise UserError("--guards fits to records, and a search has none.")
     if args.leave_one_out and not complete:
         raise UserError("--leave-one-out fits to records, and a search has none.")
     if args.html and not complete:
@@ -166,27 +175,28 @@ def execute(args: argparse.Namespace) -> int:
         ended = tuning.interrupted
         if tries and not ended:
             ended = not _tune_parameters(args, program, tuning, tried)
+        finer = [] if ended else _refine_guards(args, program, tuning, tried)
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
-    left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim)
+    left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
+                                                  Guards(args.guards))
                 for entry in tuning.entries} if args.leave_one_out else {}
     about = {**facts(tuning, **_about(program)),
              "leave_one_out": {entry: held_out.facts(found) for entry, found in left_out.items()},
+             GUARDS: refined.facts(finer, program.identity.device, program.policy),
              "parameters": {each.entry: parameters.facts(each) for each in tried}}
     if measured:
-        found = dict(tuning.thresholds)
-        for each in tried:
-            found |= each.chosen
+        found = _values(tuning, tried)
         tuned = {entry.forest.entry for entry in tuning.entries} | {each.entry for each in tried}
         about = _write(output, found, about, program, tuned)
     if args.html is not None:
-        _write_page(args, program, tuning, tried)
+        _write_page(args, program, tuning, tried, finer)
     if args.json:
         print_json(about)
     else:
         print(f"{args.program} on {program.device_info.label}\n")
         print("\n\n".join(filter(None, [
             render(tuning), *starmap(render_held_out, left_out.items()),
-            *map(parameters.render, tried)])))
+            *map(parameters.render, tried), *map(refined.render, finer)])))
         if measured:
             print(f"\nWritten to {output}.")
     if not ended:
@@ -232,6 +242,31 @@ def _tune_parameters(args: argparse.Namespace, program: Program, tuning: Tuning,
     except KeyboardInterrupt:
         return False
     return True
+
+
+def _values(tuning: Tuning, tried: Sequence[parameters.ParameterTuning]) -> dict[str, int]:
+    """The thresholds and parameters that were found."""
+    found = dict(tuning.thresholds)
+    for each in tried:
+        found |= each.chosen
+    return found
+
+
+def _refine_guards(args: argparse.Namespace, program: Program, tuning: Tuning,
+                   tried: Sequence[parameters.ParameterTuning]) -> list[refined.Refined]:
+    """The finer guards that ``--guards`` asks for."""
+    guards = Guards(args.guards)
+    if guards is Guards.THRESHOLD:
+        return []
+    found = [refined.refine_guards(entry, guards) for entry in tuning.entries
+             if entry.costs.datasets]
+    if args.replay or args.no_verify:
+        return found
+    datasets, values = tuning_datasets(args, program), _values(tuning, tried)
+    entries = {entry.forest.entry: entry for entry in tuning.entries}
+    return [refined.confirm_guards(
+        program, entries[each.entry], each, [d for d in datasets if d.entry == each.entry],
+        values, args.runs or Forced.repeats) for each in found]
 
 
 def _show_trial(what: str) -> None:
@@ -314,14 +349,15 @@ def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], pr
 
 
 def _write_page(args: argparse.Namespace, program: Program, tuning: Tuning,
-                tried: Sequence[parameters.ParameterTuning]) -> None:
+                tried: Sequence[parameters.ParameterTuning],
+                finer: Sequence[refined.Refined]) -> None:
     """The report of ``--html``."""
     from runelift.runtime.tuner.page.document import document, write_page
     from runelift.runtime.tuner.page.tuned import tuned
 
     log = {"runs recorded in": str(args.replay)} if args.replay else {}
     write_page(args.html, document(f"Tuning of {args.program.name}",
-                                   tuned(tuning, {**_about(program), **log}, tried)))
+                                   tuned(tuning, {**_about(program), **log}, tried, finer)))
 
 
 def _about(program: Program) -> dict[str, str]:

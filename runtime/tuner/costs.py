@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from runelift.ir.syntax import Guard
+from runelift.runtime.finer import Guarded
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.clocks import NOTHING, Cost, least, most, total
@@ -79,6 +80,10 @@ class Point:
 
     def choose(self, thresholds: Thresholds) -> int:
         """The version that these thresholds lead to: the runtime's rule."""
+        if isinstance(thresholds, Guarded):
+            finer = thresholds.version(self.site.name, self.sizes, self.par)
+            if finer in self.feasible:
+                return finer
         for index, alternative in enumerate(self.site.alternatives):
             guard = alternative.guard
             if index in self.feasible and (guard is None or self.holds(guard, thresholds)):

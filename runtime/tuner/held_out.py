@@ -11,6 +11,7 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.fit import fit
 from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.tuner.refine import Guards, refine
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,12 @@ class HeldOut:
 
 
 def leave_one_out(costs: Costs, default: Mapping[str, int],
-                  aim: Objective = Objective.RELATIVE) -> list[HeldOut]:
-    """Each dataset with thresholds fitted to the others; nothing if there is one only."""
+                  aim: Objective = Objective.RELATIVE, guards: Guards = Guards.THRESHOLD
+                  ) -> list[HeldOut]:
+    """Each dataset with thresholds fitted to the others; nothing if there is one only.
+
+    Finer ``guards`` are fitted to the others as well; the oracle has thresholds alone.
+    """
     complete = [d for d in costs.datasets if math.isfinite(d.least())]
     if len(complete) < 2:
         return []
@@ -43,9 +48,10 @@ def leave_one_out(costs: Costs, default: Mapping[str, int],
     for dataset in complete:
         others = replace(costs, datasets=tuple(d for d in complete if d is not dataset))
         alone = fit(replace(costs, datasets=(dataset,)), default, aim=aim)
-        fitted = fit(others, default, aim=aim).thresholds
-        found.append(HeldOut(dataset.name, fitted, dataset.total(fitted), dataset.total(default),
-                             min(alone.predicted[dataset.name], dataset.total(default))))
+        fitted = refine(others, fit(others, default, aim=aim).thresholds, guards, aim)
+        untuned = dataset.total(default)
+        found.append(HeldOut(dataset.name, dict(fitted), dataset.total(fitted), untuned,
+                             min(alone.predicted[dataset.name], untuned)))
     return found
 
 

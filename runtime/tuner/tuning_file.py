@@ -15,6 +15,8 @@ from typing import Any
 
 from runelift.ir.errors import Diagnostic, ProgramError, UserError
 from runelift.ir.source import Source, Span
+from runelift.runtime.finer import Finer, from_json
+from runelift.runtime.tuner.forest import Forests, Site
 
 _LINE = re.compile(r"\s*(?P<name>[^\s=]+)\s*=\s*(?P<value>-?\d+)\s*")
 FUTHARK_DEFAULTS = frozenset({
@@ -56,8 +58,8 @@ def parse_tuning(source: Source) -> dict[str, int]:
     return {name: value for name, value in thresholds.items() if value != 0}
 
 
-PROGRAM, SETTINGS = "program_sha256", "settings"
-"""Keys of the facts: the program's text, and the parameters of its kernels by device."""
+PROGRAM, SETTINGS, GUARDS = "program_sha256", "settings", "guards"
+"""Keys of the facts: the program's text, parameters of its kernels by device, finer guards."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,44 @@ class Tuning:
         if others and next(reversed(known)) != identity.device:
             lines = known.get(identity.device, {})
         return replace(self, values={**lasting, **lines}, elsewhere=others)
+
+
+def finer_guards(file: Path, identity: Identity, policy: str, forests: Forests
+                 ) -> tuple[dict[str, Finer], str]:
+    """The finer guards beside a tuning file that hold here, and why others do not."""
+    if not facts_path(file).exists():
+        return {}, ""
+    try:
+        about = read_facts(facts_path(file))
+    except UserError as error:
+        return {}, str(error)
+    guards = about.get(GUARDS)
+    if not isinstance(guards, dict) or not guards.get("sites"):
+        return {}, ""
+    if about.get(PROGRAM) != identity.program or guards.get("policy") != policy:
+        return {}, "The program or the policy has changed since its guards were tuned" + _IGNORED
+    if guards.get("device") != identity.device:
+        return {}, f"The guards were tuned on another device, {guards.get('device')}" + _IGNORED
+    try:
+        finer = {str(site): from_json(raw) for site, raw in guards["sites"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}, "The guards in the file of facts are damaged" + _IGNORED
+    sites = {site.name: site for forest in forests.entries for site in forest.sites().values()}
+    if any(name not in sites or not _fits(sites[name], each) for name, each in finer.items()):
+        return {}, "The guards ask for versions or sizes that there are not" + _IGNORED
+    return finer, ""
+
+
+_IGNORED = ", so they are ignored; 'runelift autotune --guards' finds new ones."
+
+
+def _fits(site: Site, finer: Finer) -> bool:
+    """Whether a site has the versions, and its guards the sizes, that a finer guard mentions."""
+    known = {guard.name for guard in site.guards} | {
+        str(name) for guard in site.guards for size in (guard.par, guard.group, guard.groups)
+        if size is not None for name in size.variables()}
+    return (finer.possible() <= set(range(len(site.alternatives)))
+            and finer.mentioned() <= known)
 
 
 def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> Tuning:

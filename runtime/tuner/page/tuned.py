@@ -27,10 +27,11 @@ from runelift.runtime.tuner.page.document import (
     table,
 )
 from runelift.runtime.tuner.page.environment import environment
-from runelift.runtime.tuner.page.markup import Markup
+from runelift.runtime.tuner.page.markup import Markup, element
 from runelift.runtime.tuner.page.scales import Axis
 from runelift.runtime.tuner.page.settings import parameter_charts
 from runelift.runtime.tuner.parameters import ParameterTuning
+from runelift.runtime.tuner.refined import Refined, described, time_rows
 from runelift.runtime.tuner.report import (
     held_out_rows,
     run_times,
@@ -47,12 +48,14 @@ BEYOND = 2.0
 
 
 def tuned(tuning: Tuning, about: Mapping[str, str],
-          tried: Sequence[ParameterTuning] = ()) -> list[Markup]:
-    """What is said about a tuning, of thresholds and parameters, and what it holds for."""
+          tried: Sequence[ParameterTuning] = (), finer: Sequence[Refined] = ()) -> list[Markup]:
+    """What is said about a tuning: thresholds, parameters, finer guards, and what it holds for."""
     return [*(section(f"Entry point {entry.forest.entry}", list(_entry(entry)))
               for entry in tuning.entries),
             *(section(f"Parameters of kernels of {each.entry}", parameter_charts(each))
-              for each in tried if each.settled), section("Environment", [facts(environment(
+              for each in tried if each.settled),
+            *(section(f"Guards of {each.entry} ({each.guards.value})", list(_finer(each)))
+              for each in finer), section("Environment", [facts(environment(
                   about, [entry.measurements for entry in tuning.entries]))])]
 
 
@@ -85,6 +88,14 @@ def _entry(entry: EntryTuning) -> Iterator[Markup]:
             table(held_out_rows(held_out)), paragraph(f"{summary(held_out)}.")], 3)
     if repeated := repeated_runs(entry.measurements):
         yield section("Noise", list(_noise(repeated)), 3)
+
+
+def _finer(refined: Refined) -> Iterator[Markup]:
+    if refined.why:
+        yield paragraph(f"Thresholds decide alone: {refined.why}.")
+        return
+    yield element("pre", "\n".join(described(refined)))
+    yield table(time_rows(refined))
 
 
 def _times(entry: EntryTuning) -> Iterator[Markup]:

@@ -1,0 +1,164 @@
+"""Guards that are finer than thresholds: a memo of exact sizes, or a decision tree over sizes.
+
+A threshold asks one question of one number.  Where datasets want different versions for one value
+of it (Breddam 2019, figure 2.2), more has to be asked: a *memo* knows the best version for sizes
+that were measured, a *tree* compares several sizes.  They come before the thresholds of a site;
+where they know nothing, or what they say cannot run, the thresholds decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Sizes: TypeAlias = Mapping[str, int]
+"""The sizes at an encounter, and what its guards compare with, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """Versions by exact sizes; ``names`` are the sizes that count, in order."""
+
+    names: tuple[str, ...]
+    versions: Mapping[tuple[int, ...], int]
+
+    def __hash__(self) -> int:
+        return hash((self.names, tuple(self.versions.items())))
+
+    def version(self, sizes: Sizes) -> int | None:
+        """The version for these sizes, if they are known."""
+        return self.versions.get(tuple(sizes[name] for name in self.names))
+
+    def mentioned(self) -> frozenset[str]:
+        """The names of sizes that it asks for."""
+        return frozenset(self.names)
+
+    def possible(self) -> frozenset[int]:
+        """The versions that it can say."""
+        return frozenset(self.versions.values())
+
+    def lines(self, versions: Sequence[str]) -> Iterator[str]:
+        """One line for each entry, with the names of versions."""
+        for values, version in self.versions.items():
+            where = ", ".join(f"{n} = {v:,}" for n, v in zip(self.names, values, strict=True))
+            yield f"{where}: {versions[version]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A version."""
+
+    chosen: int
+
+    @property
+    def questions(self) -> int:
+        """How many questions it asks."""
+        return 0
+
+    def version(self, sizes: Sizes) -> int | None:
+        """The version, whatever the sizes are."""
+        return self.chosen
+
+    def mentioned(self) -> frozenset[str]:
+        """No size."""
+        return frozenset()
+
+    def possible(self) -> frozenset[int]:
+        """The version."""
+        return frozenset((self.chosen,))
+
+    def lines(self, versions: Sequence[str]) -> Iterator[str]:
+        """The name of the version."""
+        yield versions[self.chosen]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """``above`` where the size ``name`` is at least ``least``, and ``below`` elsewhere."""
+
+    name: str
+    least: int
+    above: Tree
+    below: Tree
+
+    @property
+    def questions(self) -> int:
+        """How many questions it asks, on all ways together."""
+        return 1 + self.above.questions + self.below.questions
+
+    def version(self, sizes: Sizes) -> int | None:
+        """The version for these sizes."""
+        return (self.above if sizes[self.name] >= self.least else self.below).version(sizes)
+
+    def mentioned(self) -> frozenset[str]:
+        """The names of sizes that it asks for."""
+        return self.above.mentioned() | self.below.mentioned() | {self.name}
+
+    def possible(self) -> frozenset[int]:
+        """The versions that it can say."""
+        return self.above.possible() | self.below.possible()
+
+    def lines(self, versions: Sequence[str]) -> Iterator[str]:
+        """An indented tree, with the names of versions."""
+        for question, tree in ((f"{self.name} ≥ {self.least:,}", self.above),
+                               ("else", self.below)):
+            first, *others = tree.lines(versions)
+            if isinstance(tree, Leaf):
+                yield f"{question}: {first}"
+            else:
+                yield f"{question}:"
+                yield f"  {first}"
+            yield from (f"  {line}" for line in others)
+
+
+Tree: TypeAlias = Leaf | Split
+Finer: TypeAlias = Memo | Tree
+
+
+class Guarded(dict[str, int]):
+    """Thresholds by name, and the finer guards that come before them, by site."""
+
+    def __init__(self, thresholds: Mapping[str, int], finer: Mapping[str, Finer]) -> None:
+        super().__init__(thresholds)
+        self.finer = dict(finer)
+
+    def version(self, site: str, sizes: Sizes, par: Mapping[str, int]) -> int | None:
+        """What the finer guard of a site says, if there is one that knows."""
+        found = self.finer.get(site)
+        return None if found is None else found.version({**sizes, **par})
+
+
+def finer_of(thresholds: Mapping[str, int]) -> Mapping[str, Finer]:
+    """The finer guards that come with thresholds."""
+    return thresholds.finer if isinstance(thresholds, Guarded) else {}
+
+
+def to_json(finer: Finer) -> dict[str, Any]:
+    """What a JSON file keeps."""
+    match finer:
+        case Memo(names, versions):
+            return {"sizes": list(names),
+                    "versions": [[*values, version] for values, version in versions.items()]}
+        case Leaf(version):
+            return {"version": version}
+        case Split(name, least, above, below):
+            return {"size": name, "least": least, "above": to_json(above),
+                    "below": to_json(below)}
+
+
+def from_json(raw: Mapping[str, Any]) -> Finer:
+    """What :func:`to_json` made; ValueError, KeyError or TypeError if it is damaged."""
+    if "sizes" in raw:
+        names = tuple(map(str, raw["sizes"]))
+        versions = {tuple(map(int, values)): int(version) for *values, version in raw["versions"]}
+        if any(len(values) != len(names) for values in versions):
+            raise ValueError("an entry has too many or too few sizes")
+        return Memo(names, versions)
+    return _tree(raw)
+
+
+def _tree(raw: Mapping[str, Any]) -> Tree:
+    if "version" in raw:
+        return Leaf(int(raw["version"]))
+    return Split(str(raw["size"]), int(raw["least"]), _tree(raw["above"]), _tree(raw["below"]))

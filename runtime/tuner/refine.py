@@ -1,0 +1,171 @@
+"""Finer guards from measured costs, for sites where thresholds cannot be right.
+
+Sites are refined from the inside out.  The encounters of all datasets with the same sizes form a
+group, with a weighted cost for each version.  A memo keeps what is best for a group; a tree asks
+up to :data:`DEPTH` questions of sizes, the best ones of all.  What gains less than
+:data:`WORTHWHILE` of what the thresholds lead to is left to them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Split, Tree
+from runelift.runtime.tuner.costs import Costs, Point
+from runelift.runtime.tuner.curves import met
+from runelift.runtime.tuner.fit import Interval, allowed_times
+from runelift.runtime.tuner.forest import Site
+from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.tuner.pareto import Array
+
+_Items: TypeAlias = tuple[tuple[str, int], ...]
+DEPTH = 2
+"""How many questions a tree asks one after the other."""
+WORTHWHILE = 0.03
+"""By how much the cost must get smaller: less could not be told from chance."""
+QUESTION = 0.01
+"""By what fraction a question must make the cost smaller."""
+ROUNDS = 4
+"""How often the guards are fitted without the datasets that they slowed down."""
+SPLITS = 120
+"""How many questions are looked at in the first place."""
+
+
+class Guards(Enum):
+    """What decides between versions."""
+
+    THRESHOLD = "threshold"
+    MEMO = "memo"
+    TREE = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The encounters with the same sizes: the weighted cost of each version.
+
+    ``par`` is what guards compare with, which follows from the sizes.  ``now`` is the version that
+    runs by thresholds, and stands in for those that cannot run.
+    """
+
+    sizes: dict[str, int]
+    par: dict[str, int]
+    costs: Array
+    now: int
+
+
+def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
+           aim: Objective = Objective.RELATIVE) -> Guarded:
+    """The thresholds with finer guards where these gain something.
+
+    No dataset becomes slower than with the thresholds: what does keeps its versions, and the
+    guards are fitted again.  The greatest regret is no sum over encounters, so for that objective
+    times count relatively.
+    """
+    if guards is Guards.THRESHOLD:
+        return Guarded(thresholds, {})
+    allowed = allowed_times(costs.datasets, thresholds)
+    for _ in range(ROUNDS):
+        found = _refined(costs, thresholds, _memo if guards is Guards.MEMO else _tree, aim)
+        slower = {d.name for d in costs.datasets if d.total(found) > allowed[d.name]}
+        if not slower:
+            return found
+        costs = costs.frozen(slower, thresholds)
+    return Guarded(thresholds, {})
+
+
+def _refined(costs: Costs, thresholds: Mapping[str, int],
+             fitted: Callable[[Sequence[_Group]], Finer | None], aim: Objective) -> Guarded:
+    found = Guarded(thresholds, {})
+    for site in reversed(costs.forest.sites().values()):
+        finer = fitted(_groups(costs, site, found, aim))
+        if finer is not None:
+            found = Guarded(found, {**found.finer, site.name: finer})
+    return found
+
+
+def _groups(costs: Costs, site: Site, chosen: Guarded, aim: Objective) -> list[_Group]:
+    """The encounters of a site by sizes, if inside of it things are decided as so far."""
+    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    weights = aim.weights(datasets)
+    together = defaultdict[tuple[_Items, _Items], list[tuple[str, Point]]](list)
+    for dataset, point in met(datasets, site.name):
+        together[tuple(point.sizes.items()), tuple(point.par.items())].append(
+            (dataset.name, point))
+    found = []
+    for (sizes, par), points in together.items():
+        now = points[0][1].choose(chosen)
+        total = np.zeros(len(site.alternatives))
+        for name, point in points:
+            spent = [point.version_cost(k if k in point.feasible else now, chosen).time
+                     for k in range(len(site.alternatives))]
+            total += weights[name] * np.array(spent)
+        possible = np.where(np.isfinite(total), total, total[now])
+        found.append(_Group(dict(sizes), dict(par), possible, now))
+    return found
+
+
+# A memo
+
+
+def _memo(groups: Sequence[_Group]) -> Memo | None:
+    names = _telling([g.sizes for g in groups])
+    versions = {tuple(g.sizes[name] for name in names): int(g.costs.argmin()) for g in groups
+                if g.costs.min() < (1 - WORTHWHILE) * g.costs[g.now]}
+    return Memo(tuple(names), versions) if versions else None
+
+
+def _telling(sizes: Sequence[Mapping[str, int]]) -> list[str]:
+    """The sizes that tell some groups apart."""
+    return [name for name in (sizes[0] if sizes else ())
+            if len({each[name] for each in sizes}) > 1]
+
+
+# A tree
+
+
+def _tree(groups: Sequence[_Group]) -> Tree | None:
+    """The tree of least cost; None if the thresholds cost about as little."""
+    asked = [{**g.sizes, **g.par} for g in groups]
+    names = _telling(asked)
+    if not names:
+        return None
+    table = np.array([[each[name] for name in names] for each in asked], np.int64)
+    costs = np.array([g.costs for g in groups])
+    least, tree = _best(names, table, costs, DEPTH)
+    now = sum(float(g.costs[g.now]) for g in groups)
+    return tree if least < (1 - WORTHWHILE) * now and isinstance(tree, Split) else None
+
+
+def _best(names: Sequence[str], table: Array, costs: Array, depth: int) -> tuple[float, Tree]:
+    """The cost of the best tree of up to so many questions, and the tree.
+
+    A question must be worth :data:`QUESTION`, so that trees ask no more than is needed.
+    """
+    totals = costs.sum(axis=0)
+    best: tuple[float, Tree] = float(totals.min()), Leaf(int(totals.argmin()))
+    least_score = best[0]
+    questions = [(column, value) for column in range(len(names))
+                 for value in _between(table[:, column])] if depth else []
+    for column, least in questions[:: -(-len(questions) // SPLITS) or 1]:
+        above = table[:, column] >= least
+        sides = [_best(names, table[side], costs[side], depth - 1) for side in (above, ~above)]
+        cost = sum(cost for cost, _ in sides)
+        tree = Split(names[column], least, sides[0][1], sides[1][1])
+        if (score := cost * (1 + QUESTION * tree.questions)) < least_score * (1 - 1e-9):
+            best, least_score = (cost, tree), score
+    return best
+
+
+def _between(values: Array) -> Iterator[int]:
+    """Between which values a question can tell: as far from both as factors go."""
+    for low, high in pairwise(sorted(set(values.tolist()))):
+        yield Interval(low, high).middle()
+

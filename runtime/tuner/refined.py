@@ -1,0 +1,119 @@
+"""Tuning finer guards: fitted to records, and kept if runs side by side bear them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from runelift.runtime.finer import Finer, Guarded, to_json
+from runelift.runtime.tuner.autotune import EntryTuning, Verified, side_by_side
+from runelift.runtime.tuner.costs import Costs
+from runelift.runtime.tuner.curves import version_name
+from runelift.runtime.tuner.measure import Dataset, Measurable
+from runelift.runtime.tuner.refine import Guards, refine
+from runelift.runtime.tuner.report import show_seconds, table
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """The finer guards of an entry point.
+
+    ``versions`` are the names of versions by site.  ``before`` and ``after`` are times by dataset,
+    with thresholds alone and with the guards, by the records; ``verified`` those of runs side by
+    side.  ``why`` says why there are no guards.
+    """
+
+    entry: str
+    guards: Guards
+    finer: dict[str, Finer]
+    versions: dict[str, list[str]] = field(default_factory=dict)
+    before: dict[str, float] = field(default_factory=dict)
+    after: dict[str, float] = field(default_factory=dict)
+    verified: dict[str, Verified] = field(default_factory=dict)
+    why: str = ""
+
+
+def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
+    """The finer guards for the records of an entry point."""
+    return _fitted(tuning, tuning.known, guards)
+
+
+def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards) -> Refined:
+    found = refine(costs, tuning.fit.thresholds, guards, tuning.aim)
+    before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
+    after = {d.name: d.total(found) for d in tuning.costs.datasets}
+    why = "" if found.finer else "the thresholds are about as good"
+    versions = {site.name: [version_name(each) for each in site.alternatives]
+                for site in tuning.forest.sites().values()}
+    return Refined(tuning.forest.entry, guards, found.finer, versions, before, after, why=why)
+
+
+def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
+                   datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int
+                   ) -> Refined:
+    """The guards as far as no dataset is slower with them than with ``values`` alone.
+
+    Datasets that are keep their versions, and the guards are fitted again.
+    """
+    costs = tuning.known
+    for _ in range(2):
+        if not refined.finer:
+            return refined
+        found = {d.name: side_by_side(program, d, values, Guarded(values, refined.finer), repeats)
+                 for d in datasets}
+        verified = {name: both for name, both in found.items() if both is not None}
+        slower = {name for name, both in verified.items() if both.slower}
+        if not slower:
+            break
+        costs = costs.frozen(slower, tuning.fit.thresholds)
+        refined = _fitted(tuning, costs, refined.guards)
+    else:
+        return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
+    if not any(both.faster for both in verified.values()):
+        return _dropped(refined, "run side by side, no dataset is faster for certain")
+    return replace(refined, verified=verified)
+
+
+def _dropped(refined: Refined, why: str) -> Refined:
+    return replace(refined, finer={}, after=refined.before, why=why)
+
+
+def render(refined: Refined) -> str:
+    """The guards, and what they are worth."""
+    lines = [f"Guards of {refined.entry} ({refined.guards.value}):"]
+    if refined.why:
+        return "\n".join([*lines, f"  Thresholds decide alone: {refined.why}."])
+    return "\n".join([*lines, *(f"  {line}" for line in described(refined)), "",
+                      table(time_rows(refined), "  ")])
+
+
+def described(refined: Refined) -> Iterator[str]:
+    """The guards as indented text."""
+    for site, finer in refined.finer.items():
+        yield f"{site}, before its thresholds:"
+        yield from (f"  {line}" for line in finer.lines(refined.versions[site]))
+
+
+def time_rows(refined: Refined) -> list[list[str]]:
+    """What datasets take, the head first."""
+    rows = [["dataset", "with thresholds", "with the guards", "gain"]]
+    for name, before in refined.before.items():
+        both = refined.verified.get(name)
+        one = both.default.median if both else before
+        other = both.tuned.median if both else refined.after[name]
+        rows.append([name, show_seconds(one), show_seconds(other),
+                     f"{one / other:.2f}×" if other else "-"])
+    return rows
+
+
+def facts(found: Sequence[Refined], device: str, policy: str) -> dict[str, Any]:
+    """What the JSON file keeps: the guards, and the device and policy that they are for."""
+    return {"device": device, "policy": policy,
+            "sites": {site: to_json(finer) for each in found
+                      for site, finer in each.finer.items()},
+            "entries": {each.entry: {
+                "kind": each.guards.value, "kept_thresholds": each.why or None,
+                "before": each.before, "after": each.after,
+                "verified": {name: asdict(both) for name, both in each.verified.items()}}
+                for each in found}}

@@ -1,0 +1,269 @@
+"""Guards finer than thresholds: fitted, run, written, and dropped when they are stale."""
+
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import runelift
+from runelift.runtime.cli import main
+from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Split, from_json, to_json
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.autotune import conclude
+from runelift.runtime.tuner.conflicts import conflicts
+from runelift.runtime.tuner.costs import Costs
+from runelift.runtime.tuner.fit import NOISE, fit
+from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.refine import Guards, refine
+from runelift.runtime.tuner.refined import confirm_guards, refine_guards, render
+from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
+from tests.runtime.simulated import Simulated, nested, site
+from tests.runtime.test_tuner_fit import CHAIN, costs_for, simulations
+
+FINER = [Guards.MEMO, Guards.TREE]
+
+
+def unsolvable(long: float = 1.0) -> Simulated:
+    """Breddam 2019, figure 2.2: the first guard compares N, but which version is best depends on M.
+
+    A parallelism of 1000 N + M stands for both.  Up to M = 256 the work-group's version is best,
+    beyond it the outer one.
+    """
+    def cost(where: str, index: int, par: int) -> float:
+        return ([8.0, 1.0, 9.0] if par % 1000 <= 256 else [long, 8.0, 9.0])[index]
+
+    return Simulated.of([site("s", ("t0", []), ("t1", []), (None, []))], cost,
+                        pars=lambda par, k: par // 1000 if k == 0 else par % 1000)
+
+
+SHAPES = {"10 x 100": [10100], "10 x 900": [10900], "50 x 200": [50200], "50 x 700": [50700]}
+
+
+def test_no_threshold_serves_all_and_finer_guards_do() -> None:
+    sim = unsolvable()
+    costs = costs_for(sim, SHAPES)
+    thresholds = fit(costs, sim.default).thresholds
+    assert [c.guard for c in conflicts(costs, thresholds)] == ["main.t0"]
+    assert sum(d.total(thresholds) > 1.01 * d.least() for d in costs.datasets) >= 2
+    for guards in FINER:
+        found = refine(costs, thresholds, guards)
+        for dataset in costs.datasets:
+            assert math.isclose(dataset.total(found), dataset.least())
+    tree = refine(costs, thresholds, Guards.TREE).finer["s"]
+    assert list(tree.lines(["V1", "V2", "V3"])) == ["main.t1 ≥ 374: V1", "else: V2"]
+    # a tree knows other sizes as well, a memo does not
+    assert tree.version({"n": 30150, "main.t0": 30, "main.t1": 150}) == 1
+    memo = refine(costs, thresholds, Guards.MEMO).finer["s"]
+    assert memo.version({"n": 30150, "main.t0": 30, "main.t1": 150}) is None
+
+
+def test_thresholds_that_are_right_stay_alone() -> None:
+    sim = Simulated.of(CHAIN, lambda where, index, par: [1.6 / par, 0.15, 0.1][index])
+    costs = costs_for(sim, {"a": [2, 4, 8], "b": [16, 32]})
+    thresholds = fit(costs, sim.default).thresholds
+    for guards in Guards:
+        assert refine(costs, thresholds, guards).finer == {}
+
+
+@pytest.mark.parametrize("guards", FINER)
+@given(found=simulations(nested))
+@settings(max_examples=25, deadline=None)
+def test_finer_guards_slow_nothing_down(guards: Guards, found: tuple[Simulated, Costs]) -> None:
+    sim, costs = found
+    thresholds = fit(costs, sim.default).thresholds
+    finer = refine(costs, thresholds, guards)
+    for dataset in costs.datasets:
+        assert dataset.total(finer) <= dataset.total(thresholds) * (1 + NOISE) + 1e-9
+
+
+@given(found=simulations(lambda: CHAIN))
+@settings(max_examples=40, deadline=None)
+def test_a_memo_loses_no_more_than_what_it_leaves_to_thresholds(found: tuple[Simulated, Costs]
+                                                                ) -> None:
+    """Encounters of a chain do not depend on each other, so each size gets its best version."""
+    sim, costs = found
+    thresholds = fit(costs, sim.default).thresholds
+    finer = refine(costs, thresholds, Guards.MEMO)
+    for dataset in costs.datasets:
+        assert dataset.total(finer) <= dataset.least() / (1 - 0.03) + 1e-9
+
+
+TREES = st.recursive(
+    st.integers(0, 3).map(Leaf), lambda below: st.builds(
+        Split, st.sampled_from(["n", "m"]), st.integers(1, 99), below, below), max_leaves=5)
+MEMOS = st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.integers(0, 3)).map(
+    lambda versions: Memo(("n", "m"), versions))
+
+
+@given(st.one_of(TREES, MEMOS), st.integers(0, 99), st.integers(0, 99))
+def test_what_is_written_decides_as_before(finer: Finer, n: int, m: int) -> None:
+    read = from_json(json.loads(json.dumps(to_json(finer))))
+    assert read == finer
+    assert hash(read) == hash(finer)
+    chosen = read.version({"n": n, "m": m})
+    assert chosen == finer.version({"n": n, "m": m})
+    assert chosen is None or chosen in finer.possible()
+
+
+ROWS = """\
+-- ==
+-- "wide" random input { [8][512]f32 }
+-- "tall" random input { [512][8]f32 }
+entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "rows.fut"
+    file.write_text(ROWS)
+    return file
+
+
+def site_of(program: Program) -> Any:
+    (tree,) = program.tree.entries[0].trees
+    return tree
+
+
+def written(path: Path, finer: Finer, **changed: Any) -> None:
+    """A tuning file with finer guards for the program."""
+    program = runelift.compile(path)
+    tree = site_of(program)
+    write_tuning(path.with_name("rows.fut.tuning"), {tree.guards[0].name: 1}, {
+        "program_sha256": program.identity.program, "guards": {
+            "device": program.identity.device, "policy": "all",
+            "sites": {tree.name: to_json(finer)}, **changed}})
+
+
+def chosen(program: Program, n: int, m: int) -> int:
+    data = np.ones((n, m), np.float32)
+    (result,), record = program.run("main", [data], record=True)
+    np.testing.assert_array_equal(result, data.sum(axis=1))
+    assert record is not None
+    return record.encounters[0].chosen
+
+
+def sizes_of(program: Program) -> tuple[str, str]:
+    """The names of n and m where the choice is made."""
+    encounter = program.record("main", [np.ones((8, 512), np.float32)]).encounters[0]
+    names = {value: name for name, value in encounter.sizes.items()}
+    return names[8], names[512]
+
+
+def test_a_run_takes_the_version_that_a_tree_says(path: Path) -> None:
+    _, m = sizes_of(runelift.compile(path))
+    last = len(site_of(runelift.compile(path)).alternatives) - 1
+    written(path, Split(m, 100, Leaf(last), Leaf(1)))
+    program = runelift.compile(path)
+    assert chosen(program, 8, 512) == last
+    assert chosen(program, 8, 20) == 1
+    assert chosen(program, 8, 99) == 1
+    assert program.record("main", [np.ones((8, 512), np.float32)],
+                          force={site_of(program).name: 0}).encounters[0].chosen == 0
+
+
+def test_a_memo_knows_its_sizes_and_thresholds_the_others(path: Path) -> None:
+    n, m = sizes_of(runelift.compile(path))
+    written(path, Memo((n, m), {(8, 512): 1}))
+    program = runelift.compile(path)
+    assert chosen(program, 8, 512) == 1
+    assert chosen(program, 8, 511) == 0
+
+
+def test_what_is_set_by_hand_goes_before_finer_guards(path: Path) -> None:
+    written(path, Leaf(1))
+    assert chosen(runelift.compile(path), 8, 8) == 1
+    name = site_of(runelift.compile(path)).guards[0].name
+    assert chosen(runelift.compile(path, settings={name: 1}), 8, 8) == 0
+
+
+@pytest.mark.parametrize(("finer", "changed", "words"), [
+    (Leaf(1), {"device": "another"}, "another device"),
+    (Leaf(1), {"policy": "classic"}, "the policy has changed"),
+    (Leaf(9), {}, "versions or sizes that there are not"),
+    (Split("gone_7", 1, Leaf(0), Leaf(1)), {}, "versions or sizes that there are not"),
+    (Leaf(1), {"sites": {"main.gone": {"version": 0}}}, "versions or sizes"),
+    (Leaf(1), {"sites": {"main.versions_0": {"versoin": 0}}}, "damaged"),
+    (Leaf(1), {"sites": ["main"]}, "damaged"),
+])
+def test_stale_guards_are_ignored_with_a_warning(path: Path, finer: Finer, changed: dict[str, Any],
+                                                 words: str) -> None:
+    written(path, finer, **changed)
+    with pytest.warns(UserWarning, match=words):
+        program = runelift.compile(path)
+    assert chosen(program, 8, 8) == 0
+
+
+def test_an_edit_of_the_program_makes_guards_stale(path: Path) -> None:
+    written(path, Leaf(1))
+    path.write_text(ROWS.replace("(reduce", "(\\xs -> 1 + reduce").replace(") xss", " xs) xss"))
+    with pytest.warns(UserWarning, match="The program or the policy has changed"):
+        program = runelift.compile(path)
+    assert isinstance(program.thresholds, Guarded)
+    assert program.thresholds.finer == {}
+
+
+def test_facts_that_cannot_be_read_are_no_reason_to_stop(path: Path) -> None:
+    written(path, Leaf(1))
+    facts_path(path.with_name("rows.fut.tuning")).write_text("{")
+    with pytest.warns(UserWarning, match="not JSON"):
+        runelift.compile(path)
+
+
+def test_runs_side_by_side_confirm_guards() -> None:
+    sim = unsolvable()
+    datasets = [Dataset(name, "main", lambda pars=pars: pars)  # type: ignore[misc]
+                for name, pars in SHAPES.items()]
+    tuning = conclude(sim.forest, sim.default, measure(sim, sim.forest, datasets, repeats=1))
+    found = refine_guards(tuning, Guards.MEMO)
+    values = tuning.fit.thresholds
+    program = Follows(sim)
+    kept = confirm_guards(program, tuning, found, datasets, values, 1)
+    assert kept.finer == found.finer
+    assert "main.t1" not in render(kept)
+    assert "n = 10,900: V1 (outer)" in render(kept)
+    assert all(not both.slower for both in kept.verified.values())
+    program.cost = 3.0  # what runs with guards take more than the records say
+    dropped = confirm_guards(program, tuning, found, datasets, values, 1)
+    assert dropped.finer == {}
+    assert "Thresholds decide alone" in render(dropped)
+
+
+class Follows:
+    """A simulated program that goes by finer guards too."""
+
+    def __init__(self, sim: Simulated) -> None:
+        self.sim = sim
+        self.cost = 1.0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sim, name)
+
+    def time(self, entry: str, args: Any, *, force: Any = None, thresholds: Any = None) -> float:
+        if not isinstance(thresholds, Guarded):
+            return self.sim.time(entry, args, thresholds=thresholds)
+        par = args[0]
+        version = thresholds.version("s", {"n": par}, {})
+        forced = {} if version is None else {"s": version}
+        return self.cost * self.sim.time(entry, args, force=forced, thresholds=thresholds)
+
+
+def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.CaptureFixture[str]
+                                                  ) -> None:
+    status = main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
+                   "--guards", "memo"])
+    assert status == 0
+    assert "Guards of main (memo):" in capsys.readouterr().out
+    about = json.loads(facts_path(path.with_name("rows.fut.tuning")).read_text())
+    assert about["guards"]["entries"]["main"]["kind"] == "memo"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program = runelift.compile(path)
+    assert isinstance(program.thresholds, Guarded)
+    assert program.thresholds.finer.keys() == about["guards"]["sites"].keys()
