@@ -42,7 +42,14 @@ from runelift.runtime.commands.options import (
     warn,
 )
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import held_out, parameters, refined, searched
+from runelift.runtime.tuner import (
+    held_out,
+    imported,
+    parameters,
+    refined,
+    searched,
+    t4,
+)
 from runelift.runtime.tuner.autotune import (
     Tuning,
     autotune,
@@ -108,6 +115,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="what to make small: the sum of the datasets' times relative to "
                              "their best, the sum of the times, or the greatest relative time "
                              "(default: %(default)s)")
+    parser.add_argument("--export-t4", type=Path, metavar="FILE",
+                        help="also write all times in the T4 format of Kernel Tuner; trials of "
+                             "parameters go to FILE with the name of the operation")
+    parser.add_argument("--import-t4", type=Path, metavar="FILE",
+                        help="take the best configuration of a T4 file, with names of thresholds "
+                             "or parameters, instead of measuring")
     parser.add_argument("--guards", choices=[each.value for each in Guards],
                         default=Guards.THRESHOLD.value,
                         help="what decides where thresholds cannot be right for all datasets: "
@@ -143,16 +156,8 @@ def execute(args: argparse.Namespace) -> int:
             strategy = replace(strategy, budget=args.budget.seconds / (2 if tries else 1))
     if args.resume and (args.replay or not complete):
         raise UserError("--resume goes on with a log, which only tuning by records has.")
-    if args.objective != Objective.RELATIVE.value and not complete:
-        raise UserError("--objective is for tuning by records; strategies that search minimise "
-                        "the sum of relative times.")
-    if args.guards != Guards.THRESHOLD.value and not complete:
-        raise UserError("--guards fits to records, and a search has none.")
-    if args.leave_one_out and not complete:
-        raise UserError("--leave-one-out fits to records, and a search has none.")
-    if args.html and not complete:
-        raise UserError("--html shows what records say, and a search has none; 'runelift "
-                        "tune-compare --html' shows how strategies fare.")
+    if not complete or args.import_t4 is not None:
+        _check_without_records(args)
     if args.replay and not complete:
         raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
@@ -165,6 +170,9 @@ def execute(args: argparse.Namespace) -> int:
         print("The program has one version only: there is nothing to tune.",
               file=sys.stderr if args.json else sys.stdout)
         return 0
+    if args.import_t4 is not None:
+        with interrupts.between_runs():
+            return _import(args, program, output)
     if not isinstance(strategy, Instrumentation):
         with interrupts.between_runs():
             return _search(args, program, output, strategy)
@@ -188,6 +196,8 @@ def execute(args: argparse.Namespace) -> int:
         found = _values(tuning, tried)
         tuned = {entry.forest.entry for entry in tuning.entries} | {each.entry for each in tried}
         about = _write(output, found, about, program, tuned)
+    if args.export_t4 is not None:
+        _export(args.export_t4, program, tuning, tried)
     if args.html is not None:
         _write_page(args, program, tuning, tried, finer)
     if args.json:
@@ -206,6 +216,22 @@ def execute(args: argparse.Namespace) -> int:
         f"the thresholds in {output} are fitted to what was measured." if measured else
         "nothing was measured completely, so nothing was written."), file=sys.stderr)
     return INTERRUPTED
+
+
+def _check_without_records(args: argparse.Namespace) -> None:
+    """Refuse options that need records, which neither a search nor an import has."""
+    for option, given, instead in (
+            ("--objective", args.objective != Objective.RELATIVE.value,
+             "strategies that search minimise the sum of relative times"),
+            ("--guards", args.guards != Guards.THRESHOLD.value, ""),
+            ("--leave-one-out", args.leave_one_out, ""),
+            ("--export-t4", args.export_t4 is not None, ""),
+            ("--replay", args.replay is not None and args.import_t4 is not None, ""),
+            ("--html", args.html is not None,
+             "'runelift tune-compare --html' shows how strategies fare")):
+        if given:
+            raise UserError(f"{option} needs records of runs with forced versions, which a search "
+                            "or an import does not make" + (f"; {instead}." if instead else "."))
 
 
 def _measure(args: argparse.Namespace, program: Program, output: Path, method: Method) -> Tuning:
@@ -306,6 +332,13 @@ def _search(args: argparse.Namespace, program: Program, output: Path, strategy: 
         program, program.tree, tuning_datasets(args, program), program.device_info.choice.threshold,
         strategy, budget=args.budget, seed=args.seed, repeats=args.runs or Forced.repeats,
         verify=not args.no_verify, progress=_show_step if sys.stderr.isatty() else lambda _: None)
+    return _adopt(args, program, output, found)
+
+
+def _adopt(args: argparse.Namespace, program: Program, output: Path,
+           found: Sequence[searched.Searched]) -> int:
+    """Write and print what was found without records."""
+    assert program.device_info is not None
     about = _write(output, {
         name: value for each in found for name, value in each.thresholds.items()},
         searched.facts(found, **_about(program)), program, {each.forest.entry for each in found})
@@ -316,6 +349,32 @@ def _search(args: argparse.Namespace, program: Program, output: Path, strategy: 
         print(searched.render(found))
         print(f"\nWritten to {output}.")
     return INTERRUPTED if about["interrupted"] else 0
+
+
+def _export(path: Path, program: Program, tuning: Tuning,
+            tried: Sequence[parameters.ParameterTuning]) -> None:
+    """Write the files of ``--export-t4``."""
+    about = _about(program)
+    t4.write_t4(path, [result for entry in tuning.entries
+                       for result in t4.of_measurements(entry.forest, entry.measurements)], about)
+    for operation in (each for one in tried for each in one.settled if each.trials):
+        t4.write_t4(path.with_name(f"{path.stem}.{operation.operation}{path.suffix}"),
+                    t4.of_trials(operation.trials), about)
+
+
+def _import(args: argparse.Namespace, program: Program, output: Path) -> int:
+    """Take over what a T4 file has."""
+    assert program.device_info is not None
+    found = imported.usable(program, t4.read_t4(args.import_t4), program.device_info.name)
+    for problem in found.problems:
+        warn(f"{args.import_t4}: {problem}")
+    adopted = imported.adopt(program, found.results, tuning_datasets(args, program),
+                             program.device_info.choice.threshold,
+                             repeats=args.runs or Forced.repeats, verify=not args.no_verify)
+    if not adopted:
+        raise UserError(f"'{args.import_t4}' has no configuration of this program that is valid "
+                        "on all of its datasets.")
+    return _adopt(args, program, output, adopted)
 
 
 def _show_step(step: Step) -> None:

@@ -57,14 +57,15 @@ def tune_by_search(program: Measurable, forests: Forests, datasets: Sequence[Dat
         oracle = Live(program, forest, defaults, own, repeats)
         result = search(strategy, oracle, seed=seed, budget=budget, progress=progress)
         each = Searched(forest, defaults, result)
-        found.append(_verified(program, each, own, repeats) if verify else each)
+        found.append(confirm(program, each, own, repeats) if verify else each)
         if result.interrupted:
             break
     return found
 
 
-def _verified(program: Measurable, found: Searched, datasets: Sequence[Dataset], repeats: int
-              ) -> Searched:
+def confirm(program: Measurable, found: Searched, datasets: Sequence[Dataset], repeats: int
+            ) -> Searched:
+    """Run what was found beside the default: it is kept if some dataset is faster, none slower."""
     if found.search.thresholds == found.defaults:
         return Searched(found.forest, found.defaults, found.search, {},
                         "no thresholds were found to be faster")
@@ -93,8 +94,8 @@ def _render(found: Searched) -> Iterator[str]:
     yield found.forest.render()
     yield ""
     yield "Thresholds:"
-    rows = [[name, str(default), str(result.thresholds[name])]
-            for name, default in found.defaults.items()]
+    rows = [[name, str(found.defaults.get(name, "")), str(value)]
+            for name, value in result.thresholds.items()]
     yield table([["name", "default", "found"], *rows], "  ")
     if found.kept_default:
         yield f"  The defaults stay: {found.kept_default}."
@@ -117,9 +118,9 @@ def _facts(found: Searched) -> dict[str, Any]:
     result = found.search
     return {"strategy": result.strategy, "seed": result.seed, "program_runs": result.runs,
             "tries": result.tries, "seconds": result.seconds, "finished": result.finished,
-            "thresholds": {name: {"value": found.thresholds[name], "default": default,
-                                  "found": result.thresholds[name]}
-                           for name, default in found.defaults.items()},
+            "thresholds": {name: {"value": found.thresholds.get(name),
+                                  "default": found.defaults.get(name), "found": value}
+                           for name, value in result.thresholds.items()},
             "datasets": {name: {"verified": asdict(both)}
                          for name, both in found.verified.items()},
             "kept_default": found.kept_default}

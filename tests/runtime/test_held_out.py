@@ -109,7 +109,10 @@ def test_no_conflict_where_a_threshold_serves_all() -> None:
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
-    (["--leave-one-out"], "fits to records"), (["--objective", "absolute"], "by records")])
+    (["--leave-one-out"], "--leave-one-out needs records"),
+    (["--guards", "memo"], "--guards needs records"),
+    (["--export-t4", "x.json"], "--export-t4 needs records"),
+    (["--objective", "absolute"], "the sum of relative times")])
 def test_searches_have_no_records(arguments: list[str], words: str, tmp_path: Path,
                                   capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "p.fut"

@@ -1,0 +1,186 @@
+"""Measured configurations in the T4 format of auto-tuners, which Kernel Tuner writes and reads.
+
+A T4 file is a JSON object with ``schema_version`` and ``results``; a result has a configuration
+(parameters by name), times in milliseconds, and whether it is valid (version 1.0.0 of the schema
+of the Auto-Tuning Association).  What the file holds for is in ``metadata``, which the schema
+leaves open.
+
+A forced version is written as the thresholds that lead to it: those of the guards before it are
+never reached, and that of its own guard always is.  The dataset is one more parameter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runelift.ir.errors import UserError
+from runelift.runtime.statistics import median
+from runelift.runtime.tuner.contest import Trial
+from runelift.runtime.tuner.forest import Forest
+from runelift.runtime.tuner.measure import Measurements, Run
+from runelift.runtime.tuner.solve import NEVER
+from runelift.runtime.tuner.spread import run_seconds
+from runelift.runtime.tuner.tuning_file import write_atomically
+
+SCHEMA = "1.0.0"
+DATASET = "dataset"
+"""The parameter of a configuration that says what it ran on."""
+ALWAYS = 1
+"""A threshold that all parallelism reaches."""
+_MILLI = 1e3
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "": 1e-3}
+"""Seconds by unit; without one Kernel Tuner means milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A configuration on a dataset and its times (seconds), none if it is ``invalid``."""
+
+    configuration: dict[str, int]
+    dataset: str
+    seconds: tuple[float, ...]
+    invalid: str = ""
+    timestamp: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The content of a file; ``skipped`` counts results that have no time or no whole numbers."""
+
+    results: tuple[Result, ...]
+    metadata: dict[str, str] = field(default_factory=dict)
+    skipped: int = 0
+
+
+# What was measured
+
+
+def of_measurements(forest: Forest, measurements: Measurements) -> Iterator[Result]:
+    """The runs with forced versions, repeated ones together."""
+    runs: dict[tuple[str, tuple[tuple[str, int], ...]], list[Run]] = defaultdict(list)
+    for run in measurements.runs:
+        runs[run.dataset, tuple(run.force.items())].append(run)
+    for (dataset, force), made in runs.items():
+        seconds = tuple(t for t in map(run_seconds, made) if t is not None)
+        yield Result(thresholds_of(forest, dict(force)), dataset, seconds,
+                     "" if seconds else "runtime")
+
+
+def thresholds_of(forest: Forest, force: Mapping[str, int]) -> dict[str, int]:
+    """The thresholds that lead to forced versions."""
+    return {guard.name: ALWAYS if force.get(name) == index else NEVER
+            for name, site in forest.sites().items() for index, guard in enumerate(site.guards)}
+
+
+def of_trials(trials: Iterable[Trial]) -> Iterator[Result]:
+    """The settings of an operation that were tried; the same setting on a dataset together."""
+    found: dict[tuple[str, tuple[tuple[str, int], ...]], list[float | None]] = defaultdict(list)
+    for trial in trials:
+        found[trial.dataset, tuple(trial.setting.items())].append(trial.seconds)
+    for (dataset, setting), times in found.items():
+        seconds = tuple(t for t in times if t is not None)
+        yield Result(dict(setting), dataset, seconds, "" if seconds else "constraints")
+
+
+# Files
+
+
+def write_t4(path: Path, results: Iterable[Result], about: Mapping[str, str]) -> None:
+    """Write a file; ``about`` is what the results hold for."""
+    when = about.get("written", "")
+    content = {"schema_version": SCHEMA, "metadata": dict(about),
+               "results": [_written(result, when) for result in results]}
+    write_atomically(path, json.dumps(content, indent=1) + "\n")
+
+
+def _written(result: Result, when: str) -> dict[str, Any]:
+    runtimes = [_MILLI * seconds for seconds in result.seconds]
+    return {
+        "timestamp": result.timestamp or when,
+        "configuration": {**result.configuration, DATASET: result.dataset},
+        "objectives": ["time"],
+        "times": {"compilation_time": 0.0, "runtimes": runtimes, "framework": 0.0,
+                  "search_algorithm": 0.0, "validation": 0.0},
+        "invalidity": result.invalid or "correct",
+        "correctness": 0 if result.invalid else 1,
+        "measurements": [{"name": "time", "value": median(runtimes), "unit": "ms"}]
+        if runtimes else []}
+
+
+def read_t4(path: Path) -> Results:
+    """The content of a file; UserError if it is no T4 file of a version that is known."""
+    try:
+        raw = json.loads(path.read_text())
+        version = str(raw["schema_version"])
+        results = list(raw["results"])
+        found = [_read(each) for each in results]
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"{path}: error[malformed-t4]: not a file of results in the T4 format: "
+                        f"{type(error).__name__}: {error}.") from None
+    if version.partition(".")[0] != SCHEMA.partition(".")[0]:
+        raise UserError(f"{path}: error[malformed-t4]: version {version} of the T4 format is not "
+                        f"known; {SCHEMA} is.")
+    metadata = raw.get("metadata")
+    known = [result for result in found if result is not None]
+    return Results(tuple(known), {str(k): str(v) for k, v in metadata.items()}
+                   if isinstance(metadata, dict) else {}, len(found) - len(known))
+
+
+def _read(raw: Mapping[str, Any]) -> Result | None:
+    """A result; None if its parameters are no whole numbers or it says no time."""
+    configuration = dict(raw["configuration"])
+    dataset = str(configuration.pop(DATASET, ""))
+    if not all(isinstance(value, int) for value in configuration.values()):
+        return None
+    if raw["invalidity"] != "correct":
+        return Result(configuration, dataset, (), str(raw["invalidity"]))
+    seconds = _times(raw)
+    return Result(configuration, dataset, seconds, timestamp=str(raw.get("timestamp", ""))
+                  ) if seconds else None
+
+
+def _times(raw: Mapping[str, Any]) -> tuple[float, ...]:
+    """The times of a result, of single runs if it has them (seconds)."""
+    runtimes = [t for t in raw["times"].get("runtimes", ()) if isinstance(t, int | float)]
+    if runtimes:
+        return tuple(t / _MILLI for t in runtimes)
+    for each in raw.get("measurements", ()):
+        scale = _UNITS.get(each.get("unit", ""))
+        if each.get("name") == "time" and isinstance(each.get("value"), int | float) and scale:
+            return (each["value"] * scale,)
+    return ()
+
+
+# What is best
+
+
+def best_configuration(results: Iterable[Result]) -> dict[str, int]:
+    """The configuration with the least sum of times, each relative to the best of its dataset.
+
+    It must be valid on every dataset that any configuration is valid on; nothing if none is.
+    """
+    times: dict[tuple[tuple[str, int], ...], dict[str, list[float]]] = defaultdict(
+        lambda: defaultdict(list))
+    for result in results:
+        key = tuple(sorted(result.configuration.items()))
+        times[key][result.dataset] += result.seconds or ((float("inf"),) if result.invalid else ())
+    medians = {key: {d: median(each) for d, each in found.items()} for key, found in times.items()}
+    least: dict[str, float] = {}
+    for found in medians.values():
+        for dataset, seconds in found.items():
+            least[dataset] = min(seconds, least.get(dataset, float("inf")))
+    solvable = {d: seconds for d, seconds in least.items() if seconds < float("inf")}
+
+    def score(key: tuple[tuple[str, int], ...]) -> float:
+        return sum(medians[key].get(d, float("inf")) / max(seconds, 1e-12)
+                   for d, seconds in solvable.items())
+
+    best = min(medians, key=score, default=())
+    return dict(best) if solvable and score(best) < float("inf") else {}
