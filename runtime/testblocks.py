@@ -123,13 +123,14 @@ def parse_blocks(source: Source) -> tuple[Block, ...]:
     return tuple(_BlockReader(source, *extent).block() for extent in _extents(source.text))
 
 
-def cases_of(source: Source, entry: str | None = None,
-             without: frozenset[str] = frozenset()) -> Iterator[Case]:
-    """The cases of a program, of one entry point if given, without some tags."""
+def cases_of(source: Source, entry: str | None = None, without: frozenset[str] = frozenset(),
+             within: frozenset[str] | None = None) -> Iterator[Case]:
+    """The cases of a program, of one entry point if given, without some tags, and with others."""
     for block in parse_blocks(source):
         for case in block.cases:
-            tagged = (case.tags | block.tags) & without
-            if not tagged and (entry is None or entry in case.entries):
+            tags = case.tags | block.tags
+            if not tags & without and (within is None or tags & within) and (
+                    entry is None or entry in case.entries):
                 yield case
 
 
@@ -300,3 +301,23 @@ def datasets_of(source: Source, entry: str | None = None,
     cases = list(cases_of(source, entry, without))
     worth = [case for case in cases if case.named or isinstance(case.input, InFile)]
     return worth or cases
+
+
+TUNE, NOTUNE, DISABLE = (frozenset((tag,)) for tag in ("tune", "notune", "disable"))
+
+
+def training_of(source: Source, entry: str | None = None) -> list[Case]:
+    """The datasets to tune for: those tagged ``tune``, or all but those tagged ``notune``.
+
+    With these tags Breddam 2019, section 5.1, tells training from validation.
+    """
+    marked = list(cases_of(source, entry, NOTUNE | DISABLE, TUNE))
+    return marked or datasets_of(source, entry, NOTUNE | DISABLE)
+
+
+def validation_of(source: Source, entry: str | None = None) -> list[Case]:
+    """The datasets that are kept out of tuning, to see what it is worth on others."""
+    used = {(case.line, case.dataset) for case in training_of(source, entry)}
+    return [case for case in cases_of(source, entry, DISABLE)
+            if (case.line, case.dataset) not in used
+            and (case.named or isinstance(case.input, InFile))]

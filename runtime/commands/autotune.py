@@ -5,8 +5,8 @@ them together, checks the result against the default, tries other settings of th
 time (unless --no-parameters or --no-verify), checks those too, and writes PROGRAM.tuning, which
 'run', 'bench' and 'test' then use, and facts about it in PROGRAM.tuning.json.  Every run is logged
 in PROGRAM.tuning.log as soon as it is over.  Ctrl-C ends the measuring: the thresholds are then
-fitted to what has been measured.  Datasets tagged 'notune' or 'disable' are left out; cases
-without a name are used only if there are no others.
+fitted to what has been measured.  If datasets are tagged 'tune', those are tuned for, else all that
+are not tagged 'notune' or 'disable'; cases without a name are used only if there are no others.
 
 With --strategy replay, one run per dataset is enough: all versions run at every encounter, on the
 same inputs, and their results are compared.  Other strategies run the program with thresholds and
@@ -19,7 +19,7 @@ import argparse
 import sys
 import time
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from itertools import starmap
 from pathlib import Path
@@ -41,7 +41,9 @@ from runelift.runtime.commands.options import (
     print_json,
     warn,
 )
+from runelift.runtime.finer import Guarded
 from runelift.runtime.program import Program
+from runelift.runtime.testblocks import training_of, validation_of
 from runelift.runtime.tuner import (
     held_out,
     imported,
@@ -52,9 +54,11 @@ from runelift.runtime.tuner import (
 )
 from runelift.runtime.tuner.autotune import (
     Tuning,
+    Verified,
     autotune,
     conclude,
     default_thresholds,
+    side_by_side,
 )
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.measure import (
@@ -67,7 +71,12 @@ from runelift.runtime.tuner.measure import (
 )
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.refine import Guards
-from runelift.runtime.tuner.report import facts, render, render_held_out
+from runelift.runtime.tuner.report import (
+    facts,
+    render,
+    render_held_out,
+    render_validation,
+)
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
 from runelift.runtime.tuner.strategies.trials import Step, parse_budget
@@ -81,7 +90,6 @@ from runelift.runtime.tuner.tuning_file import (
 )
 
 DEFAULT = "instrumentation"
-EXCLUDED_TAGS = frozenset({"notune", "disable"})
 INTERRUPTED = 130
 
 
@@ -115,6 +123,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="what to make small: the sum of the datasets' times relative to "
                              "their best, the sum of the times, or the greatest relative time "
                              "(default: %(default)s)")
+    parser.add_argument("--validate", action="store_true",
+                        help="also run the datasets that are kept out of tuning ('notune') by "
+                             "default and tuned")
     parser.add_argument("--export-t4", type=Path, metavar="FILE",
                         help="also write all times in the T4 format of Kernel Tuner; trials of "
                              "parameters go to FILE with the name of the operation")
@@ -184,12 +195,16 @@ def execute(args: argparse.Namespace) -> int:
         if tries and not ended:
             ended = not _tune_parameters(args, program, tuning, tried)
         finer = [] if ended else _refine_guards(args, program, tuning, tried)
+        validated = {} if ended or not args.validate else _validate(
+            args, program, tuning, Guarded(_values(tuning, tried), {
+                site: each for one in finer for site, each in one.finer.items()}))
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   Guards(args.guards))
                 for entry in tuning.entries} if args.leave_one_out else {}
     about = {**facts(tuning, **_about(program)),
              "leave_one_out": {entry: held_out.facts(found) for entry, found in left_out.items()},
+             "validation": {name: asdict(both) for name, both in validated.items()},
              GUARDS: refined.facts(finer, program.identity.device, program.policy),
              "parameters": {each.entry: parameters.facts(each) for each in tried}}
     if measured:
@@ -199,14 +214,15 @@ def execute(args: argparse.Namespace) -> int:
     if args.export_t4 is not None:
         _export(args.export_t4, program, tuning, tried)
     if args.html is not None:
-        _write_page(args, program, tuning, tried, finer)
+        _write_page(args, program, tuning, tried, finer, validated)
     if args.json:
         print_json(about)
     else:
         print(f"{args.program} on {program.device_info.label}\n")
         print("\n\n".join(filter(None, [
             render(tuning), *starmap(render_held_out, left_out.items()),
-            *map(parameters.render, tried), *map(refined.render, finer)])))
+            *map(parameters.render, tried), *map(refined.render, finer),
+            render_validation(validated)])))
         if measured:
             print(f"\nWritten to {output}.")
     if not ended:
@@ -225,6 +241,7 @@ def _check_without_records(args: argparse.Namespace) -> None:
              "strategies that search minimise the sum of relative times"),
             ("--guards", args.guards != Guards.THRESHOLD.value, ""),
             ("--leave-one-out", args.leave_one_out, ""),
+            ("--validate", args.validate, ""),
             ("--export-t4", args.export_t4 is not None, ""),
             ("--replay", args.replay is not None and args.import_t4 is not None, ""),
             ("--html", args.html is not None,
@@ -302,7 +319,19 @@ def _show_trial(what: str) -> None:
 def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:
     """The datasets that the command line asks to tune for."""
     return [Dataset(name, entry, arguments)
-            for entry, name, arguments in inputs(args, program, EXCLUDED_TAGS)]
+            for entry, name, arguments in inputs(args, program, training_of)]
+
+
+def _validate(args: argparse.Namespace, program: Program, tuning: Tuning,
+              values: Mapping[str, int]) -> dict[str, Verified]:
+    """Runs by default and tuned on the datasets that were kept out, in turn."""
+    defaults = {entry.forest.entry: entry.defaults for entry in tuning.entries}
+    kept_out = [Dataset(name, entry, arguments)
+                for entry, name, arguments in inputs(args, program, validation_of)]
+    found = {d.name: side_by_side(program, d, defaults[d.entry], values,
+                                  args.runs or Forced.repeats)
+             for d in kept_out if d.entry in defaults}
+    return {name: both for name, both in found.items() if both is not None}
 
 
 def _show(progress: Progress) -> None:
@@ -409,14 +438,14 @@ def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], pr
 
 def _write_page(args: argparse.Namespace, program: Program, tuning: Tuning,
                 tried: Sequence[parameters.ParameterTuning],
-                finer: Sequence[refined.Refined]) -> None:
+                finer: Sequence[refined.Refined], validated: Mapping[str, Verified]) -> None:
     """The report of ``--html``."""
     from runelift.runtime.tuner.page.document import document, write_page
     from runelift.runtime.tuner.page.tuned import tuned
 
     log = {"runs recorded in": str(args.replay)} if args.replay else {}
-    write_page(args.html, document(f"Tuning of {args.program.name}",
-                                   tuned(tuning, {**_about(program), **log}, tried, finer)))
+    write_page(args.html, document(f"Tuning of {args.program.name}", tuned(
+        tuning, {**_about(program), **log}, tried, finer, validated)))
 
 
 def _about(program: Program) -> dict[str, str]:

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
+from runelift.ir.source import Source
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -35,7 +36,7 @@ from runelift.runtime.commands.options import (
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
 from runelift.runtime.statistics import Summary, summarise
-from runelift.runtime.testblocks import datasets_of
+from runelift.runtime.testblocks import Case, datasets_of
 from runelift.runtime.tuner.report import show_seconds, table
 
 EXCLUDED_TAGS = frozenset({"nobench", "disable"})
@@ -61,8 +62,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_contract(parser)
 
 
-def inputs(args: argparse.Namespace, program: Program, excluded: frozenset[str]) -> list[Input]:
-    """The inputs that the command line asks for."""
+def inputs(args: argparse.Namespace, program: Program,
+           datasets: Callable[[Source, str], Sequence[Case]]) -> list[Input]:
+    """The inputs that the command line asks for, of the cases that ``datasets`` picks."""
     if args.input is not None:
         path: Path = args.input
         entry = pick_entry(program, args.entry)
@@ -70,7 +72,7 @@ def inputs(args: argparse.Namespace, program: Program, excluded: frozenset[str])
     entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
     found: list[Input] = [
         (entry, case.dataset, partial(case.arguments, _types(program, entry))) for entry in entries
-        for case in datasets_of(program.compiled.source, entry, excluded)
+        for case in datasets(program.compiled.source, entry)
         if args.only is None or args.only in case.dataset]
     if not found:
         raise UserError(f"'{args.program}' has no test block with such an input.  "
@@ -94,7 +96,8 @@ def execute(args: argparse.Namespace) -> int:
               + (", tuned" if program.thresholds else ""))
     results, rows = [], [["dataset", "wall", "± MAD", "device", "± MAD", "launches", "memory"]]
     failed = False
-    for entry, name, arguments in inputs(args, program, EXCLUDED_TAGS):
+    for entry, name, arguments in inputs(
+            args, program, partial(datasets_of, without=EXCLUDED_TAGS)):
         label = name if entry == "main" else f"{entry}: {name}"
         try:
             found = measure(program, entry, arguments(), args.runs)

@@ -1,8 +1,12 @@
 """Make values: random ones for types, such as [10][20]f32, and others as they are given.
 
+A file that ends in .npy, .npz, .in or .data stands for the values in it, so that formats can be
+converted and data of one's own joined with random data.
+
 The same types and seed give the same data on every machine.  Prints text, or writes a file
 whose name decides the format (.in and .txt text, .npy, .npz, else binary; .gz compresses).
 
+  runelift dataset image.npy '[3][3]f32' -o data.in
   runelift dataset '[1024][4096]f32' 10i32 --i32-bounds=-5:5 --seed 1 -o data.in
 """
 
@@ -14,13 +18,16 @@ from pathlib import Path
 
 from runelift.ir.prim import NUMBERS
 from runelift.runtime.data.dataset import Generator, parse_bounds, parse_spec
-from runelift.runtime.data.values import format_values, save_values
+from runelift.runtime.data.text import Value
+from runelift.runtime.data.values import format_values, load_values, save_values
+
+FILES = frozenset({".npy", ".npz", ".in", ".data"})
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift dataset``."""
-    parser.add_argument("specs", nargs="+", metavar="TYPE|VALUE",
-                        help="a type with sizes such as [10]i64, or a value")
+    parser.add_argument("specs", nargs="+", metavar="TYPE|VALUE|FILE",
+                        help="a type with sizes such as [10]i64, a value, or a file of values")
     parser.add_argument("-s", "--seed", type=int, default=0, metavar="N",
                         help="another seed gives other data (default: 0)")
     parser.add_argument("-b", "--binary", action="store_true", help="print the binary format")
@@ -30,11 +37,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
                             help=f"the range of numbers of type {prim.value}")
 
 
+def _values(generator: Generator, text: str) -> list[Value]:
+    """What one argument stands for."""
+    if Path(text).suffix in FILES:
+        return load_values(Path(text))
+    return generator.values([parse_spec(text)])
+
+
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift dataset``."""
     bounds = {prim: parse_bounds(prim, text) for prim in NUMBERS
               if (text := getattr(args, f"{prim.value}_bounds")) is not None}
-    values = Generator(args.seed, bounds).values(parse_spec(text) for text in args.specs)
+    generator = Generator(args.seed, bounds)
+    values = [value for text in args.specs for value in _values(generator, text)]
     if args.output is not None:
         save_values(args.output, values)
     else:

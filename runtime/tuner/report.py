@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from runelift.runtime.statistics import median
-from runelift.runtime.tuner.autotune import EntryTuning, Tuning
+from runelift.runtime.tuner.autotune import EntryTuning, Tuning, Verified
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs, Point
 from runelift.runtime.tuner.curves import guard_curves, score_curve
@@ -71,6 +71,19 @@ def render_held_out(entry: str, found: list[HeldOut]) -> str:
         return f"{entry}: there are too few datasets to leave one out."
     return f"{entry}: datasets that are left out of the fit\n\n" + (
         table(held_out_rows(found), "  ") + f"\n  {summary(found)}")
+
+
+def validation_rows(validated: Mapping[str, Verified]) -> list[list[str]]:
+    """Times of datasets that were not tuned for, the head first."""
+    return [["not tuned for", "default", "tuned", "gain"],
+            *([name, show_seconds(both.default.median), show_seconds(both.tuned.median),
+               f"{both.gain:.2f}×"] for name, both in validated.items())]
+
+
+def render_validation(validated: Mapping[str, Verified]) -> str:
+    """The same as text; nothing if there are none."""
+    return "Datasets that were kept out of tuning:\n" + table(
+        validation_rows(validated), "  ") if validated else ""
 
 
 def render(tuning: Tuning) -> str:

@@ -19,6 +19,7 @@ from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.runtime import cli
 from runelift.runtime.cli import COMMANDS, main
 from runelift.runtime.commands import test as test_command
+from runelift.runtime.data.values import load_values
 from runelift.runtime.device import find_devices
 from runelift.runtime.tuner.measure import read_log
 
@@ -198,6 +199,22 @@ def test_tuning_files_are_checked(run: Run, program: Path, tmp_path: Path) -> No
     found = run("run", program, "-i", values, "--device", "interpreter")
     assert found.status == 1
     assert "sum.fut.tuning:1:1: error[malformed-tuning]" in found.err
+
+
+def test_dataset_takes_values_from_files(run: Run, tmp_path: Path) -> None:
+    image = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.save(tmp_path / "image.npy", image)
+    found = run("dataset", tmp_path / "image.npy", "7i32", "[2]f32", "-o", tmp_path / "all.in")
+    assert (found.status, found.out) == (0, "")
+    first, second, third = load_values(tmp_path / "all.in")
+    np.testing.assert_array_equal(first, image)
+    assert second == 7
+    assert np.asarray(third).shape == (2,)
+    assert run("dataset", tmp_path / "all.in", "-o", tmp_path / "all.npz").status == 0
+    assert len(load_values(tmp_path / "all.npz")) == 3
+    missing = run("dataset", tmp_path / "gone.npy")
+    assert missing.status == 1
+    assert "Cannot read" in missing.err
 
 
 def test_dataset(run: Run, tmp_path: Path) -> None:

@@ -108,6 +108,23 @@ def test_no_conflict_where_a_threshold_serves_all() -> None:
     assert list(conflicts(costs, {"main.t0": 15})) == []
 
 
+def test_validation_runs_what_was_not_tuned_for(tmp_path: Path,
+                                                capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "p.fut"
+    program.write_text('-- ==\n-- "a" tune random input { [64][8]f32 }\n'
+                       '-- "b" notune random input { [8][64]f32 }\n'
+                       "entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss\n")
+    options = ["--no-parameters", "--no-verify", "--runs", "1", "--validate"]
+    html = tmp_path / "p.html"
+    assert main(["autotune", str(program), *options, "--html", str(html)]) == 0
+    out = capsys.readouterr().out
+    assert "Datasets that were kept out of tuning:\n  not tuned for" in out
+    about = json.loads((tmp_path / "p.fut.tuning.json").read_text())
+    assert about["entries"]["main"]["datasets"].keys() == {"a"}
+    assert about["validation"].keys() == {"b"}
+    assert "Datasets that were kept out of tuning" in html.read_text()
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--leave-one-out"], "--leave-one-out needs records"),
     (["--guards", "memo"], "--guards needs records"),

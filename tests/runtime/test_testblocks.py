@@ -18,6 +18,8 @@ from runelift.runtime.testblocks import (
     cases_of,
     datasets_of,
     parse_blocks,
+    training_of,
+    validation_of,
 )
 
 
@@ -134,6 +136,29 @@ def test_datasets_worth_timing() -> None:
     assert list(cases_of(source, "other")) == []
     unnamed = Source("p.fut", "-- ==\n-- input { 1 }\n")
     assert [c.dataset for c in datasets_of(unnamed)] == ["1i32"]
+
+
+def names(cases: list[Case]) -> list[str]:
+    return [case.dataset for case in cases]
+
+
+def test_training_and_validation() -> None:
+    text = ('-- ==\n-- "a" tune input { [1,2] }\n-- "b" notune input { [3,4] }\n'
+            '-- "c" input { [1,2] }\n-- "d" disable input { [1] }\n-- input { [1] }\n')
+    marked = Source("p.fut", text)
+    assert names(training_of(marked)) == ["a"]
+    assert names(validation_of(marked)) == ["b", "c"]
+    unmarked = Source("p.fut", text.replace(" tune", ""))
+    assert names(training_of(unmarked)) == ["a", "c"]
+    assert names(validation_of(unmarked)) == ["b"]
+    assert names(training_of(unmarked, "other")) == []
+
+
+def test_tags_of_a_block_are_those_of_its_cases() -> None:
+    source = Source("p.fut", '-- ==\n-- tags { tune }\n-- "a" input { 1 }\n\nlet x = 1\n\n'
+                             '-- ==\n-- "b" input { 2 }\n')
+    assert names(training_of(source)) == ["a"]
+    assert names(validation_of(source)) == ["b"]
 
 
 def test_the_examples_have_blocks() -> None:

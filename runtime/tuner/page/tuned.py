@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from runelift.runtime.tuner.autotune import EntryTuning, Tuning
+from runelift.runtime.tuner.autotune import EntryTuning, Tuning, Verified
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.curves import (
     GuardCurves,
@@ -37,6 +37,7 @@ from runelift.runtime.tuner.report import (
     run_times,
     show_seconds,
     threshold_rows,
+    validation_rows,
 )
 from runelift.runtime.tuner.spread import Repeated, repeated_runs
 from runelift.runtime.tuner.winners import Standing, standings
@@ -48,15 +49,19 @@ BEYOND = 2.0
 
 
 def tuned(tuning: Tuning, about: Mapping[str, str],
-          tried: Sequence[ParameterTuning] = (), finer: Sequence[Refined] = ()) -> list[Markup]:
+          tried: Sequence[ParameterTuning] = (), finer: Sequence[Refined] = (),
+          validated: Mapping[str, Verified] | None = None) -> list[Markup]:
     """What is said about a tuning: thresholds, parameters, finer guards, and what it holds for."""
+    measured = [entry.measurements for entry in tuning.entries]
     return [*(section(f"Entry point {entry.forest.entry}", list(_entry(entry)))
               for entry in tuning.entries),
             *(section(f"Parameters of kernels of {each.entry}", parameter_charts(each))
               for each in tried if each.settled),
             *(section(f"Guards of {each.entry} ({each.guards.value})", list(_finer(each)))
-              for each in finer), section("Environment", [facts(environment(
-                  about, [entry.measurements for entry in tuning.entries]))])]
+              for each in finer),
+            *([section("Datasets that were kept out of tuning", [table(
+                validation_rows(validated))])] if validated else []),
+            section("Environment", [facts(environment(about, measured))])]
 
 
 def _entry(entry: EntryTuning) -> Iterator[Markup]:
