@@ -18,17 +18,19 @@ SETTINGS = 16
 class Decisions:
     """What follows from sizes: the versions to try by encounter, and how groups share rows.
 
-    ``settings`` are the values of all parameters, which follow from no sizes at all.
+    ``versions`` are those that finer guards say, if they say one.  ``settings`` are the values of
+    all parameters, which follow from no sizes at all.
     """
 
     settings: tuple[int, ...] = ()
     orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
+    versions: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
         """Whether so many sizes were met that remembering more would waste memory."""
-        return len(self.orders) + len(self.shares) > REMEMBERED
+        return len(self.orders) + len(self.shares) + len(self.versions) > REMEMBERED
 
 
 class Remembered:

@@ -84,6 +84,7 @@ class Run:
         self._force = force
         decisions = executable.decisions.under(thresholds, force)
         self._shares, self._orders = decisions.shares, decisions.orders
+        self._versions = decisions.versions
         self.settings = decisions.settings
         self._fallible = False
         self._obstacle: Exception | None = None
@@ -355,7 +356,10 @@ class Run:
         finer = self._finer.get(site.site)
         if finer is None or site.site in self._force:
             return order
-        chosen = finer.version({**sizes, **_compared(site, pars)})
+        key = number, pars, *sizes.values()
+        if (chosen := self._versions.get(key)) is None:
+            chosen = finer.version({**sizes, **_compared(site, pars)})
+            self._versions[key] = chosen
         return [chosen, *(k for k in order if k != chosen)] if chosen in order else order
 
     def order(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],

@@ -27,7 +27,7 @@ from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.pareto import Array
 
 _Items: TypeAlias = tuple[tuple[str, int], ...]
-DEPTH = 2
+DEPTH = 3
 """How many questions a tree asks one after the other."""
 WORTHWHILE = 0.03
 """By how much the cost must get smaller: less could not be told from chance."""
@@ -35,8 +35,8 @@ QUESTION = 0.01
 """By what fraction a question must make the cost smaller."""
 ROUNDS = 4
 """How often the guards are fitted without the datasets that they slowed down."""
-SPLITS = 120
-"""How many questions are looked at in the first place."""
+SPLITS = 40
+"""How many questions are looked at in one place; of the last one all are."""
 
 
 class Guards(Enum):
@@ -145,16 +145,13 @@ def _tree(groups: Sequence[_Group]) -> Tree | None:
 
 
 def _best(names: Sequence[str], table: Array, costs: Array, depth: int) -> tuple[float, Tree]:
-    """The cost of the best tree of up to so many questions, and the tree.
+    """The cost of the best tree of up to so many questions one after the other, and the tree.
 
     A question must be worth :data:`QUESTION`, so that trees ask no more than is needed.
     """
-    totals = costs.sum(axis=0)
-    best: tuple[float, Tree] = float(totals.min()), Leaf(int(totals.argmin()))
+    best = _leaf(costs)
     least_score = best[0]
-    questions = [(column, value) for column in range(len(names))
-                 for value in _between(table[:, column])] if depth else []
-    for column, least in questions[:: -(-len(questions) // SPLITS) or 1]:
+    for column, least in _questions(table, costs, depth):
         above = table[:, column] >= least
         sides = [_best(names, table[side], costs[side], depth - 1) for side in (above, ~above)]
         cost = sum(cost for cost, _ in sides)
@@ -162,6 +159,36 @@ def _best(names: Sequence[str], table: Array, costs: Array, depth: int) -> tuple
         if (score := cost * (1 + QUESTION * tree.questions)) < least_score * (1 - 1e-9):
             best, least_score = (cost, tree), score
     return best
+
+
+def _leaf(costs: Array) -> tuple[float, Tree]:
+    totals = costs.sum(axis=0)
+    return float(totals.min()), Leaf(int(totals.argmin()))
+
+
+def _questions(table: Array, costs: Array, depth: int) -> list[tuple[int, int]]:
+    """The questions to look at, as columns and least values; the last one is the best alone."""
+    if depth == 0:
+        return []
+    if depth == 1:
+        found = [(_last(table[:, column], costs), column) for column in range(table.shape[1])]
+        (_, least), column = min(found, key=lambda each: each[0][0])
+        return [(column, least)] if least else []
+    every = [(column, value) for column in range(table.shape[1])
+             for value in _between(table[:, column])]
+    return every[:: -(-len(every) // SPLITS) or 1]
+
+
+def _last(values: Array, costs: Array) -> tuple[float, int]:
+    """The best single question about some values: what it leads to, and the least value above."""
+    order = np.argsort(values, kind="stable")
+    ordered, below = values[order], np.cumsum(costs[order], axis=0)[:-1]
+    tells = np.flatnonzero(ordered[1:] != ordered[:-1])
+    if not len(tells):
+        return math.inf, 0
+    both = below[tells].min(axis=1) + (costs.sum(axis=0) - below[tells]).min(axis=1)
+    at = int(tells[both.argmin()])
+    return float(both.min()), Interval(int(ordered[at]), int(ordered[at + 1])).middle()
 
 
 def _between(values: Array) -> Iterator[int]:

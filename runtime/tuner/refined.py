@@ -61,7 +61,7 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
         if not refined.finer:
             return refined
         found = {d.name: side_by_side(program, d, values, Guarded(values, refined.finer), repeats)
-                 for d in datasets}
+                 for d in datasets if d.name not in _same(tuning, refined)}
         verified = {name: both for name, both in found.items() if both is not None}
         slower = {name for name, both in verified.items() if both.slower}
         if not slower:
@@ -73,6 +73,14 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
     if not any(both.faster for both in verified.values()):
         return _dropped(refined, "run side by side, no dataset is faster for certain")
     return replace(refined, verified=verified)
+
+
+def _same(tuning: EntryTuning, refined: Refined) -> set[str]:
+    """The datasets on which guards and thresholds lead to the same versions."""
+    thresholds = tuning.fit.thresholds
+    finer = Guarded(thresholds, refined.finer)
+    return {d.name for d in tuning.costs.datasets if not tuning.costs.incomplete[d.name]
+            and d.path(thresholds) == d.path(finer)}
 
 
 def _dropped(refined: Refined, why: str) -> Refined:

@@ -108,20 +108,17 @@ def test_no_conflict_where_a_threshold_serves_all() -> None:
     assert list(conflicts(costs, {"main.t0": 15})) == []
 
 
-def test_validation_runs_what_was_not_tuned_for(tmp_path: Path,
+def test_validation_runs_what_was_not_tuned_for(path: Path,
                                                 capsys: pytest.CaptureFixture[str]) -> None:
-    program = tmp_path / "p.fut"
-    program.write_text('-- ==\n-- "a" tune random input { [64][8]f32 }\n'
-                       '-- "b" notune random input { [8][64]f32 }\n'
-                       "entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss\n")
+    path.write_text(path.read_text().replace('"tall"', '"tall" notune'))
     options = ["--no-parameters", "--no-verify", "--runs", "1", "--validate"]
-    html = tmp_path / "p.html"
-    assert main(["autotune", str(program), *options, "--html", str(html)]) == 0
+    html = path.with_name("rows.html")
+    assert main(["autotune", str(path), *options, "--html", str(html)]) == 0
     out = capsys.readouterr().out
     assert "Datasets that were kept out of tuning:\n  not tuned for" in out
-    about = json.loads((tmp_path / "p.fut.tuning.json").read_text())
-    assert about["entries"]["main"]["datasets"].keys() == {"a"}
-    assert about["validation"].keys() == {"b"}
+    about = json.loads(path.with_name("rows.fut.tuning.json").read_text())
+    assert about["entries"]["main"]["datasets"].keys() == {"wide"}
+    assert about["validation"].keys() == {"tall"}
     assert "Datasets that were kept out of tuning" in html.read_text()
 
 
@@ -138,16 +135,11 @@ def test_searches_have_no_records(arguments: list[str], words: str, tmp_path: Pa
     assert words in capsys.readouterr().err
 
 
-def test_the_command_leaves_datasets_out(tmp_path: Path, capsys: pytest.CaptureFixture[str],
-                                         ) -> None:
-    program = tmp_path / "p.fut"
-    program.write_text('-- ==\n-- "a" random input { [64][8]f32 }\n'
-                       '-- "b" random input { [8][64]f32 }\n'
-                       "entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss\n")
+def test_the_command_leaves_datasets_out(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--no-parameters", "--no-verify", "--runs", "1", "--leave-one-out"]
-    html = tmp_path / "p.html"
-    assert main(["autotune", str(program), *options, "--html", str(html)]) == 0
+    html = path.with_name("rows.html")
+    assert main(["autotune", str(path), *options, "--html", str(html)]) == 0
     assert "main: datasets that are left out of the fit" in capsys.readouterr().out
-    about = json.loads((tmp_path / "p.fut.tuning.json").read_text())
-    assert about["leave_one_out"]["main"].keys() == {"a", "b"}
+    about = json.loads(path.with_name("rows.fut.tuning.json").read_text())
+    assert about["leave_one_out"]["main"].keys() == {"wide", "tall"}
     assert "Datasets that are left out of the fit" in html.read_text()

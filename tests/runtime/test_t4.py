@@ -23,20 +23,6 @@ from runelift.runtime.tuner.t4 import (
 )
 from tests.runtime.simulated import Simulated, nested, site
 
-ROWS = """\
--- ==
--- "wide" random input { [8][512]f32 }
--- "tall" random input { [512][8]f32 }
-entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss
-"""
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    file = tmp_path / "rows.fut"
-    file.write_text(ROWS)
-    return file
-
 
 def test_forced_versions_are_the_thresholds_that_lead_to_them() -> None:
     sim = Simulated.of(nested(), lambda *_: 1.0)
