@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
-from runelift.runtime.tuner.curves import both_sides
 from runelift.runtime.tuner.forest import Site
 
 MATTERS = 0.01
@@ -70,7 +69,7 @@ def _gains(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[st
             if point.site.name == site.name and index in point.feasible and not any(
                     k in point.feasible and point.holds(guard, thresholds)
                     for k, guard in enumerate(site.guards[:index])):
-                holding, failing = both_sides(point, index, thresholds)
+                holding, failing = point.sides(index, thresholds)
                 if math.isfinite(holding) and math.isfinite(failing) and whole:
                     gains[point.par[site.guards[index].name]] += (failing - holding) / whole
     return gains

@@ -94,6 +94,17 @@ class Point:
         """What the encounter costs when it runs version ``index``."""
         return total([self.own[index], *(p.cost(thresholds) for p in self.inner.get(index, ()))])
 
+    def sides(self, index: int, thresholds: Thresholds) -> tuple[float, float]:
+        """What the encounter takes if guard ``index`` holds, and if it does not (seconds).
+
+        Guards before it are taken to fail, those after it and inside are by ``thresholds``.
+        """
+        later = [k for k in sorted(self.feasible) if k > index]
+        otherwise = next((k for k in later if (guard := self.site.alternatives[k].guard) is None
+                          or self.holds(guard, thresholds)), later[-1] if later else None)
+        return (self.version_cost(index, thresholds).time,
+                math.inf if otherwise is None else self.version_cost(otherwise, thresholds).time)
+
     def cost(self, thresholds: Thresholds) -> Cost:
         """What the encounter costs under these thresholds."""
         return self.version_cost(self.choose(thresholds), thresholds)
@@ -174,6 +185,19 @@ class Costs:
         """The same, but that these datasets keep to the choices of these thresholds."""
         return replace(self, datasets=tuple(d.frozen(thresholds) if d.name in names else d
                                             for d in self.datasets))
+
+
+def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCosts, Point]]:
+    """The encounters of a site, inside of whichever version."""
+    def below(point: Point) -> Iterator[Point]:
+        yield point
+        for points in point.inner.values():
+            for inner in points:
+                yield from below(inner)
+
+    for dataset in datasets:
+        for root in dataset.points:
+            yield from ((dataset, point) for point in below(root) if point.site.name == site)
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from runelift.runtime.statistics import median
-from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point, Thresholds
+from runelift.runtime.tuner.costs import Costs, Point, Thresholds, met
 from runelift.runtime.tuner.fit import compared, objective
 from runelift.runtime.tuner.forest import Alternative, Site
 from runelift.runtime.tuner.solve import NEVER
@@ -71,31 +71,6 @@ def version_name(alternative: Alternative) -> str:
     return f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
 
 
-def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCosts, Point]]:
-    """The encounters of a site, inside of whichever version."""
-    def below(point: Point) -> Iterator[Point]:
-        yield point
-        for points in point.inner.values():
-            for inner in points:
-                yield from below(inner)
-
-    for dataset in datasets:
-        for root in dataset.points:
-            yield from ((dataset, point) for point in below(root) if point.site.name == site)
-
-
-def both_sides(point: Point, index: int, thresholds: Thresholds) -> tuple[float, float]:
-    """What an encounter costs if guard ``index`` of its site holds, and if it does not (seconds).
-
-    Guards before it are taken to fail, those after it and inside are by ``thresholds``.
-    """
-    later = [k for k in sorted(point.feasible) if k > index]
-    otherwise = next((k for k in later if (guard := point.site.alternatives[k].guard) is None
-                      or point.holds(guard, thresholds)), later[-1] if later else None)
-    return (point.version_cost(index, thresholds).time,
-            math.inf if otherwise is None else point.version_cost(otherwise, thresholds).time)
-
-
 def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
     """The curves of every guard that was compared with two different values or more."""
     for site in costs.forest.sites().values():
@@ -112,8 +87,8 @@ def _curves(site: Site, index: int, points: Sequence[Point], thresholds: Thresho
         p.version_cost(k, thresholds).time if k in p.feasible else math.inf))
         for k, alternative in enumerate(site.alternatives)}
     possible = [p for p in points if index in p.feasible]
-    holding = _curve(possible, name, lambda p: both_sides(p, index, thresholds)[0])
-    failing = _curve(possible, name, lambda p: both_sides(p, index, thresholds)[1])
+    holding = _curve(possible, name, lambda p: p.sides(index, thresholds)[0])
+    failing = _curve(possible, name, lambda p: p.sides(index, thresholds)[1])
     return GuardCurves(name, site.name, {v: c for v, c in versions.items() if c}, holding, failing,
                        crossovers(holding, failing))
 

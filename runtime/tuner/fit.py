@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from runelift.runtime.tuner.clocks import Clocks, Cost
-from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point, met
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.pareto import Array, Front
@@ -21,6 +21,8 @@ from runelift.runtime.tuner.solve import ENOUGH, Solver, TooMany, candidates, de
 
 NOISE = 0.01
 """By how much a tuned dataset may seem slower than with the default before we mind."""
+STEEP = 0.02
+"""The least power of the parallelism at which the ratio of two sides says where they cross."""
 ROUNDS = 12
 """How often the weight of a dataset that got slower than by default is raised."""
 
@@ -215,7 +217,7 @@ def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
 def _centre(costs: Costs, datasets: list[DatasetCosts],
             thresholds: Mapping[str, int], default: Mapping[str, int],
             move: bool) -> tuple[dict[str, int], dict[str, Interval]]:
-    """Put every threshold into the middle of the interval in which it is equally good.
+    """Put every threshold where it generalises best in the interval in which it is equally good.
 
     A threshold that makes no difference to the measured encounters keeps its default.  With
     ``move`` unset only the intervals are found.
@@ -224,13 +226,36 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
     for tree in costs.forest.trees:
         roots = _roots(datasets, tree)
         for site in tree.walk():
-            for guard in site.guards:
+            for index, guard in enumerate(site.guards):
                 interval = _interval(roots, compared(datasets, guard.name), result, guard.name)
                 intervals[guard.name] = interval
                 everywhere = interval.low == 0 and interval.high >= never([])
                 if move:
-                    result[guard.name] = default[guard.name] if everywhere else interval.middle()
+                    result[guard.name] = default[guard.name] if everywhere else _within(
+                        interval, datasets, site, index, result)
     return result, intervals
+
+
+def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, index: int,
+            thresholds: Mapping[str, int]) -> int:
+    """The threshold of an interval that should do best for parallelism that was not measured.
+
+    By which factor the version is slower than what runs otherwise is taken for a power of the
+    parallelism; where that is 1 lies the threshold, if it is in the interval.  Else it is the
+    middle.
+    """
+    name = site.guards[index].name
+    sides = [(point.par[name], *point.sides(index, thresholds))
+             for _, point in met(datasets, site.name) if index in point.feasible]
+    usable = [(math.log(par), math.log(one / other)) for par, one, other in sides
+              if par > 0 and 0 < one < math.inf and 0 < other < math.inf]
+    if len({par for par, _ in usable}) > 1:
+        slope, level = map(float, np.polyfit([x for x, _ in usable], [y for _, y in usable], 1))
+        if slope < -STEEP and 0 <= -level / slope < math.log(interval.high + 1):
+            crossing = round(math.exp(-level / slope))
+            if interval.low < crossing <= interval.high:
+                return crossing
+    return interval.middle()
 
 
 def _interval(roots: Sequence[Point], candidates: list[int],

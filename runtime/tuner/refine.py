@@ -19,8 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Split, Tree
-from runelift.runtime.tuner.costs import Costs, Point
-from runelift.runtime.tuner.curves import met
+from runelift.runtime.tuner.costs import Costs, Point, met
 from runelift.runtime.tuner.fit import Interval, allowed_times
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.objectives import Objective

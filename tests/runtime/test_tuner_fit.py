@@ -130,6 +130,24 @@ def test_never_worse_than_the_default(found: tuple[Simulated, Costs]) -> None:
     assert objective(costs, result.thresholds) <= objective(costs, sim.default) + 1e-9
 
 
+def test_thresholds_lie_where_the_sides_would_cross() -> None:
+    """The outer version is (64 / par)^2 times slower than the other: it should pay from 64 on."""
+    sim = Simulated.of([site("s", ("t0", []), (None, []))],
+                       lambda where, index, par: [(64 / par) ** 2, 1.0][index])
+    below = costs_for(sim, {"a": [2, 4, 8]})
+    found = fit(below, {"main.t0": 1})
+    assert (found.intervals["main.t0"], found.thresholds["main.t0"]) == (Interval(8, NEVER), 64)
+    both = fit(costs_for(sim, {"a": [16, 256]}), {"main.t0": 1})
+    assert (both.intervals["main.t0"], both.thresholds["main.t0"]) == (Interval(16, 256), 64)
+
+
+def test_thresholds_lie_in_the_middle_where_the_sides_do_not_cross() -> None:
+    sim = Simulated.of([site("s", ("t0", []), (None, []))],
+                       lambda where, index, par: [2.0, 1.0][index])
+    found = fit(costs_for(sim, {"a": [2, 8]}), {"main.t0": 1})
+    assert found.thresholds["main.t0"] == Interval(8, NEVER).middle()
+
+
 @given(simulations(lambda: CHAIN))
 @settings(max_examples=40, deadline=None)
 def test_the_best_that_slows_nothing_down(found: tuple[Simulated, Costs]) -> None:
