@@ -11,7 +11,7 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.fit import fit
 from runelift.runtime.tuner.objectives import Objective
-from runelift.runtime.tuner.refine import Guards, refine
+from runelift.runtime.tuner.refine import DEPTH, Guards, refine
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class HeldOut:
 
 
 def leave_one_out(costs: Costs, default: Mapping[str, int],
-                  aim: Objective = Objective.RELATIVE, guards: Guards = Guards.THRESHOLD
-                  ) -> list[HeldOut]:
+                  aim: Objective = Objective.RELATIVE, guards: Guards = Guards.THRESHOLD,
+                  depth: int = DEPTH) -> list[HeldOut]:
     """Each dataset with thresholds fitted to the others; nothing if there is one only.
 
     Finer ``guards`` are fitted to the others as well; the oracle has thresholds alone.
@@ -48,7 +48,8 @@ def leave_one_out(costs: Costs, default: Mapping[str, int],
     for dataset in complete:
         others = replace(costs, datasets=tuple(d for d in complete if d is not dataset))
         alone = fit(replace(costs, datasets=(dataset,)), default, aim=aim)
-        fitted = refine(others, fit(others, default, aim=aim).thresholds, guards, aim)
+        fitted = refine(others, fit(others, default, aim=aim).thresholds, guards, aim,
+                        depth)
         untuned = dataset.total(default)
         found.append(HeldOut(dataset.name, dict(fitted), dataset.total(fitted), untuned,
                              min(alone.predicted[dataset.name], untuned)))

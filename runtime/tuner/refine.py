@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -27,7 +28,7 @@ from runelift.runtime.tuner.pareto import Array
 
 _Items: TypeAlias = tuple[tuple[str, int], ...]
 DEPTH = 3
-"""How many questions a tree asks one after the other."""
+"""How many questions a tree asks one after the other at most."""
 WORTHWHILE = 0.03
 """By how much the cost must get smaller: less could not be told from chance."""
 QUESTION = 0.01
@@ -61,8 +62,8 @@ class _Group:
 
 
 def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
-           aim: Objective = Objective.RELATIVE) -> Guarded:
-    """The thresholds with finer guards where these gain something.
+           aim: Objective = Objective.RELATIVE, depth: int = DEPTH) -> Guarded:
+    """The thresholds with finer guards where these gain something; trees of up to ``depth``.
 
     No dataset becomes slower than with the thresholds: what does keeps its versions, and the
     guards are fitted again.  The greatest regret is no sum over encounters, so for that objective
@@ -72,7 +73,8 @@ def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
         return Guarded(thresholds, {})
     allowed = allowed_times(costs.datasets, thresholds)
     for _ in range(ROUNDS):
-        found = _refined(costs, thresholds, _memo if guards is Guards.MEMO else _tree, aim)
+        found = _refined(costs, thresholds, _memo if guards is Guards.MEMO else partial(
+            _tree, depth=depth), aim)
         slower = {d.name for d in costs.datasets if d.total(found) > allowed[d.name]}
         if not slower:
             return found
@@ -130,7 +132,7 @@ def _telling(sizes: Sequence[Mapping[str, int]]) -> list[str]:
 # A tree
 
 
-def _tree(groups: Sequence[_Group]) -> Tree | None:
+def _tree(groups: Sequence[_Group], depth: int) -> Tree | None:
     """The tree of least cost; None if the thresholds cost about as little."""
     asked = [{**g.sizes, **g.par} for g in groups]
     names = _telling(asked)
@@ -138,7 +140,7 @@ def _tree(groups: Sequence[_Group]) -> Tree | None:
         return None
     table = np.array([[each[name] for name in names] for each in asked], np.int64)
     costs = np.array([g.costs for g in groups])
-    least, tree = _best(names, table, costs, DEPTH)
+    least, tree = _best(names, table, costs, depth)
     now = sum(float(g.costs[g.now]) for g in groups)
     return tree if least < (1 - WORTHWHILE) * now and isinstance(tree, Split) else None
 

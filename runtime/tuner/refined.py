@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -10,9 +11,13 @@ from runelift.runtime.finer import Finer, Guarded, to_json
 from runelift.runtime.tuner.autotune import EntryTuning, Verified, side_by_side
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.curves import version_name
+from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.measure import Dataset, Measurable
-from runelift.runtime.tuner.refine import Guards, refine
+from runelift.runtime.tuner.refine import DEPTH, Guards, refine
 from runelift.runtime.tuner.report import show_seconds, table
+
+FEW = 3
+"""With fewer datasets nothing can be said about those that are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,7 @@ class Refined:
     entry: str
     guards: Guards
     finer: dict[str, Finer]
+    depth: int = DEPTH
     versions: dict[str, list[str]] = field(default_factory=dict)
     before: dict[str, float] = field(default_factory=dict)
     after: dict[str, float] = field(default_factory=dict)
@@ -35,18 +41,46 @@ class Refined:
 
 
 def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
-    """The finer guards for the records of an entry point."""
-    return _fitted(tuning, tuning.known, guards)
+    """The finer guards for the records of an entry point.
+
+    Trees decide about sizes that were not measured, too.  They are as deep as is best for datasets
+    that are left out of the fit, and must not do worse on those than thresholds do.
+    """
+    if guards is not Guards.TREE:
+        return _fitted(tuning, tuning.known, guards)
+    losses = {depth: _loss_of_guessing(tuning, depth) for depth in range(1, DEPTH + 1)}
+    depth = min(losses, key=lambda each: losses[each])
+    found = _fitted(tuning, tuning.known, guards, depth)
+    if found.finer and losses[depth] > 0:
+        return _dropped(found, f"on datasets that are left out of the fit, trees are "
+                               f"{100 * losses[depth]:.0f} % slower (geometric mean); a memo does "
+                               "not guess")
+    return found
 
 
-def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards) -> Refined:
-    found = refine(costs, tuning.fit.thresholds, guards, tuning.aim)
+def _loss_of_guessing(tuning: EntryTuning, depth: int) -> float:
+    """By what fraction left-out datasets are slower with trees than with thresholds alone.
+
+    Nothing if there are too few datasets to say; less than that if they are faster.
+    """
+    one, other = (leave_one_out(tuning.costs, tuning.defaults, tuning.aim, guards, depth)
+                  for guards in (Guards.THRESHOLD, Guards.TREE))
+    if len(one) < FEW:
+        return 0.0
+    ratios = [math.log(b.seconds / a.seconds) for a, b in zip(one, other, strict=True)
+              if a.seconds > 0 and b.seconds > 0]
+    return math.exp(sum(ratios) / max(1, len(ratios))) - 1
+
+
+def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards, depth: int = DEPTH) -> Refined:
+    found = refine(costs, tuning.fit.thresholds, guards, tuning.aim, depth)
     before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
     after = {d.name: d.total(found) for d in tuning.costs.datasets}
     why = "" if found.finer else "the thresholds are about as good"
     versions = {site.name: [version_name(each) for each in site.alternatives]
                 for site in tuning.forest.sites().values()}
-    return Refined(tuning.forest.entry, guards, found.finer, versions, before, after, why=why)
+    return Refined(tuning.forest.entry, guards, found.finer, depth, versions, before, after,
+                   why=why)
 
 
 def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
@@ -67,7 +101,7 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
         if not slower:
             break
         costs = costs.frozen(slower, tuning.fit.thresholds)
-        refined = _fitted(tuning, costs, refined.guards)
+        refined = _fitted(tuning, costs, refined.guards, refined.depth)
     else:
         return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
     if not any(both.faster for both in verified.values()):

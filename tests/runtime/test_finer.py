@@ -15,7 +15,8 @@ import runelift
 from runelift.runtime.cli import main
 from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Split, from_json, to_json
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.autotune import conclude
+from runelift.runtime.tuner import refined
+from runelift.runtime.tuner.autotune import EntryTuning, conclude
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.fit import NOISE, fit
@@ -61,6 +62,33 @@ def test_no_threshold_serves_all_and_finer_guards_do() -> None:
     assert tree.version({"n": 30150, "main.t0": 30, "main.t1": 150}) == 1
     memo = refine(costs, thresholds, Guards.MEMO).finer["s"]
     assert memo.version({"n": 30150, "main.t0": 30, "main.t1": 150}) is None
+
+
+def concluded(sim: Simulated, shapes: dict[str, list[int]]) -> EntryTuning:
+    datasets = [Dataset(name, "main", lambda pars=pars: pars)  # type: ignore[misc]
+                for name, pars in shapes.items()]
+    return conclude(sim.forest, sim.default, measure(sim, sim.forest, datasets, repeats=1))
+
+
+def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE)
+    assert found.finer.keys() == {"s"}
+    monkeypatch.setattr(refined, "_loss_of_guessing", lambda tuning, depth: 0.25 - depth / 10)
+    assert refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE).depth == 3
+    monkeypatch.setattr(refined, "_loss_of_guessing", lambda tuning, depth: depth / 8)
+    dropped = refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE)
+    assert dropped.finer == {}
+    assert "trees are 12 % slower" in dropped.why
+
+
+def test_no_tree_where_the_best_version_follows_from_nothing() -> None:
+    chance = Simulated.of(
+        [site("s", ("t0", []), (None, []))],
+        lambda where, index, par: 1.0 if index == (par in (3, 17, 40)) else 1.1 + 30 * (par == 5),
+        pars=lambda par, k: 7)
+    tuning = concluded(chance, {str(par): [par] for par in (3, 5, 17, 29, 40)})
+    assert refine_guards(tuning, Guards.TREE).finer == {}
+    assert refine_guards(tuning, Guards.MEMO).finer.keys() == {"s"}
 
 
 def test_thresholds_that_are_right_stay_alone() -> None:
@@ -203,9 +231,9 @@ def test_facts_that_cannot_be_read_are_no_reason_to_stop(path: Path) -> None:
 
 def test_runs_side_by_side_confirm_guards() -> None:
     sim = unsolvable()
+    tuning = concluded(sim, SHAPES)
     datasets = [Dataset(name, "main", lambda pars=pars: pars)  # type: ignore[misc]
                 for name, pars in SHAPES.items()]
-    tuning = conclude(sim.forest, sim.default, measure(sim, sim.forest, datasets, repeats=1))
     found = refine_guards(tuning, Guards.MEMO)
     values = tuning.fit.thresholds
     program = Follows(sim)
