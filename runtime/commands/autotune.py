@@ -67,6 +67,7 @@ from runelift.runtime.tuner.measure import (
     Log,
     Method,
     Progress,
+    made_for,
     read_log,
 )
 from runelift.runtime.tuner.objectives import Objective
@@ -254,9 +255,7 @@ def _check_without_records(args: argparse.Namespace) -> None:
 def _measure(args: argparse.Namespace, program: Program, output: Path, method: Method) -> Tuning:
     assert program.device_info is not None
     datasets = tuning_datasets(args, program)
-    about = _about(program)
-    made_for = " ".join(about[key] for key in ("program_sha256", "policy", "device", "driver"))
-    log = Log(output.with_name(output.name + ".log"), made_for, resume=args.resume)
+    log = Log(output.with_name(output.name + ".log"), _made_for(program), resume=args.resume)
     try:
         return autotune(program, program.tree, datasets, program.device_info.choice.threshold,
                         method=method, repeats=args.runs, verify=not args.no_verify, log=log,
@@ -264,6 +263,12 @@ def _measure(args: argparse.Namespace, program: Program, output: Path, method: M
                         aim=Objective(args.objective))
     finally:
         log.close()
+
+
+def _made_for(program: Program) -> str:
+    """What runs in a log are of."""
+    about = _about(program)
+    return " ".join(about[key] for key in (PROGRAM, "policy", "device", "driver"))
 
 
 def _tune_parameters(args: argparse.Namespace, program: Program, tuning: Tuning,
@@ -343,6 +348,9 @@ def _show(progress: Progress) -> None:
 def _replay(args: argparse.Namespace, program: Program) -> Tuning:
     assert program.device_info is not None
     recorded = read_log(args.replay)
+    if (others := made_for(args.replay)) and _made_for(program) not in others:
+        warn(f"{args.replay}: the runs are of another text of the program, another policy, device "
+             "or driver; what they say may not hold here.")
     entries = []
     for forest in program.tree.entries:
         if forest.entry in recorded and args.entry in (None, forest.entry):

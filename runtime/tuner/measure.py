@@ -178,6 +178,15 @@ class Log:
         self._file.close()
 
 
+def made_for(path: Path) -> frozenset[str]:
+    """What the runs in a log are of, as far as it says."""
+    try:
+        return frozenset(json.loads(line).get("for", "") for line in path.read_text().splitlines()
+                         ) - {""}
+    except (OSError, ValueError, AttributeError):
+        return frozenset()
+
+
 def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]:
     """The measurements in a log, by entry point; UserError if it is damaged.
 

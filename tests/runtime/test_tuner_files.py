@@ -9,6 +9,7 @@ import pytest
 import runelift
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
+from runelift.runtime.cli import main
 from runelift.runtime.tuner.tuning_file import (
     facts_path,
     parse_tuning,
@@ -86,3 +87,14 @@ def test_parameters_of_a_program_are_values_of_its_tuning_file(tmp_path: Path) -
         warnings.simplefilter("error")
         program = runelift.compile(path, device="interpreter")
     assert program.main(1, ys).tolist() == [7, 8, 9]
+
+
+def test_a_log_of_another_text_is_noticed(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1"]) == 0
+    replay = ["autotune", str(path), "--replay", str(path.with_name("rows.fut.tuning.log"))]
+    capsys.readouterr()
+    assert main(replay) == 0
+    assert "of another text" not in capsys.readouterr().err
+    path.write_text(path.read_text() + "\n-- edited\n")
+    assert main(replay) == 0
+    assert "the runs are of another text of the program" in capsys.readouterr().err

@@ -74,7 +74,8 @@ def _entry(entry: EntryTuning) -> Iterator[Markup]:
     if curves:
         yield section("Versions over parallelism", [
             paragraph("Where the curves of a guard's two sides cross, switching from one to the "
-                      "other begins to pay; the threshold should lie there."),
+                      "other begins to pay; the threshold should lie there.  Encounters with the "
+                      "same parallelism, of other datasets too, are summed up by their median."),
             *(part for each in curves for part in _guard(entry, each))], 3)
     scores = [score_curve(entry.costs, entry.fit.thresholds, guard)
               for guard in entry.forest.guards()]
