@@ -195,10 +195,15 @@ def execute(args: argparse.Namespace) -> int:
         ended = tuning.interrupted
         if tries and not ended:
             ended = not _tune_parameters(args, program, tuning, tried)
-        finer = [] if ended else _refine_guards(args, program, tuning, tried)
-        validated = {} if ended or not args.validate else _validate(
-            args, program, tuning, Guarded(_values(tuning, tried), {
-                site: each for one in finer for site, each in one.finer.items()}))
+        finer, validated = list[refined.Refined](), dict[str, Verified]()
+        try:
+            if not ended:
+                finer = _refine_guards(args, program, tuning, tried)
+            if not ended and args.validate:
+                validated = _validate(args, program, tuning, Guarded(_values(tuning, tried), {
+                    site: each for one in finer for site, each in one.finer.items()}))
+        except KeyboardInterrupt:
+            ended = True
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   Guards(args.guards))
@@ -229,7 +234,7 @@ def execute(args: argparse.Namespace) -> int:
     if not ended:
         return 0
     print("runelift: interrupted; " + (
-        "the parameters of kernels stay as they are." if not tuning.interrupted else
+        "what was found before is kept." if not tuning.interrupted else
         f"the thresholds in {output} are fitted to what was measured." if measured else
         "nothing was measured completely, so nothing was written."), file=sys.stderr)
     return INTERRUPTED

@@ -267,6 +267,20 @@ class Follows:
         return self.cost * self.sim.time(entry, args, force=forced, thresholds=thresholds)
 
 
+def test_ctrl_c_keeps_what_was_found_before(path: Path, monkeypatch: pytest.MonkeyPatch,
+                                            capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(refined, "refine_guards", interrupted)
+    status = main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
+                   "--guards", "memo"])
+    assert status == 130
+    assert "what was found before is kept" in capsys.readouterr().err
+    tree = site_of(runelift.compile(path))
+    assert tree.guards[0].name in path.with_name("rows.fut.tuning").read_text()
+
+
 def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.CaptureFixture[str]
                                                   ) -> None:
     status = main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
