@@ -50,6 +50,13 @@ class Point:
     scarce: frozenset[str] = frozenset()
     estimated: frozenset[int] = frozenset()
 
+    def walk(self) -> Iterator[Point]:
+        """The encounter and all inside of it, whichever version runs."""
+        yield self
+        for points in self.inner.values():
+            for inner in points:
+                yield from inner.walk()
+
     def holds(self, guard: Guard, thresholds: Thresholds) -> bool:
         """Whether ``guard`` holds under these thresholds."""
         least = thresholds[guard.name]
@@ -189,15 +196,9 @@ class Costs:
 
 def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCosts, Point]]:
     """The encounters of a site, inside of whichever version."""
-    def below(point: Point) -> Iterator[Point]:
-        yield point
-        for points in point.inner.values():
-            for inner in points:
-                yield from below(inner)
-
     for dataset in datasets:
         for root in dataset.points:
-            yield from ((dataset, point) for point in below(root) if point.site.name == site)
+            yield from ((dataset, point) for point in root.walk() if point.site.name == site)
 
 
 @dataclass(slots=True)

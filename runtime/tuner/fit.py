@@ -7,7 +7,7 @@ over the datasets of the time relative to the dataset's best possible time.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -153,7 +153,7 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
 def _costing(datasets: Sequence[DatasetCosts], of: Callable[[str, Cost], Array]
              ) -> Callable[[Point, Cost], Array]:
     """What a point costs as a vector, which depends on its dataset."""
-    names = {point: d.name for d in datasets for root in d.points for point in _below(root)}
+    names = {point: d.name for d in datasets for root in d.points for point in root.walk()}
     return lambda point, cost: of(names[point], cost)
 
 
@@ -201,17 +201,10 @@ def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, flo
     return descend(tree, cost, starts, choices)
 
 
-def _below(point: Point) -> Iterator[Point]:
-    yield point
-    for inner in point.inner.values():
-        for one in inner:
-            yield from _below(one)
-
-
 def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
     """The values compared with a guard, ascending, and one above all."""
     return candidates([p.par[guard] for d in datasets for root in d.points
-                       for p in _below(root) if guard in p.par])
+                       for p in root.walk() if guard in p.par])
 
 
 def _centre(costs: Costs, datasets: list[DatasetCosts],

@@ -63,13 +63,9 @@ def _least(point: Point, index: int) -> Cost:
 
 
 def _points_with(dataset: DatasetCosts, label: str) -> Iterator[tuple[Point, int]]:
-    def below(point: Point) -> Iterator[tuple[Point, int]]:
-        for index, alternative in enumerate(point.site.alternatives):
-            if alternative.label == label:
-                yield point, index
-        for inner in point.inner.values():
-            for one in inner:
-                yield from below(one)
-
-    for point in dataset.points:
-        yield from below(point)
+    """The encounters that have a version, and its index there."""
+    for root in dataset.points:
+        for point in root.walk():
+            for index, alternative in enumerate(point.site.alternatives):
+                if alternative.label == label:
+                    yield point, index
