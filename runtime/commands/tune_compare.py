@@ -36,7 +36,13 @@ from runelift.runtime.tuner.compare import Comparison, compare, facts, render
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.logged import logged_forest
-from runelift.runtime.tuner.measure import Dataset, Measurements, measure, read_log
+from runelift.runtime.tuner.measure import (
+    Dataset,
+    Measurements,
+    made_for,
+    measure,
+    read_log,
+)
 from runelift.runtime.tuner.page.compared import compared
 from runelift.runtime.tuner.page.document import document, write_page
 from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
@@ -98,7 +104,7 @@ def execute(args: argparse.Namespace) -> int:
                         "point was measured with every version.")
     if args.html is not None:
         write_page(args.html, document(f"Strategies on {source.name}", compared(
-            found, {"source": str(source), **({"log": str(args.replay)} if args.replay else {})})))
+            found, _about(source, args.replay))))
     if args.json:
         print_json([facts(comparison) for comparison in found])
     else:
@@ -107,6 +113,14 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     print("runelift: interrupted; these are the searches that were over.", file=sys.stderr)
     return INTERRUPTED
+
+
+def _about(source: Path, log: Path | None) -> dict[str, str]:
+    """What was compared, for the page."""
+    recorded = source if source.suffix != ".fut" else log
+    runs = {"log": str(recorded), "runs of (program, policy, device, driver)":
+            "; ".join(sorted(made_for(recorded))) or "not said"} if recorded else {}
+    return {"source": str(source), **runs}
 
 
 def _strategies(args: argparse.Namespace) -> Strategies:
