@@ -218,7 +218,7 @@ def execute(args: argparse.Namespace) -> int:
         tuned = {entry.forest.entry for entry in tuning.entries} | {each.entry for each in tried}
         about = _write(output, found, about, program, tuned)
     if args.export_t4 is not None:
-        _export(args.export_t4, program, tuning, tried)
+        _export(args.export_t4, _about_runs(args, program), tuning, tried)
     if args.html is not None:
         _write_page(args, program, tuning, tried, finer, validated)
     if args.json:
@@ -393,10 +393,9 @@ def _adopt(args: argparse.Namespace, program: Program, output: Path,
     return INTERRUPTED if about["interrupted"] else 0
 
 
-def _export(path: Path, program: Program, tuning: Tuning,
+def _export(path: Path, about: Mapping[str, str], tuning: Tuning,
             tried: Sequence[parameters.ParameterTuning]) -> None:
     """Write the files of ``--export-t4``."""
-    about = _about(program)
     t4.write_t4(path, [result for entry in tuning.entries
                        for result in t4.of_measurements(entry.forest, entry.measurements)], about)
     for operation in (each for one in tried for each in one.settled if each.trials):
@@ -456,9 +455,19 @@ def _write_page(args: argparse.Namespace, program: Program, tuning: Tuning,
     from runelift.runtime.tuner.page.document import document, write_page
     from runelift.runtime.tuner.page.tuned import tuned
 
-    log = {"runs recorded in": str(args.replay)} if args.replay else {}
     write_page(args.html, document(f"Tuning of {args.program.name}", tuned(
-        tuning, {**_about(program), **log}, tried, finer, validated)))
+        tuning, _about_runs(args, program), tried, finer, validated)))
+
+
+def _about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:
+    """What the runs hold for, which may be another text or device if they are from a log."""
+    about = _about(program)
+    if args.replay is None:
+        return about
+    others = made_for(args.replay) - {_made_for(program)}
+    kept = {"program", "written"} if others else about.keys()
+    return {**{key: value for key, value in about.items() if key in kept},
+            "log": str(args.replay), **({"runs_of": "; ".join(sorted(others))} if others else {})}
 
 
 def _about(program: Program) -> dict[str, str]:

@@ -118,7 +118,7 @@ def execute(args: argparse.Namespace) -> int:
 def _about(source: Path, log: Path | None) -> dict[str, str]:
     """What was compared, for the page."""
     recorded = source if source.suffix != ".fut" else log
-    runs = {"log": str(recorded), "runs of (program, policy, device, driver)":
+    runs = {"log": str(recorded), "runs_of":
             "; ".join(sorted(made_for(recorded))) or "not said"} if recorded else {}
     return {"source": str(source), **runs}
 

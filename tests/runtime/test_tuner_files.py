@@ -10,6 +10,7 @@ import runelift
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
 from runelift.runtime.cli import main
+from runelift.runtime.tuner.t4 import read_t4
 from runelift.runtime.tuner.tuning_file import (
     facts_path,
     parse_tuning,
@@ -96,5 +97,8 @@ def test_a_log_of_another_text_is_noticed(path: Path, capsys: pytest.CaptureFixt
     assert main(replay) == 0
     assert "of another text" not in capsys.readouterr().err
     path.write_text(path.read_text() + "\n-- edited\n")
-    assert main(replay) == 0
+    t4 = path.with_name("t4.json")
+    assert main([*replay, "--export-t4", str(t4)]) == 0
+    assert "device" not in read_t4(t4).metadata
+    assert "runs_of" in read_t4(t4).metadata
     assert "the runs are of another text of the program" in capsys.readouterr().err

@@ -11,7 +11,8 @@ from runelift.runtime.tuner.measure import Measurements
 from runelift.runtime.tuner.tuning_file import PROGRAM
 
 PACKAGES = ("runelift", "numpy", "pyopencl")
-_NAMES = {PROGRAM: "SHA-256 of the program", "written": "date"}
+_NAMES = {PROGRAM: "SHA-256 of the program", "written": "date",
+          "runs_of": "runs of (program, policy, device, driver)"}
 
 
 def environment(about: Mapping[str, str], measurements: Iterable[Measurements] = ()
