@@ -6,6 +6,8 @@ judged by the same costs whether it ran the program or the log.
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +21,10 @@ from runelift.runtime.tuner.report import show_seconds, table
 from runelift.runtime.tuner.strategies import Search, Strategy, search
 from runelift.runtime.tuner.strategies.trials import Budget, Oracle
 
+CLOSE = 0.01
+"""Up to which regret thresholds are as good as the best."""
+WIDTH = 84
+"""How long the lines below the table may be."""
 TRIABLE = 1_000_000
 """How many combinations, times encounters, are tried to know the best."""
 
@@ -128,7 +134,8 @@ def _render(comparison: Comparison) -> Iterator[str]:
     yield ""
     yield table(rows(comparison), "  ")
     yield ""
-    yield from ("  " + line for line in explanation(comparison))
+    for text in explanation(comparison):
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def rows(comparison: Comparison) -> list[list[str]]:
@@ -142,10 +149,23 @@ def explanation(comparison: Comparison) -> list[str]:
     best = (f"the best of {comparison.tried:,} combinations" if comparison.tried is not None else
             "the best thresholds known (there are too many to try)")
     ended = any(not each.search.finished for row in comparison.rows for each in row.found)
-    return [f"regret: how much slower than {best},",
-            f"        all datasets alike; untuned it is {_percent(comparison.untuned)}",
+    return [f"regret: how much slower than {best}, all datasets alike; untuned it is "
+            f"{_percent(comparison.untuned)}",
             "slowest: the time of the dataset that fares worst, relative to untuned",
+            f"runs until the regret is {100 * CLOSE:.0f} % or less, in most searches: "
+            + ", ".join(f"{row.strategy} {_arrival(row, comparison.best)}"
+                        for row in comparison.rows),
             *(["!: ended by the budget"] if ended else [])]
+
+
+def _arrival(row: Row, best: float) -> str:
+    """After how many runs the searches were close to the best (median), if they came close."""
+    limit = (1 + CLOSE) * best
+    arrivals = [next((float(step.runs) for step in each.search.history if step.score <= limit),
+                     float(each.search.runs) if each.loss <= limit else math.inf)
+                for each in row.found]
+    found = median(arrivals)
+    return f"{found:.0f}" if math.isfinite(found) else "never"
 
 
 def _line(row: Row) -> list[str]:
