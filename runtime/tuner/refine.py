@@ -21,7 +21,7 @@ import numpy as np
 
 from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Split, Tree
 from runelift.runtime.tuner.costs import Costs, Point, met
-from runelift.runtime.tuner.fit import Interval, allowed_times
+from runelift.runtime.tuner.fit import Interval, allowed_times, objective
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.pareto import Array
@@ -31,6 +31,8 @@ DEPTH = 3
 """How many questions a tree asks one after the other at most."""
 WORTHWHILE = 0.03
 """By how much the cost must get smaller: less could not be told from chance."""
+ALONE = 0.01
+"""What part of the score a finer guard must be worth."""
 QUESTION = 0.01
 """By what fraction a question must make the cost smaller."""
 ROUNDS = 4
@@ -77,9 +79,18 @@ def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
             _tree, depth=depth), aim)
         slower = {d.name for d in costs.datasets if d.total(found) > allowed[d.name]}
         if not slower:
-            return found
+            return _pruned(costs, found, aim)
         costs = costs.frozen(slower, thresholds)
     return Guarded(thresholds, {})
+
+
+def _pruned(costs: Costs, found: Guarded, aim: Objective) -> Guarded:
+    """The same without the finer guards that all datasets together hardly gain by."""
+    for site in found.finer:
+        trial = Guarded(found, {name: each for name, each in found.finer.items() if name != site})
+        if objective(costs, trial, aim) < (1 + ALONE) * objective(costs, found, aim):
+            found = trial
+    return found
 
 
 def _refined(costs: Costs, thresholds: Mapping[str, int],
