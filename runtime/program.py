@@ -332,7 +332,7 @@ class Program:
     def _finer(self, file: Path | None, settings: Mapping[str, int]
                ) -> tuple[dict[str, Finer], str]:
         """The finer guards beside a tuning file, but where ``settings`` set thresholds."""
-        if file is None:
+        if file is None or self.device_info is None:
             return {}, ""
         finer, stale = finer_guards(file, self.identity, self.policy, self.tree)
         if not finer:

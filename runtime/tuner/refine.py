@@ -128,7 +128,7 @@ def _groups(costs: Costs, site: Site, chosen: Guarded, aim: Objective) -> list[_
 
 
 def _memo(groups: Sequence[_Group]) -> Memo | None:
-    names = _telling([g.sizes for g in groups])
+    names = list(groups[0].sizes) if groups else []  # also those that were the same so far
     versions = {tuple(g.sizes[name] for name in names): int(g.costs.argmin()) for g in groups
                 if g.costs.min() < (1 - WORTHWHILE) * g.costs[g.now]}
     return Memo(tuple(names), versions) if versions else None

@@ -125,6 +125,14 @@ def test_a_memo_loses_no_more_than_what_it_leaves_to_thresholds(found: tuple[Sim
     assert objective(costs, finer) <= best / (1 - 0.03) * (1 + 0.01) + 1e-9
 
 
+def test_a_memo_knows_nothing_about_sizes_that_were_not_measured() -> None:
+    sim = unsolvable()
+    costs = costs_for(sim, {"one": [10100]})
+    finer = refine(costs, {"main.t0": 1, "main.t1": 1}, Guards.MEMO).finer["s"]
+    assert finer.version({"n": 10100}) == 1
+    assert finer.version({"n": 10101}) is None
+
+
 def test_guards_that_are_worth_nothing_are_left_out() -> None:
     """Two choices, of which only one takes time."""
     sim = Simulated.of([site("s", ("t0", []), (None, [])), site("r", ("u0", []), (None, []))],
@@ -234,6 +242,14 @@ def test_an_edit_of_the_program_makes_guards_stale(path: Path) -> None:
         program = runelift.compile(path)
     assert isinstance(program.thresholds, Guarded)
     assert program.thresholds.finer == {}
+
+
+def test_the_interpreter_has_no_versions_to_choose(path: Path) -> None:
+    written(path, Leaf(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        program = runelift.compile(path, device="interpreter")
+    assert program.thresholds.keys() == {site_of(program).guards[0].name}
 
 
 def test_facts_that_cannot_be_read_are_no_reason_to_stop(path: Path) -> None:
