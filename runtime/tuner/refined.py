@@ -94,8 +94,9 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
     for _ in range(2):
         if not refined.finer:
             return refined
+        same = _same(tuning, refined)
         found = {d.name: side_by_side(program, d, values, Guarded(values, refined.finer), repeats)
-                 for d in datasets if d.name not in _same(tuning, refined)}
+                 for d in datasets if d.name not in same}
         verified = {name: both for name, both in found.items() if both is not None}
         slower = {name for name, both in verified.items() if both.slower}
         if not slower:
