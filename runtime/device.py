@@ -32,8 +32,9 @@ class DeviceInfo:
     compute unit surely runs ``resident_items`` work-items, of up to ``resident_groups`` groups, at
     the same time of a kernel that is built with ``persistent_options``, if its local memory fits.
     Its compiler takes minutes to optimise kernels whose lines times barriers are more than
-    ``optimised_size``.  Where ``slow_binaries``, asking for a program's binary compiles it again,
-    which pays only if the program is built in further processes.  All programs are built with
+    ``optimised_size``; it builds ``builders`` programs at the same time.  Where ``slow_binaries``,
+    asking for a program's binary compiles it again, which pays only if the program is built in
+    further processes.  All programs are built with
     ``build_options``: without warnings, since a loop that cannot be unrolled as a setting says is
     none of the user's.
     """
@@ -58,6 +59,7 @@ class DeviceInfo:
     persistent_options: tuple[str, ...]
     optimised_size: float
     slow_binaries: bool
+    builders: int
     shares: ShareLimits
     problem: str | None = None
     hint: str | None = None
@@ -67,6 +69,11 @@ class DeviceInfo:
     def label(self) -> str:
         """The device as results name it."""
         return f"{self.name} ({self.platform}, {self.driver})"
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it is the processor that runs this as well."""
+        return self.kind in ("CPU", "simulator")
 
 
 def register_runtimes() -> list[str]:
@@ -178,6 +185,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=30_000 if pocl else math.inf, slow_binaries=pocl,
+        builders=1 if simulator else min(8, os.cpu_count() or 1),
         problem=problem, hint=hint, handle=handle)
 
 

@@ -5,10 +5,15 @@ explains: those that differ by more than a small fraction of themselves are look
 counts is how far they are apart beside the greatest element of the array.  Integers must be the
 same, unless they may have been computed from such numbers: then they may be rounded to neighbours,
 and a few of them may depend on which of two nearly equal numbers is the greater.
+
+Where numbers cancel, one version may give exactly 0 and another what rounding left of them.  Such
+an array has no elements to compare with; those that it was computed from stand for them.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -42,6 +47,7 @@ __kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const lo
     for (long i = get_global_id(0); i < count; i += get_global_size(0)) {
         TYPE x = xs[i], y = ys[i];
         if (isfinite(x)) greatest = fmax(greatest, (float)fabs(x));
+        if (isfinite(y)) greatest = fmax(greatest, (float)fabs(y));
         if (x == y || (isnan(x) && isnan(y))) continue;
         TYPE distance = fabs(x - y);
         if (!isfinite(distance)) odd++;
@@ -84,11 +90,16 @@ class _Comparison:
     count: int
     rounded: bool
 
-    def difference(self, odd: int, apart: float, greatest: float) -> str | None:
-        """What is wrong, if anything, with so many elements that differ, by at most so much."""
+    def difference(self, odd: int, apart: float, greatest: float, scale: float) -> str | None:
+        """What is wrong, if anything, with so many elements that differ, by at most so much.
+
+        ``scale`` is the greatest of the numbers that the program was given.
+        """
         if odd > (FEW * self.count if self.rounded and not self.prim.is_float else 0):
             return f"{odd} of {self.count} elements"
-        if apart > ABSOLUTE.get(self.prim, 0.0) * greatest:
+        bound = ABSOLUTE.get(self.prim, 0.0)
+        cancelled = apart == greatest <= bound * scale  # against 0
+        if apart > bound * greatest and not cancelled:
             return f"up to {apart:.2g}, where the greatest element is {greatest:.2g}"
         return None
 
@@ -101,6 +112,8 @@ class Differences:
         self._queue = queue
         self._waiting: list[_Comparison] = []
         self._found: Any = None
+        self._given: list[tuple[Prim, Buffer, int]] = []
+        self._scale: float | None = None
         self.agreeing: dict[Pair, int] = {}
         self.differing: dict[Pair, str] = {}
 
@@ -119,30 +132,58 @@ class Differences:
             return
         if len(self._waiting) == ROOM:
             self.settle()
+        if not self._waiting:
+            self._clear()
+        self._compare(prim, one, other, count, len(self._waiting), rounded=rounded)
+        self._waiting.append(_Comparison(pair, prim, count, rounded))
+
+    def _clear(self) -> None:
+        """Make room for comparisons."""
         if self._found is None:
             self._found = cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE,
                                     4 * CELLS * ROOM)
-        if not self._waiting:
-            cl.enqueue_fill_buffer(self._queue, self._found, np.zeros(1, np.uint32), 0,
-                                   4 * CELLS * ROOM)
+        cl.enqueue_fill_buffer(self._queue, self._found, np.zeros(1, np.uint32), 0,
+                               4 * CELLS * ROOM)
+
+    def _compare(self, prim: Prim, one: Buffer, other: Buffer, count: int, place: int, *,
+                 rounded: bool = False) -> None:
         info = self._device.info
         group = info.group_size
         groups = max(1, min(info.num_groups, -(-count // group)))
-        place = np.int64(CELLS * len(self._waiting))
         slack = () if prim.is_float else (np.uint64(rounded),)
         _kernel(self._device, prim)(self._queue, (groups * group,), (group,), one.handle,
-                                    other.handle, np.int64(count), self._found, place, *slack)
-        self._waiting.append(_Comparison(pair, prim, count, rounded))
+                                    other.handle, np.int64(count), self._found,
+                                    np.int64(CELLS * place), *slack)
+
+    def _cells(self, count: int) -> tuple[np.ndarray[Any, Any], ...]:
+        """What was found at the first places: odd elements, distances, and greatest numbers."""
+        cells = np.empty((count, CELLS), np.uint32)
+        cl.enqueue_copy(self._queue, cells, self._found, is_blocking=True)
+        return cells[:, 0], *(cells[:, k].copy().view(np.float32) for k in (1, 2))
+
+    def given(self, numbers: Sequence[float], arrays: Sequence[tuple[Prim, Buffer, int]]) -> None:
+        """What the program computes with: floats, and arrays of floats with their lengths."""
+        self._given = [each for each in arrays if each[2] > 0][:ROOM]
+        self._scale = max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
+
+    def _greatest_given(self) -> float:
+        """The greatest number that the program was given; looked for when it matters."""
+        if self._given:
+            self._clear()
+            for place, (prim, buffer, count) in enumerate(self._given):
+                self._compare(prim, buffer, buffer, count, place)
+            _, _, greatest = self._cells(len(self._given))
+            self._given, self._scale = [], max(self._scale or 0.0, float(greatest.max()))
+        return self._scale or 0.0
 
     def settle(self) -> None:
         """Look at what was compared so far; waits for the device."""
         if not self._waiting:
             return
-        cells = np.empty((len(self._waiting), CELLS), np.uint32)
-        cl.enqueue_copy(self._queue, cells, self._found, is_blocking=True)
-        apart, greatest = (cells[:, k].copy().view(np.float32) for k in (1, 2))
+        odd, apart, greatest = self._cells(len(self._waiting))
+        scale = self._greatest_given() if (apart > 0).any() else 0.0
         for k, each in enumerate(self._waiting):
-            self._note(each.pair, each.difference(cells[k, 0], apart[k], greatest[k]))
+            self._note(each.pair, each.difference(odd[k], apart[k], greatest[k], scale))
         self._waiting.clear()
 
     def _note(self, pair: Pair, how: str | None) -> None:

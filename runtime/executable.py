@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -86,6 +88,26 @@ def _scalar_type(prim: Prim) -> type[np.generic]:
     return np.uint8 if prim is Prim.BOOL else prim.dtype.type
 
 
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """A program of a version's kernels, or of one launch's kernel if it has ``constants``."""
+
+    version: str
+    number: int | None = None
+    constants: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A program of a kernel that runs the rounds of a loop."""
+
+    phases: tuple[Phase, ...]
+    buffers: int
+    scalars: tuple[Prim, ...]
+
+
+Wanted: TypeAlias = Kernels | Merged
+"""What has to be built before something can run."""
 Main: TypeAlias = Callable[[Any, dict[str, Any]], tuple[Any, ...]]
 """A plan as a Python function of a :class:`~runelift.runtime.executor.Run` and its arguments."""
 
@@ -111,6 +133,8 @@ class Executable:
             self.failures += site.launch.kernel.failures
         self.failures.append(imp.Failure(persistent.LATE))
         self._built: set[str] = set()
+        self._ready: dict[tuple[str, ...], Any] = {}
+        self.building: Callable[[bool], None] = lambda begins: None
         self._persistent: dict[tuple[Any, ...], Any] = {}
         self.build_seconds = 0.0
         if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
@@ -152,11 +176,62 @@ class Executable:
         """The source of all kernels."""
         return opencl_program([s.launch.kernel for s in self.sites], self._bases)
 
+    def wanted(self, number: int, constants: tuple[int, ...]) -> Kernels:
+        """What a launch needs."""
+        site = self.sites[number]
+        if not site.launch.kernel.constants and not any(constants):
+            return Kernels(site.version)
+        return Kernels(site.version, number, constants)
+
+    def prepare(self, wanted: Iterable[Wanted]) -> None:
+        """Build what will be wanted, several programs at a time.
+
+        What does not build is left for the run that wants it, which says so.
+        """
+        sources = dict.fromkeys(source for each in wanted
+                                if (source := self._source_of(each)) is not None)
+        missing = [source for source in sources if source not in self._ready]
+        if len(missing) < 2 or self.device.info.builders == 1:
+            return
+        started = time.perf_counter()
+        self.building(True)
+        with _quietly(), ThreadPoolExecutor(self.device.info.builders) as pool:
+            for source, program in zip(missing, pool.map(self._tried, missing), strict=True):
+                if program is not None:
+                    self._ready[source] = program
+        self.building(False)
+        self.build_seconds += time.perf_counter() - started
+
+    def _tried(self, source: tuple[str, ...]) -> Any:
+        try:
+            return self._made(*source)
+        except Infeasible:
+            return None
+
+    def _source_of(self, wanted: Wanted) -> tuple[str, ...] | None:
+        """The text and further options of a program, if it is to be built at all."""
+        if isinstance(wanted, Merged):
+            key = _persistent_key(wanted.phases, wanted.scalars)
+            return None if key in self._persistent else self._persistent_source(
+                wanted.phases, wanted.buffers, wanted.scalars)
+        if wanted.number is None:
+            return None if wanted.version in self._built else (
+                self._text(self._sites_of(wanted.version), {}),)
+        site = self.sites[wanted.number]
+        if wanted.constants in site.variants:
+            return None
+        return (self._text([site], dict(zip(site.launch.kernel.built_for, wanted.constants,
+                                            strict=True))),)
+
+    def _sites_of(self, version: str) -> list[Site]:
+        """The launches of a version whose kernels are built for all sizes."""
+        return [s for s in self.sites if s.version == version and not s.launch.kernel.constants]
+
     def build(self, version: str) -> None:
         """Build the kernels of a version."""
         if version in self._built:
             return
-        sites = [s for s in self.sites if s.version == version and not s.launch.kernel.constants]
+        sites = self._sites_of(version)
         self._build(sites, {})
         for site in sites:
             site.variants[(0,) * len(site.launch.kernel.settings)] = site.kernel
@@ -174,20 +249,20 @@ class Executable:
     def persistent(self, phases: Sequence[Phase], buffers: int,
                    scalars: Sequence[Prim]) -> Any:
         """The kernel that runs iterations of these phases; None if it does not build."""
-        key = (*((p.kernel.name, p.constants, p.args, p.offsets) for p in phases), scalars)
+        key = _persistent_key(phases, scalars)
         if key not in self._persistent:
             self._persistent[key] = self._build_persistent(phases, buffers, scalars)
         return self._persistent[key]
 
     def _build_persistent(self, phases: Sequence[Phase], buffers: int,
                           scalars: Sequence[Prim]) -> Any:
+        source = self._persistent_source(phases, buffers, scalars)
+        if source is None:
+            return None
         started = time.perf_counter()
         try:
-            source = persistent_source(phases, self._bases, buffers, scalars,
-                                       len(self.failures) - 1)
-            program = self._program(source, *self.device.info.persistent_options)
-            kernel = cl.Kernel(program, NAME)
-        except (CompilerLimitation, Infeasible):
+            kernel = cl.Kernel(self._program(*source), NAME)
+        except Infeasible:
             return None
         kernel.set_scalar_arg_dtypes([
             None, None, None, np.uint32, np.int64, np.int64, None, *[None] * buffers,
@@ -195,8 +270,20 @@ class Executable:
         self.build_seconds += time.perf_counter() - started
         return kernel
 
+    def _persistent_source(self, phases: Sequence[Phase], buffers: int, scalars: Sequence[Prim]
+                           ) -> tuple[str, ...] | None:
+        try:
+            source = persistent_source(phases, self._bases, buffers, scalars,
+                                       len(self.failures) - 1)
+        except CompilerLimitation:
+            return None
+        return source, *self.device.info.persistent_options
+
+    def _text(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> str:
+        return opencl_program([s.launch.kernel for s in sites], self._bases, constants)
+
     def _build(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> None:
-        source = opencl_program([s.launch.kernel for s in sites], self._bases, constants)
+        source = self._text(sites, constants)
         started = time.perf_counter()
         program = self._program(source)
         for site in sites:
@@ -204,26 +291,49 @@ class Executable:
         self.build_seconds += time.perf_counter() - started
 
     def _program(self, source: str, *further: str) -> Any:
+        """A program, which may have been built already."""
+        ready = self._ready.pop((source, *further), None)
+        if ready is not None:
+            return ready
+        self.building(True)
+        try:
+            with _quietly():
+                return self._made(source, *further)
+        finally:
+            self.building(False)
+
+    def _made(self, source: str, *further: str) -> Any:
+        """A program from the cache, or built; may run in any thread."""
         options = [*self.options, *further]
         info, context = self.device.info, self.device.context
         if source.count("\n") * source.count("barrier(") > info.optimised_size:
             options = [*options, "-cl-opt-disable"]
         name = disk.key(source, " ".join(options), info.label)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            kept = disk.load(KERNELS, name) if info.kind != "simulator" else None
-            if kept:
-                try:
-                    return cl.Program(context, [info.handle], [kept]).build()
-                except cl.Error:
-                    pass  # made by another driver: build it again from the source
+        kept = disk.load(KERNELS, name) if info.kind != "simulator" else None
+        if kept:
             try:
-                program = cl.Program(context, source).build(options=options)
-            except cl.Error as error:
-                raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
-                                 f"{error}", lasting=True) from None
-            if info.kind != "simulator":
-                once = info.slow_binaries and kept is None
-                disk.store(KERNELS, name, BUILT_ONCE if once
-                           else program.get_info(cl.program_info.BINARIES)[0])
+                return cl.Program(context, [info.handle], [kept]).build()
+            except cl.Error:
+                pass  # made by another driver: build it again from the source
+        try:
+            program = cl.Program(context, source).build(options=options)
+        except cl.Error as error:
+            raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
+                             f"{error}", lasting=True) from None
+        if info.kind != "simulator":
+            once = info.slow_binaries and kept is None
+            disk.store(KERNELS, name, BUILT_ONCE if once
+                       else program.get_info(cl.program_info.BINARIES)[0])
         return program
+
+
+def _persistent_key(phases: Sequence[Phase], scalars: Sequence[Prim]) -> tuple[Any, ...]:
+    return (*((p.kernel.name, p.constants, p.args, p.offsets) for p in phases), tuple(scalars))
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the warnings of compilers; for one thread at a time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -15,6 +15,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.opencl import FAILURE_ARGS
+from runelift.codegen.persistent import Phase
 from runelift.codegen.plan import Choose
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
@@ -37,6 +38,10 @@ _enqueue_kernel = cl.enqueue_nd_range_kernel
 def _local_memory(size: int) -> Any:
     """Local memory as an argument; it may not be empty."""
     return cl.LocalMemory(max(size, 16))
+
+
+class DeviceFailed(UserError):
+    """The device failed, and may do so from now on."""
 
 
 class Outcome(NamedTuple):
@@ -107,7 +112,7 @@ class Run:
         except OutOfMemory as error:
             raise UserError(f"Out of device memory: {error}.") from None
         except cl.Error as error:
-            raise UserError(f"The device failed: {error}.") from None
+            raise DeviceFailed(f"The device failed: {error}.") from None
         finally:
             if not finished:
                 self._recover()
@@ -276,6 +281,10 @@ class Run:
     def merges(self, bound: int) -> bool:
         """Whether one kernel might do the rounds of a loop."""
         return self.device.info.coherent and bound >= persistent.LEAST_ROUNDS
+
+    def merged_kernel(self, phases: Sequence[Phase], buffers: int, scalars: Sequence[Prim]) -> Any:
+        """The kernel that does the rounds of a loop; None if there is none."""
+        return self.executable.persistent(tuple(phases), buffers, tuple(scalars))
 
     @contextlib.contextmanager
     def noting_allocations(self) -> Iterator[list[Buffer]]:

@@ -149,8 +149,7 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     groups, most = run.device.resident_groups(group, room), max(counts)
     if most > MOST_WAVES * groups:
         return False
-    kernel = run.executable.persistent(tuple(phases), len(arguments.buffers),
-                                       tuple(arguments.prims))
+    kernel = run.merged_kernel(phases, len(arguments.buffers), arguments.prims)
     if kernel is None:
         return False
     device, groups = run.device, min(groups, most)

@@ -19,6 +19,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.ir.syntax import Atom, Const
 from runelift.runtime.compiled import Compiled
+from runelift.runtime.data.compare import first_difference
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.finer import Finer, Guarded
 from runelift.runtime.kept import compile_kept, keep
@@ -153,6 +154,20 @@ class Program:
         _, replayed = replay(self._executable(entry), bound, self.thresholds, race)
         return replayed
 
+    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]) -> int | None:
+        """Build what runs with these forced versions need, several programs at a time.
+
+        The result is the number of work-items of the run that has most, if that is known.
+        """
+        from runelift.runtime.rehearsal import Rehearsal
+
+        executable, wanted, items = self._executable(entry), dict[Any, None](), list[int | None]()
+        for force in forces:
+            bound = self._bind(self._plan(entry), list(args))
+            items.append(Rehearsal(executable, self.thresholds, force, wanted).rehearse(bound))
+        executable.prepare(wanted)
+        return max((each for each in items if each is not None), default=None)
+
     def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:
         """The host's time in seconds for a call with inputs and outputs on the device."""
@@ -190,6 +205,12 @@ class Program:
         run = TrialRun(executable, chosen, force or {}, searches or {})
         run.call(executable.main_of_trials, bound)
         return run.met()
+
+    def difference(self, entry: str, args: Any, before: Mapping[str, int] | None,
+                   after: Mapping[str, int] | None) -> str | None:
+        """How the results with two choices of thresholds differ by more than rounding, if so."""
+        one, other = (self.run(entry, args, thresholds=each)[0] for each in (before, after))
+        return first_difference(one, other)
 
     def interface(self, entry: str) -> Interface:
         """What a caller of ``entry`` gives."""
@@ -357,6 +378,11 @@ class Program:
                     obstacle := space.obstacle(space.chosen(chosen))):
                 found.append(f"{obstacle}; it is ignored.")
         return found
+
+    @property
+    def builders(self) -> int:
+        """How many programs of kernels are built at the same time."""
+        return self.device_info.builders if self.device_info is not None else 1
 
     def spaces(self, entry: str | None = None) -> list[Space]:
         """What the parameters of the kernels can be, of one entry point or of all."""

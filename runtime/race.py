@@ -11,10 +11,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from runelift.runtime.outlook import Outlook
+
+BEAT = 0.05
+"""How many seconds there are at least between two signs of life."""
 STEPS = 4
 """How many kinds of encounters there are while a size doubles."""
 Alike: TypeAlias = tuple[str, tuple[int, ...], tuple[int, ...]]
@@ -59,6 +63,10 @@ class Lane:
         return self.ratios[version] / self.ratios[self.best]
 
 
+def _nobody(version: str | None, quickest: float | None, par: int | None) -> None:
+    """Hears of attempts where nobody else wants to."""
+
+
 @dataclass(slots=True)
 class Race:
     """How versions are replayed; what becomes known of them is kept from run to run.
@@ -66,20 +74,52 @@ class Race:
     ``factor``: how many times slower than the best a version may be.  ``rounds``: how often all
     run at the first encounter of a kind, as long as that takes less than ``patience`` seconds.
     After ``deadline`` (on the clock of :func:`time.perf_counter`) only the best one runs.
-    ``banned`` are versions (``site/index``) that do not compute what the others do, and why.
+    ``banned`` are versions (``site/index``) that do not compute what the others do, and why;
+    ``stopped`` those that were not over in time, or will not be by the ``outlook``, which knows of
+    sites that are met once in a run (``single``).  ``watch`` is told before an attempt which
+    version it is, if it has not run at such an encounter, the seconds of the quickest so far, and
+    what its guard compares with; after it None; and now and then that the run goes on.
     """
 
     factor: float = 3.0
     rounds: int = 5
     patience: float = 1.0
     banned: dict[str, str] = field(default_factory=dict)
+    stopped: dict[str, str] = field(default_factory=dict)
+    outlook: Outlook = field(default_factory=Outlook)
+    single: frozenset[str] = frozenset()
     deadline: float = math.inf
+    watch: Callable[[str | None, float | None, int | None], None] = _nobody
     _lanes: dict[Alike, Lane] = field(default_factory=dict)
+    _beat: float = 0.0
 
     @property
     def late(self) -> bool:
         """Whether the time that measuring may take is over."""
         return time.perf_counter() > self.deadline
+
+    def excludes(self, version: str) -> bool:
+        """Whether a version (``site/index``) must not run."""
+        return version in self.banned or version in self.stopped
+
+    def stop(self, version: str, why: str, par: int | None, seconds: float) -> None:
+        """A version was not over after so many seconds."""
+        self.stopped[version] = why
+        if par is not None:
+            self.outlook.saw(version, par, seconds, stopped=True)
+
+    def beat(self) -> None:
+        """The run goes on."""
+        if (now := time.perf_counter()) > self._beat + BEAT:
+            self._beat = now
+            self.watch("", None, None)
+
+    def take(self, other: Race) -> None:
+        """Know what a copy of this race, run elsewhere, found out."""
+        self.banned.update(other.banned)
+        self.stopped.update(other.stopped)
+        self.outlook.take(other.outlook)
+        self._lanes = other._lanes
 
     def lane(self, site: str, par: Sequence[int], versions: Sequence[int]) -> Lane:
         """The kind of an encounter."""

@@ -15,9 +15,10 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from runelift.codegen.plan import Choose, all_steps, kernels
+from runelift.codegen.plan import Choose, Plan, all_steps, kernels
 from runelift.codegen.python import python_source
 from runelift.ir.prim import Prim
+from runelift.ir.syntax import Const, Kind
 from runelift.runtime import interrupts
 from runelift.runtime.choice import Crowd
 from runelift.runtime.differences import Differences, Pair
@@ -60,6 +61,7 @@ class _Visit:
     """
 
     meeting: Meeting
+    lane: Lane
     saved: Saved
     again: bool
     begun: bool = False
@@ -100,7 +102,7 @@ class ReplayRun(Run):
             meeting = self._meet(number, pars, crowds, order, sizes)
             lane = self.race.lane(meeting.site, pars, meeting.feasible)
             again = bool(meeting.attempts)
-            visit = _Visit(meeting, () if again else self._save(changed), again)
+            visit = _Visit(meeting, lane, () if again else self._save(changed), again)
             self._visits.append(visit)
             agenda = self._once(meeting, lane) if again else self._all(meeting, lane)
             for attempt in self._attempts:
@@ -163,8 +165,7 @@ class ReplayRun(Run):
 
     def _all(self, meeting: Meeting, lane: Lane) -> Iterator[int]:
         """The versions to run at an encounter that is new."""
-        banned = {k for k in meeting.feasible if f"{meeting.site}/{k}" in self.race.banned}
-        running = [k for k in meeting.feasible if k not in banned]
+        running = [k for k in meeting.feasible if not self.race.excludes(f"{meeting.site}/{k}")]
         lane.met += 1
         left = lane.left(1.0 if self.race.late else self.race.factor)
         if self.race.late and not left:  # nothing is known, and there is no time to find out
@@ -181,10 +182,19 @@ class ReplayRun(Run):
         yield from self._rounds(meeting, lane, running)
 
     def _rounds(self, meeting: Meeting, lane: Lane, running: Sequence[int]) -> Iterator[int]:
-        """All versions, then those that stay in the race."""
+        """All versions, then those that stay in the race.
+
+        The default comes first, so that what the others may take is known, and then the versions
+        with more parallelism: they are not the ones that take very long.
+        """
         started = time.perf_counter()
+        if lane.met == 1:
+            running = sorted(running, key=lambda k: (k != meeting.default, -k))
         for turn in range(self.race.rounds if lane.met == 1 else 1):
-            yield from rotated([k for k in running if k in meeting.feasible], lane.met + turn)
+            for version in rotated([k for k in running if k in meeting.feasible],
+                                   lane.met - 1 + turn):
+                if not self._hopeless(meeting, version):
+                    yield version
             self.queue.finish()
             self.ledger.settle()
             if meeting.attempts:
@@ -195,6 +205,31 @@ class ReplayRun(Run):
             if self.race.late or time.perf_counter() - started > self.race.patience:
                 break
 
+    def _hopeless(self, meeting: Meeting, version: int) -> bool:
+        """Whether a version that has not run yet would take far too long."""
+        name, par = f"{meeting.site}/{version}", self._points(meeting, version)
+        if not meeting.attempts or version in meeting.attempts or par is None:
+            return False
+        why = self.race.outlook.hopeless(name, par, self._quickest(meeting))
+        if why is not None:
+            self.race.stopped[name] = why
+        return why is not None
+
+    def _points(self, meeting: Meeting, version: int) -> int | None:
+        """How many work-items an outer version has, at a site that is met once."""
+        if meeting.site not in self.race.single:
+            return None
+        (choice,) = (each for each in self.executable.generated.sites
+                     if each.site == meeting.site)
+        guard = choice.versions[version].guard
+        return meeting.par[guard.name] if guard and guard.kind is Kind.OUTER else None
+
+    def _quickest(self, meeting: Meeting) -> float:
+        """The seconds of the version that was the fastest here so far."""
+        self.queue.finish()
+        self.ledger.settle()
+        return min(meeting.quickest(k) for k in meeting.attempts)
+
     def _attempted(self, visit: _Visit, version: int) -> Generator[int, None, bool]:
         """Run a version, again if it was disturbed or built kernels; whether it came through."""
         meeting = visit.meeting
@@ -204,12 +239,16 @@ class ReplayRun(Run):
                 for buffer, copy in visit.saved:
                     self.copy(buffer, copy, buffer.size)
             visit.begun = True
+            fresh = self._announced(visit, version)
             if self.ledger.waits:  # then the device has nothing to do when a version begins
                 self.queue.finish()
             before = self.executable.build_seconds
             attempt = _Attempt(meeting, version, self.ledger.begin())
             self._attempts.append(attempt)
             yield version
+            if fresh:
+                self.queue.finish()
+                self.race.watch(None, None, None)
             if not attempt.done and visit.again:
                 raise NoRoom("a version could run only once")
             if not attempt.done:
@@ -217,6 +256,24 @@ class ReplayRun(Run):
             if visit.again or not (attempt.disturbed or self.executable.build_seconds > before):
                 break
         meeting.attempts.setdefault(version, []).append(attempt.spent)
+        if fresh and (par := self._points(meeting, version)) is not None:
+            self.ledger.settle()
+            self.race.outlook.saw(f"{meeting.site}/{version}", par, meeting.quickest(version))
+        return True
+
+    def _announced(self, visit: _Visit, version: int) -> bool:
+        """Whether a version that may take very long is about to run, which was said then.
+
+        The device has nothing else to do, so that whatever takes long is that version.
+        """
+        meeting = visit.meeting
+        if visit.again or version in visit.lane.ratios or version in meeting.attempts:
+            self.race.beat()
+            return False
+        self.queue.finish()
+        self.race.watch(f"{meeting.site}/{version}",
+                        self._quickest(meeting) if meeting.attempts else None,
+                        self._points(meeting, version))
         return True
 
     # Memory
@@ -264,6 +321,7 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
     if executable.replaying is None:
         executable.replaying = executable.load(python_source(executable.plan, replay=True))
     run = ReplayRun(executable, thresholds, race)
+    run.differences.given(*_given(executable.plan, args))
     outcome = run.call(executable.replaying, args)
     banned = wrong(executable.generated.sites, run.differences.differing,
                    run.differences.agreeing)
@@ -271,6 +329,23 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
     return outcome, Replayed(
         executable.plan.entry, run.ledger.rest, tuple(run.meetings.values()), run.peak_bytes,
         run.device.info.label, dict(run.infeasible), banned)
+
+
+def _given(plan: Plan, args: Mapping[str, Any]
+           ) -> tuple[list[float], list[tuple[Prim, Buffer, int]]]:
+    """The floats among the arguments: numbers, and arrays with their lengths."""
+    numbers, arrays = list[float](), list[tuple[Prim, Buffer, int]]()
+    for spec in plan.params:
+        value = args[str(spec.name)]
+        if not spec.prim.is_float:
+            continue
+        if spec.shape is None:
+            numbers.append(float(value))
+        else:
+            arrays.append((spec.prim, value, math.prod(
+                int(size.value) if isinstance(size, Const) else args[str(size)]
+                for size in spec.shape)))
+    return numbers, arrays
 
 
 def wrong(sites: Sequence[Choose], differing: Mapping[Pair, str], agreeing: Mapping[Pair, int]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runelift.runtime import interrupts
+from runelift.runtime.executable import Infeasible, Wanted
 from runelift.runtime.executor import Force, Run
 from runelift.runtime.memory import Buffer
 from runelift.runtime.parameters import Setting
@@ -21,10 +22,18 @@ from runelift.runtime.recording import busy
 if TYPE_CHECKING:
     from runelift.runtime.executable import Executable, Site
 
-Search: TypeAlias = Generator[Setting, "float | Setting | None", None]
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """Settings that will be asked for, so that their kernels can be built at the same time."""
+
+    settings: tuple[Setting, ...]
+
+
+Search: TypeAlias = Generator[Setting | Coming, "float | Setting | None", None]
 """Asks for settings and is sent the seconds that each took, None for one that cannot run.
 
 For one that launches the same kernels in the same way as another one did before, it is sent that.
+What is said to be :class:`Coming` is answered with None.
 """
 Meeting: TypeAlias = tuple[str, int]
 """The name of an operation, and how often it has been met before in a run."""
@@ -52,6 +61,7 @@ class TrialRun(Run):
         self._merging = 0
         self._trying = False
         self._failed = False
+        self._wanted: dict[Wanted, None] | None = None
         self._launched: list[tuple[int, int, int]] = []
 
     def trials(self, number: int, read: Sequence[Buffer], written: Sequence[Buffer],
@@ -78,6 +88,10 @@ class TrialRun(Run):
         setting = next(search, None)
         seen: dict[tuple[tuple[int, int, int], ...], Setting] = {}
         while setting is not None:
+            if isinstance(setting, Coming):
+                yield from self._prepared(setting.settings)
+                setting = search.send(None)
+                continue
             first = self.recorder.issued
             self._trying, self._failed, self._launched = True, False, []
             yield setting
@@ -95,6 +109,40 @@ class TrialRun(Run):
                 setting = search.send(found)
             except StopIteration:
                 setting = None
+
+    def _prepared(self, settings: Sequence[Setting]) -> Iterator[Setting]:
+        """Build what settings need: each is gone through, but nothing is issued."""
+        self._trying, self._wanted = True, {}
+        yield from settings
+        self._trying, wanted, self._wanted = False, self._wanted, None
+        self.executable.prepare(wanted)
+
+    def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
+              *args: Any) -> None:
+        """Run a prepared kernel, or note it."""
+        if self._wanted is None:
+            super().issue(number, groups, group, lengths, *args)
+        elif groups > 0 and group > 0:
+            self._wanted[self.executable.wanted(number, ())] = None
+
+    def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+                    lengths: tuple[int, ...], *args: Any) -> None:
+        """Run a kernel that is built for constants, or note it."""
+        if self._wanted is None:
+            super().issue_built(number, constants, groups, group, lengths, *args)
+        elif groups > 0 and group > 0:
+            self._wanted[self.executable.wanted(number, constants)] = None
+
+    def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
+        """Copy, unless launches are only noted."""
+        if self._wanted is None:
+            super().copy(target, source, size, offset)
+
+    def read(self, buffer: Buffer, prim: str, index: int) -> Any:
+        """An element, which nobody knows where launches are only noted."""
+        if self._wanted is not None:
+            raise Infeasible("a value of the device")
+        return super().read(buffer, prim, index)
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:

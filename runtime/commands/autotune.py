@@ -16,10 +16,11 @@ have no log ('runelift tune-compare --help' lists them).
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import starmap
 from pathlib import Path
@@ -41,6 +42,8 @@ from runelift.runtime.commands.options import (
     print_json,
     warn,
 )
+from runelift.runtime.commands.progress import Display, display
+from runelift.runtime.device import DeviceInfo
 from runelift.runtime.finer import Guarded
 from runelift.runtime.program import Program
 from runelift.runtime.testblocks import training_of, validation_of
@@ -61,17 +64,19 @@ from runelift.runtime.tuner.autotune import (
     side_by_side,
 )
 from runelift.runtime.tuner.held_out import leave_one_out
+from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.measure import (
     Dataset,
     Forced,
     Log,
     Method,
-    Progress,
     made_for,
     read_log,
 )
 from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.tuner.parameters import Triable
 from runelift.runtime.tuner.refine import Guards
+from runelift.runtime.tuner.remote import Remote, Worker
 from runelift.runtime.tuner.report import (
     facts,
     render,
@@ -79,8 +84,8 @@ from runelift.runtime.tuner.report import (
     render_validation,
 )
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
-from runelift.runtime.tuner.strategies.instrumentation import Instrumentation, Replay
-from runelift.runtime.tuner.strategies.trials import Step, parse_budget
+from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
+from runelift.runtime.tuner.strategies.trials import parse_budget
 from runelift.runtime.tuner.tuning_file import (
     GUARDS,
     PROGRAM,
@@ -91,6 +96,31 @@ from runelift.runtime.tuner.tuning_file import (
 )
 
 DEFAULT = "instrumentation"
+WORKING = 0.9
+"""The part of a budget that is not for the report."""
+MEASURING = 0.5
+"""The part of a budget that is for thresholds where parameters are tuned, too."""
+TRIALS = 0.75
+"""The part of what is left that is for trying settings; the rest is for running the result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is done: with which strategy, whether ``parameters`` are tuned and for how many
+    ``seconds`` at most, and how many times as many settings as usual are tried.
+    """
+
+    strategy: str
+    parameters: bool
+    seconds: float
+    thorough: int
+
+
+EFFORTS = {"quick": Effort("replay", False, 0.0, 0),
+           "normal": Effort(DEFAULT, True, parameters.BUDGET, 1),
+           "full": Effort(DEFAULT, True, 5 * parameters.BUDGET, 4)}
+SPARED = 0.5
+"""After how many seconds runs may be stopped where the next worker is waiting already."""
 INTERRUPTED = 130
 
 
@@ -113,12 +143,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true",
                         help="do not run the datasets again that are in the log of a tuning of "
                              "this program that was killed")
-    parser.add_argument("--strategy", default=DEFAULT, metavar="NAME",
-                        help="how to search for thresholds (default: %(default)s)")
+    parser.add_argument("--effort", choices=EFFORTS, default="normal",
+                        help="quick: one run per dataset replays all versions, no parameters; "
+                             "normal; full: four times as many settings of parameters, for up to "
+                             "five minutes (default: %(default)s)")
+    parser.add_argument("--strategy", metavar="NAME",
+                        help=f"how to search for thresholds (default: {DEFAULT}, or what the "
+                             "effort says)")
     parser.add_argument("--budget", type=parse_budget, metavar="N|SECONDS",
-                        help="how long the parameters of kernels are tried (default: 60s); for "
-                             "'replay' half of it goes to versions; for other strategies after "
-                             "how many runs or what time they end")
+                        help="how long tuning may take in all: half of it goes to versions, the "
+                             "rest to parameters of kernels, which take at most 60s anyway; for "
+                             "strategies that search, after how many runs or what time they end")
+    parser.add_argument("--time-limit", metavar="TIME|FACTORx|none",
+                        help="when to stop a run: after a time (5s, 500ms), or when it takes so "
+                             "many times as long as the best on the same input (10x, the default; "
+                             "not before 2 s, 500 ms on GPUs)")
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
                         help="what to make small: the sum of the datasets' times relative to "
@@ -156,16 +195,15 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift autotune``."""
     if args.runs is not None and args.runs < 1:
         raise UserError("--runs must be at least 1.")
-    strategy = parse_strategy(args.strategy)
+    started, effort = time.perf_counter(), EFFORTS[args.effort]
+    strategy = parse_strategy(args.strategy or effort.strategy)
     complete = isinstance(strategy, Instrumentation)
-    tries = complete and not (args.no_parameters or args.no_verify or args.replay)
-    if complete and args.budget is not None:
-        if args.budget.seconds is None:
-            raise UserError("A number of runs is a --budget for other strategies than "
-                            f"'{strategy.name}', which runs every dataset as often as it needs "
-                            "to; it takes a time, such as 30s.")
-        if isinstance(strategy, Replay):
-            strategy = replace(strategy, budget=args.budget.seconds / (2 if tries else 1))
+    tries = complete and effort.parameters and not (
+        args.no_parameters or args.no_verify or args.replay)
+    if complete and args.budget is not None and args.budget.seconds is None:
+        raise UserError("A number of runs is a --budget for other strategies than "
+                        f"'{strategy.name}', which runs every dataset as often as it needs to; it "
+                        "takes a time, such as 30s.")
     if args.resume and (args.replay or not complete):
         raise UserError("--resume goes on with a log, which only tuning by records has.")
     if not complete or args.import_t4 is not None:
@@ -173,9 +211,13 @@ def execute(args: argparse.Namespace) -> int:
     if args.replay and not complete:
         raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
+    measures = not (args.time_limit == UNLIMITED or args.replay or args.import_t4)
+    worker = Worker(args.device) if measures else None  # it starts while the program is compiled
     program = open_program(args, tuned=False)
     if program.device_info is None:
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+    runner = program if worker is None else Remote(
+        program, args.device, limit=_limit(args, program.device_info), worker=worker)
     output = args.output or tuning_path(args.program)
     if not any(forest.trees for forest in program.tree.entries) and not (
             tries and program.spaces()):
@@ -187,23 +229,30 @@ def execute(args: argparse.Namespace) -> int:
             return _import(args, program, output)
     if not isinstance(strategy, Instrumentation):
         with interrupts.between_runs():
-            return _search(args, program, output, strategy)
-    with interrupts.between_runs():
+            with display() as shown:
+                searches = _search(args, program, runner, strategy, shown)
+            return _adopt(args, program, output, searches)
+    end = started + WORKING * args.budget.seconds if args.budget else math.inf
+    with display() as shown, interrupts.between_runs():
         tuning = (_replay(args, program) if args.replay else
-                  _measure(args, program, output, strategy.method))
+                  _measure(args, program, runner, output, strategy.method, shown,
+                           _part(end, MEASURING if tries else 1.0)))
         tried = list[parameters.ParameterTuning]()
         ended = tuning.interrupted
         if tries and not ended:
-            ended = not _tune_parameters(args, program, tuning, tried)
+            ended = not _tune_parameters(args, program, runner, tuning, tried, shown, end)
         finer, validated = list[refined.Refined](), dict[str, Verified]()
         try:
             if not ended:
-                finer = _refine_guards(args, program, tuning, tried)
+                finer = _refine_guards(args, program, runner, tuning, tried)
             if not ended and args.validate:
-                validated = _validate(args, program, tuning, Guarded(_values(tuning, tried), {
-                    site: each for one in finer for site, each in one.finer.items()}))
+                validated = _validate(args, program, runner, tuning, Guarded(
+                    _values(tuning, tried),
+                    {site: each for one in finer for site, each in one.finer.items()}))
         except KeyboardInterrupt:
             ended = True
+    if isinstance(runner, Remote):
+        runner.finish()
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   Guards(args.guards))
@@ -257,15 +306,21 @@ def _check_without_records(args: argparse.Namespace) -> None:
                             "or an import does not make" + (f"; {instead}." if instead else "."))
 
 
-def _measure(args: argparse.Namespace, program: Program, output: Path, method: Method) -> Tuning:
+def _limit(args: argparse.Namespace, device: DeviceInfo) -> TimeLimit:
+    """How long a run may take; a stop costs less where a spare worker is kept."""
+    default = TimeLimit() if device.is_host else replace(TimeLimit(), least=SPARED)
+    return default if args.time_limit is None else parse_time_limit(args.time_limit, default)
+
+
+def _measure(args: argparse.Namespace, program: Program, runner: Triable, output: Path,
+             method: Method, shown: Display, end: float) -> Tuning:
     assert program.device_info is not None
     datasets = tuning_datasets(args, program)
     log = Log(output.with_name(output.name + ".log"), _made_for(program), resume=args.resume)
     try:
-        return autotune(program, program.tree, datasets, program.device_info.choice.threshold,
+        return autotune(runner, program.tree, datasets, program.device_info.choice.threshold,
                         method=method, repeats=args.runs, verify=not args.no_verify, log=log,
-                        progress=_show if sys.stderr.isatty() else lambda _: None,
-                        aim=Objective(args.objective))
+                        progress=shown.measured, aim=Objective(args.objective), end=end)
     finally:
         log.close()
 
@@ -276,22 +331,31 @@ def _made_for(program: Program) -> str:
     return " ".join(about[key] for key in (PROGRAM, "policy", "device", "driver"))
 
 
-def _tune_parameters(args: argparse.Namespace, program: Program, tuning: Tuning,
-                     found: list[parameters.ParameterTuning]) -> bool:
+def _part(end: float, part: float) -> float:
+    """The moment when this part of the time until ``end`` is over."""
+    now = time.perf_counter()
+    return now + part * (end - now)
+
+
+def _tune_parameters(args: argparse.Namespace, program: Program, runner: Triable,
+                     tuning: Tuning, found: list[parameters.ParameterTuning],
+                     shown: Display, end: float) -> bool:
     """Tune the parameters of all entry points that have datasets; False if Ctrl-C ended it."""
     assert program.device_info is not None
-    datasets = tuning_datasets(args, program)
-    seconds = args.budget.seconds if args.budget else parameters.BUDGET
-    started = time.perf_counter()
+    datasets, effort = tuning_datasets(args, program), EFFORTS[args.effort]
+    over = min(time.perf_counter() + effort.seconds, _part(end, TRIALS))
+    shown.within(over - time.perf_counter())
+    known = {entry.forest.entry: entry.measurements.runs for entry in tuning.entries}
     try:
         for forest in program.tree.entries:
             own = [dataset for dataset in datasets if dataset.entry == forest.entry]
-            if own and (left := seconds - (time.perf_counter() - started)) > 0:
+            if own and (left := over - time.perf_counter()) > 0:
                 found.append(parameters.tune_parameters(
-                    program, forest, own, tuning.thresholds, budget=left,
+                    runner, forest, own, tuning.thresholds, budget=left,
                     repeats=args.runs or Forced.repeats,
                     device=program.device_info.choice.threshold, seed=args.seed,
-                    progress=_show_trial if sys.stderr.isatty() else lambda _: None))
+                    thorough=effort.thorough, end=end, known=known.get(forest.entry, ()),
+                    progress=shown.trying))
     except KeyboardInterrupt:
         return False
     return True
@@ -305,7 +369,7 @@ def _values(tuning: Tuning, tried: Sequence[parameters.ParameterTuning]) -> dict
     return found
 
 
-def _refine_guards(args: argparse.Namespace, program: Program, tuning: Tuning,
+def _refine_guards(args: argparse.Namespace, program: Program, runner: Triable, tuning: Tuning,
                    tried: Sequence[parameters.ParameterTuning]) -> list[refined.Refined]:
     """The finer guards that ``--guards`` asks for."""
     guards = Guards(args.guards)
@@ -318,36 +382,34 @@ def _refine_guards(args: argparse.Namespace, program: Program, tuning: Tuning,
     datasets, values = tuning_datasets(args, program), _values(tuning, tried)
     entries = {entry.forest.entry: entry for entry in tuning.entries}
     return [refined.confirm_guards(
-        program, entries[each.entry], each, [d for d in datasets if d.entry == each.entry],
+        runner, entries[each.entry], each, [d for d in datasets if d.entry == each.entry],
         values, args.runs or Forced.repeats) for each in found]
 
 
-def _show_trial(what: str) -> None:
-    print(f"\r\x1b[K{what}", end="\r", file=sys.stderr, flush=True)
-
-
 def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:
-    """The datasets that the command line asks to tune for."""
+    """The datasets that the command line asks to tune for.
+
+    Entry points that only have cases without a name are left out if others have some with one: what
+    is quick to test says nothing about what is worth tuning for.
+    """
+    asked = args.entry is not None or args.input is not None
+    worth = {entry for case in training_of(program.compiled.source)
+             for entry in case.entries}
     return [Dataset(name, entry, arguments)
-            for entry, name, arguments in inputs(args, program, training_of)]
+            for entry, name, arguments in inputs(args, program, training_of)
+            if asked or entry in worth]
 
 
-def _validate(args: argparse.Namespace, program: Program, tuning: Tuning,
-              values: Mapping[str, int]) -> dict[str, Verified]:
+def _validate(args: argparse.Namespace, program: Program, runner: Triable,
+              tuning: Tuning, values: Mapping[str, int]) -> dict[str, Verified]:
     """Runs by default and tuned on the datasets that were kept out, in turn."""
     defaults = {entry.forest.entry: entry.defaults for entry in tuning.entries}
     kept_out = [Dataset(name, entry, arguments)
                 for entry, name, arguments in inputs(args, program, validation_of)]
-    found = {d.name: side_by_side(program, d, defaults[d.entry], values,
+    found = {d.name: side_by_side(runner, d, defaults[d.entry], values,
                                   args.runs or Forced.repeats)
              for d in kept_out if d.entry in defaults}
     return {name: both for name, both in found.items() if both is not None}
-
-
-def _show(progress: Progress) -> None:
-    end = "\n" if progress.done == progress.total else ""
-    print(f"\r\x1b[K{progress.what}: run {progress.done} of {progress.total}", end=end,
-          file=sys.stderr, flush=True)
 
 
 def _replay(args: argparse.Namespace, program: Program) -> Tuning:
@@ -367,14 +429,14 @@ def _replay(args: argparse.Namespace, program: Program) -> Tuning:
     return Tuning(tuple(entries))
 
 
-def _search(args: argparse.Namespace, program: Program, output: Path, strategy: Strategy) -> int:
+def _search(args: argparse.Namespace, program: Program, runner: Triable, strategy: Strategy,
+            shown: Display) -> list[searched.Searched]:
     """Tune with a strategy that runs the program with thresholds."""
     assert program.device_info is not None
-    found = searched.tune_by_search(
-        program, program.tree, tuning_datasets(args, program), program.device_info.choice.threshold,
+    return searched.tune_by_search(
+        runner, program.tree, tuning_datasets(args, program), program.device_info.choice.threshold,
         strategy, budget=args.budget, seed=args.seed, repeats=args.runs or Forced.repeats,
-        verify=not args.no_verify, progress=_show_step if sys.stderr.isatty() else lambda _: None)
-    return _adopt(args, program, output, found)
+        verify=not args.no_verify, progress=shown.searched)
 
 
 def _adopt(args: argparse.Namespace, program: Program, output: Path,
@@ -416,11 +478,6 @@ def _import(args: argparse.Namespace, program: Program, output: Path) -> int:
         raise UserError(f"'{args.import_t4}' has no configuration of this program that is valid "
                         "on all of its datasets.")
     return _adopt(args, program, output, adopted)
-
-
-def _show_step(step: Step) -> None:
-    print(f"\r\x1b[Krun {step.runs}, best score {step.score:.4g}", end="\r", file=sys.stderr,
-          flush=True)
 
 
 def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], program: Program,

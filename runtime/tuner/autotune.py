@@ -20,6 +20,7 @@ from runelift.runtime.statistics import Summary, median_interval, summarise
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
+from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.measure import (
     MORE,
     SHORT,
@@ -44,7 +45,11 @@ PAIRS = 6
 """How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
 distorts, take more."""
 PATIENCE = 3.0
-"""After how many seconds of running a dataset is decided on what there is."""
+"""After how many seconds of running a dataset is decided on what there is,"""
+ENOUGH = 0.3
+"""or after so many if it was run twice as often as needed."""
+MEASURING = 0.75
+"""The part of the time that is for measuring; the rest is for running the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,28 +153,31 @@ def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,
              method: Method | None = None, repeats: int | None = None, verify: bool = True,
              log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None,
-             aim: Objective = Objective.RELATIVE) -> Tuning:
+             aim: Objective = Objective.RELATIVE, end: float = math.inf) -> Tuning:
     """Tune all entry points that have datasets.
 
     ``device`` is the threshold that the device has by default, ``method`` how costs are measured:
     by forced runs if it is not given.  It says how many ``repeats`` are needed, if nobody else
     does.  ``aim`` is what is made small.  After Ctrl-C the thresholds are fitted to what has been
-    measured.
+    measured.  Entry points share the time until ``end`` (by :func:`time.perf_counter`).
     """
     method = method or Forced()
     repeats = repeats or method.repeats
     entries: list[EntryTuning] = []
-    for forest in forests.entries:
-        own = [dataset for dataset in datasets if dataset.entry == forest.entry]
-        if not own or not forest.trees:
-            continue
+    forests_with = {forest.entry: forest for forest in forests.entries if forest.trees}
+    tuned = [name for name in forests_with if any(d.entry == name for d in datasets)]
+    for number, name in enumerate(tuned):
+        forest, own = forests_with[name], [d for d in datasets if d.entry == name]
+        now = time.perf_counter()
+        left = max(0.0, end - now) / (len(tuned) - number)
+        parts = method if math.isinf(end) else method.within(left * (MEASURING if verify else 1))
         defaults = default_thresholds(forest, device)
-        entries.append(_concluded(program, forest, own, defaults, method, repeats, log, progress,
+        entries.append(_concluded(program, forest, own, defaults, parts, repeats, log, progress,
                                   aim))
         if entries[-1].interrupted:
             break
         if verify:
-            entries[-1] = _verified(program, entries[-1], own, repeats)
+            entries[-1] = _verified(program, entries[-1], own, repeats, now + left)
     return Tuning(tuple(entries))
 
 
@@ -198,15 +206,16 @@ def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurement
 
 
 def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Dataset],
-              repeats: int) -> EntryTuning:
+              repeats: int, end: float = math.inf) -> EntryTuning:
     """Run tuned and default side by side; what got slower keeps its versions in the next fit."""
     found, times, kept = tuning.fit, dict[str, Verified](), set[str]()
+    seen: dict[tuple[str, tuple[int, ...]], Verified | None] = {}
     if not found.kept_default and objective(tuning.costs, found.thresholds, tuning.aim) > (
             1 - WORTHWHILE) * objective(tuning.costs, tuning.defaults, tuning.aim):
         return _by_default(tuning, found, kept, "others would gain less than 1 %")
     try:
         while not found.kept_default:
-            times = _compare_all(program, tuning, found, datasets, repeats)
+            times = _compare_all(program, tuning, found, datasets, repeats, end, seen)
             slower = {name for name, both in times.items() if both.slower}
             if not slower:
                 break
@@ -246,38 +255,61 @@ def _listed(names: Collection[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit,
-                 datasets: Sequence[Dataset], repeats: int) -> dict[str, Verified]:
-    """Comparisons by dataset; where both thresholds lead to the same versions, none is needed."""
-    same = {d.name for d in tuning.costs.datasets if not tuning.costs.incomplete[d.name]
-            and d.path(tuning.defaults) == d.path(found.thresholds)}
-    compared = {d.name: side_by_side(program, d, tuning.defaults, found.thresholds, repeats)
-                for d in datasets if d.name not in same | _hopeless(tuning)}
-    return {name: both for name, both in compared.items() if both is not None}
+def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets: Sequence[Dataset],
+                 repeats: int, end: float,
+                 seen: dict[tuple[str, tuple[int, ...]], Verified | None]) -> dict[str, Verified]:
+    """Comparisons by dataset; where both thresholds lead to the same versions, none is needed.
+
+    Nor is a second one of the same versions: ``seen`` are those that have been made.
+    """
+    paths = {d.name: d.path(found.thresholds) for d in tuning.costs.datasets
+             if not tuning.costs.incomplete[d.name]}
+    same = {d.name for d in tuning.costs.datasets if d.name in paths
+            and d.path(tuning.defaults) == paths[d.name]}
+    compared: dict[str, Verified] = {}
+    for dataset in datasets:
+        if dataset.name in same | _hopeless(tuning):
+            continue
+        key = dataset.name, paths.get(dataset.name, ())
+        if not key[1] or key not in seen:
+            seen[key] = side_by_side(program, dataset, tuning.defaults, found.thresholds, repeats,
+                                     end)
+        if (both := seen[key]) is not None:
+            compared[dataset.name] = both
+    return compared
 
 
 def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, int],
-                 tuned: Mapping[str, int], repeats: int) -> Verified | None:
-    """Times by default and tuned, until they are decided; None where the program fails."""
+                 tuned: Mapping[str, int], repeats: int, end: float = math.inf) -> Verified | None:
+    """Times by default and tuned, until they are decided; None where the program fails.
+
+    A tuned program that is stopped, as it takes far longer, counts with the time until then.
+    """
     values = dataset.arguments()
     both = (default, tuned)
     times: tuple[list[float], list[float]] = ([], [])
-    look = max(repeats, PAIRS)
+    look, which, last = max(repeats, PAIRS), 0, [0.0, 0.0]
     started = time.perf_counter()
+    end = min(end, started + PATIENCE)
     try:
         args = program.place(values)
         for pair in count():
-            for which in (0, 1) if pair % 2 else (1, 0):
-                seconds = program.time(dataset.entry, args, thresholds=both[which])
+            for which in (1, 0) if pair % 2 else (0, 1):
+                last[which] = program.time(dataset.entry, args, thresholds=both[which])
                 if pair:  # the first pair warms up
-                    times[which].append(seconds)
-            late = time.perf_counter() - started > PATIENCE
+                    times[which].append(last[which])
+            now = time.perf_counter()
+            late = now > end or (pair >= 2 * PAIRS and now > started + ENOUGH)
             if pair == look or (late and pair):
                 verified = Verified.of(*times)
                 long = pair >= MORE * PAIRS or verified.default.median > SHORT
                 if late or (verified.decided and long):
                     break
                 look *= 2  # with a look after each pair, chance would decide some time
+    except Stopped as stopped:
+        if not which or stopped.seconds < last[0]:
+            return None
+        verified = Verified.of(last[:1], [stopped.seconds])
     except RuneliftError:
         return None
     return verified

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.runtime.parameters import Setting, Space
-from runelift.runtime.trials import Search
+from runelift.runtime.trials import Coming, Search
 
 EXHAUSTIVE = 30
 """The largest space that is tried in whole."""
@@ -63,14 +63,28 @@ class Trial:
 
 @dataclass(slots=True)
 class Contest:
-    """The settings of one operation, and how they did on the inputs so far."""
+    """The settings of one operation, and how they did on the inputs so far.
+
+    ``thorough``: how many times as many settings are tried as usual.  ``ahead``: for how many
+    of them kernels can be built at the same time.
+    """
 
     space: Space
     seed: int = 0
+    thorough: int = 1
+    ahead: int = 1
     clock: Callable[[], float] = time.perf_counter
     samples: list[Sample] = field(default_factory=list)
     impossible: set[Setting] = field(default_factory=set)
     tries: int = 0
+    _everything: list[Setting] = field(default_factory=list)
+
+    @property
+    def everything(self) -> list[Setting]:
+        """All settings that are possible, gone through once."""
+        if not self._everything:
+            self._everything = list(self.space.settings())
+        return self._everything
 
     @property
     def name(self) -> str:
@@ -105,9 +119,13 @@ class Contest:
     def _round(self, settings: Sequence[Setting], times: dict[Setting, list[float]],
                same: dict[Setting, Setting], end: float) -> Search:
         """Try each once, the default first; ``same`` are those that others stand for."""
+        fresh = [s for s in settings if not (s in times or s in same or s in self.impossible)]
         for setting in settings:
             if self.clock() >= end:
                 return
+            if self.ahead > 1 and setting in fresh[::self.ahead]:
+                place = fresh.index(setting)
+                yield Coming(tuple(fresh[place: place + self.ahead]))
             seconds = yield setting
             self.tries += 1
             if seconds is None:
@@ -122,11 +140,11 @@ class Contest:
         if self.samples:
             known = self.samples[0].seconds
             return _ranked(list(known), {s: [self.score(s)] for s in known})[:HANDED_ON]
-        everything = list(self.space.settings())
-        if len(everything) <= EXHAUSTIVE:
+        everything = self.everything
+        if len(everything) <= EXHAUSTIVE * self.thorough:
             return everything
         near = list(self._neighbours(self.space.default))
-        return [*near, *random.Random(self.seed).sample(everything, DRAWN)]
+        return [*near, *random.Random(self.seed).sample(everything, DRAWN * self.thorough)]
 
     def _neighbours(self, setting: Setting) -> Iterator[Setting]:
         """The settings that differ by one step in one parameter."""

@@ -143,6 +143,8 @@ class DatasetCosts:
     name: str
     rest: Cost
     points: tuple[Point, ...]
+    _bounds: list[tuple[Cost, Cost]] = field(default_factory=list, init=False, compare=False,
+                                             repr=False)
 
     def cost(self, thresholds: Thresholds) -> Cost:
         """The cost of a run under these thresholds."""
@@ -170,10 +172,12 @@ class DatasetCosts:
         return replace(self, points=tuple(p.frozen(thresholds, penalty) for p in self.points))
 
     def bounds(self) -> tuple[Cost, Cost]:
-        """Both clocks of a run at least and at most, whatever is chosen."""
-        bounds = [point.bounds() for point in self.points]
-        return (total([self.rest, *(low for low, _ in bounds)]),
-                total([self.rest, *(high for _, high in bounds)]))
+        """Both clocks of a run at least and at most, whatever is chosen; added up once."""
+        if not self._bounds:
+            bounds = [point.bounds() for point in self.points]
+            self._bounds.append((total([self.rest, *(low for low, _ in bounds)]),
+                                 total([self.rest, *(high for _, high in bounds)])))
+        return self._bounds[0]
 
     def least(self) -> float:
         """The time of a run in which every choice is the best; no thresholds may reach it."""

@@ -13,14 +13,20 @@ and the record is corrected by the difference (:meth:`~.records.Record.without_r
 from __future__ import annotations
 
 import json
+import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.syntax import Kind
+from runelift.runtime.outlook import Outlook
 from runelift.runtime.records import Encounter, Record, Timing
 from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.limits import Stopped
 
 PATIENCE = 2.0
 """A run that takes longer than this many seconds is measured once only."""
@@ -30,8 +36,14 @@ MORE = 5
 """How many times more often."""
 FAR = 3.0
 """Runs that take so many times as long as the quickest are not."""
+FAR_OFF = 10.0
+"""Runs that take so many times as long as the best are made once only,"""
+LONG = 0.1
+"""if they take more than so many seconds."""
 
 
+RECORD = tuple(each.name for each in fields(Record))
+ENCOUNTER = tuple(each.name for each in fields(Encounter))
 Args: TypeAlias = Sequence[Any]
 """The arguments of an entry point."""
 
@@ -45,6 +57,14 @@ class Measurable(Protocol):
 
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments where runs find them at no cost."""
+        ...
+
+    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
+                ) -> int | None:
+        """Build what runs with these forced versions need, as far as that is known before.
+
+        The result is the number of work-items of the run that has most, if that is known.
+        """
         ...
 
     def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
@@ -155,22 +175,16 @@ class Log:
             for run in measurements.runs:
                 self.append(entry, run)
 
-    def known(self, entry: str, dataset: str, repeats: int, todo: Sequence[Mapping[str, int]]
-              ) -> list[Run]:
-        """The runs of a dataset from before, if every plan has been run often enough.
-
-        They are known once: whoever asks again wants others.
-        """
+    def known(self, entry: str, dataset: str) -> list[Run]:
+        """The runs of a dataset from before, once: whoever asks again wants others."""
         measurements = self._known.get(entry, Measurements(entry))
         runs = [run for run in measurements.runs if run.dataset == dataset]
         measurements.runs = [run for run in measurements.runs if run.dataset != dataset]
-        complete = all(any(run.error for run in own) or len(own) >= repeats for own in (
-            [run for run in runs if run.force == force] for force in todo))
-        return runs if complete else []
+        return runs
 
     def append(self, entry: str, run: Run) -> None:
         """Write one run and make sure that it is on disk."""
-        self._file.write(json.dumps({"entry": entry, "for": self._made_for, **asdict(run)}) + "\n")
+        self._file.write(json.dumps({"entry": entry, "for": self._made_for, **_raw(run)}) + "\n")
         self._file.flush()
 
     def close(self) -> None:
@@ -214,6 +228,16 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
     return found
 
 
+def _raw(run: Run) -> dict[str, Any]:
+    """A run as a line of the log has it; what is nested is neither copied nor looked into."""
+    raw = {each.name: getattr(run, each.name) for each in fields(run)}
+    if run.record is not None:
+        raw["record"] = {name: getattr(run.record, name) for name in RECORD}
+        raw["record"]["encounters"] = [{name: getattr(each, name) for name in ENCOUNTER}
+                                       for each in run.record.encounters]
+    return raw
+
+
 def _record(raw: dict[str, Any]) -> Record:
     encounters = tuple(Encounter(**{**e, "feasible": tuple(e["feasible"]),
                                     "scarce": tuple(e.get("scarce", ()))})
@@ -223,11 +247,12 @@ def _record(raw: dict[str, Any]) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the work stands: the ``done``-th of ``total`` runs of ``what``."""
+    """Where the work stands: the ``done``-th of ``total`` runs of ``what``, and its time."""
 
     what: str
     done: int
     total: int
+    seconds: float = math.inf
 
 
 class Method(Protocol):
@@ -249,12 +274,17 @@ class Method(Protocol):
         """The same, but that all is measured and nothing is estimated."""
         ...
 
+    def within(self, seconds: float) -> Method:
+        """The same in at most so many seconds."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Forced:
-    """Measures by runs with forced versions."""
+    """Measures by runs with forced versions; datasets share ``budget`` seconds."""
 
     repeats: ClassVar[int] = 3
+    budget: float = math.inf
 
     def runs(self, forest: Forest) -> int:
         """One for each plan."""
@@ -264,64 +294,205 @@ class Forced:
                 repeats: int = 3, log: Log | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """See :func:`measure`."""
-        return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress)
+        return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
+                       budget=self.budget)
 
     def surely(self) -> Forced:
         """There are no estimates."""
         return self
 
+    def within(self, seconds: float) -> Forced:
+        """The same in at most so many seconds."""
+        return replace(self, budget=min(seconds, self.budget))
+
 
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             repeats: int = 3, log: Log | None = None,
-            progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+            progress: Callable[[Progress], None] = lambda _: None,
+            budget: float = math.inf) -> Measurements:
     """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
 
     Short runs are repeated :data:`MORE` times as often, which ``progress`` does not count.  An
-    interruption (Ctrl-C) ends the measuring, and what has been measured is returned.
+    interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  Runs that
+    the log knows are not repeated.
     """
-    result = Measurements(forest.entry)
-    todo = plans(forest)
-    counted = len(todo) * repeats
+    result, outlook = Measurements(forest.entry), Outlook()
+    counted = len(plans(forest)) * repeats
+    end = time.perf_counter() + budget
     try:
         for index, dataset in enumerate(datasets):
-            known = log.known(forest.entry, dataset.name, repeats, todo) if log else []
+            known = log.known(forest.entry, dataset.name) if log else []
             result.runs += known
-            runs = iter(()) if known else forced_runs(program, dataset, todo, repeats)
-            for number, run in enumerate(runs, start=1):
+            if (now := time.perf_counter()) > end:
+                result.left_out += [] if known else [dataset.name]
+                continue
+            deadline = now + (end - now) / (len(datasets) - index)
+            runs = forced_runs(program, forest, dataset, repeats, outlook, known, deadline)
+            for number, run in enumerate(runs, start=len(known) + 1):
                 result.runs.append(run)
                 if log:
                     log.append(forest.entry, run)
                 progress(Progress(dataset.name, index * counted + min(number, counted),
-                                  len(datasets) * counted))
+                                  len(datasets) * counted, _best(run)))
     except KeyboardInterrupt:
         result.interrupted = True
     return result
 
 
-def forced_runs(program: Measurable, dataset: Dataset, todo: Sequence[dict[str, int]],
-                repeats: int) -> Iterator[Run]:
-    """Runs of every plan, in turn; short ones are repeated more often, unless they are far off."""
-    values = dataset.arguments()
-    try:
-        args = program.place(values)
-    except UserError as error:  # it does not fit on the device
-        yield from (Run(dataset.name, force, None, str(error)) for force in todo)
-        return
-    walls: dict[int, float] = {}
-    for number, force in enumerate(todo):
-        warm_up = _run(program, dataset, args, force)
-        if warm_up.record is None:
-            yield warm_up
+def _best(run: Run) -> float:
+    return run.time or math.inf if run.record is not None else math.inf
+
+
+class _Schedule:
+    """Which plans are to be run how often; a plan that fails is not run again."""
+
+    def __init__(self, todo: Sequence[dict[str, int]], repeats: int, known: Sequence[Run]) -> None:
+        self._repeats = repeats
+        self._walls: dict[int, float] = {}
+        self._counts = [0] * len(todo)
+        self._over: set[int] = set()
+        for run in known:
+            if run.force in todo:
+                self.ran(todo.index(run.force), run)
+        if all(count >= repeats or n in self._over for n, count in enumerate(self._counts)):
+            self._over |= set(range(len(todo)))
+
+    def warmed_up(self, number: int, run: Run, over: bool) -> None:
+        """A plan has been run for the first time; ``over`` if that is all that is needed."""
+        if over:
+            self._over.add(number)
+        elif run.record is not None:
+            self._walls[number] = run.record.wall
+
+    def ran(self, number: int, run: Run) -> None:
+        """A plan has been run."""
+        self._counts[number] += 1
+        if run.record is None:
+            self._over.add(number)
         else:
-            walls[number] = warm_up.record.wall
+            self._walls[number] = run.record.wall
+
+    def wants(self, number: int, repeat: int) -> bool:
+        """Whether a plan is to be run after it has been run ``repeat`` times."""
+        return (number not in self._over and self._counts[number] <= repeat
+                and self._counts[number] < self._enough(number))
+
+    def _enough(self, number: int) -> int:
+        wall = self._walls.get(number)
+        if wall is None:
+            return 1
+        best = min(self._walls.values())
+        if wall >= PATIENCE or wall > max(LONG, FAR_OFF * best):
+            return 1
+        return self._repeats * (MORE if wall < min(SHORT, FAR * best) else 1)
+
+    def once(self, number: int) -> bool:
+        """Whether there is a run that counts."""
+        return self._counts[number] > 0 or number in self._over
+
+
+def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
+                outlook: Outlook, known: Sequence[Run] = (), deadline: float = math.inf,
+                ) -> Iterator[Run]:
+    """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
+
+    The default version runs first, and then those with most parallelism: what others may take
+    depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  After the deadline there is
+    no further run, and plans that have not been run are left out.
+    """
+    todo = plans(forest)
+    schedule = _Schedule(todo, repeats, known)
+    wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, MORE * repeats)]
+    if not wanted:
+        return
+    try:
+        args = program.place(dataset.arguments())
+    except (UserError, CompilerLimitation) as error:  # it does not fit on the device
+        yield from (Run(dataset.name, todo[number], None, str(error)) for number in wanted)
+        return
+    warming = _WarmUp(program, forest, dataset, args, outlook)
+    first: dict[int, Run] = {}
+    for number in wanted:
+        if first and time.perf_counter() > deadline:
+            yield Run(dataset.name, todo[number], None, "left out: there was no time for it")
+            continue
+        first[number], over = warming.run(todo[number])
+        schedule.warmed_up(number, first[number], over)
+        if over:
+            yield first[number]
     for repeat in range(MORE * repeats):
-        far = FAR * min(walls.values(), default=0.0)
-        for number, wall in walls.items():
-            if repeat == 0 or wall < (PATIENCE if repeat < repeats else min(SHORT, far)):
+        for number in first:
+            if schedule.wants(number, repeat) and time.perf_counter() < deadline:
                 run = _run(program, dataset, args, todo[number])
-                if run.record is not None:
-                    walls[number] = run.record.wall
+                schedule.ran(number, run)
                 yield run
+    yield from (run for number, run in first.items() if not schedule.once(number))
+
+
+class _WarmUp:
+    """The first runs of a dataset: which plans cannot win, and need not be run again, or at all."""
+
+    def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
+                 outlook: Outlook) -> None:
+        self._program, self._dataset, self._args = program, dataset, args
+        self._outlook = outlook
+        self._outermost = {site.name: site for site in forest.trees if not site.loops}
+        self._points: dict[str, int] = {}
+        self._default = self._best = math.inf
+        self._rest = list(plans(forest))
+        outlook.work = program.prepare(dataset.entry, args, [{}, self._rest.pop()])
+        with suppress(UserError, CompilerLimitation):
+            self._default = program.time(dataset.entry, args)
+
+    def run(self, force: dict[str, int]) -> tuple[Run, bool]:
+        """A run of a plan; whether no further one is needed."""
+        versions, best = list(self._outer(force)), min(self._default, self._best)
+        for version, points in versions:
+            if (why := self._outlook.hopeless(version, points, best)) is not None:
+                return Run(self._dataset.name, force, None, f"version {version}: {why}"), True
+        try:
+            record = self._program.record(self._dataset.entry, self._args, force=force)
+        except (UserError, CompilerLimitation) as error:
+            if isinstance(error, Stopped):
+                self._saw(versions, error.seconds, stopped=True)
+            return Run(self._dataset.name, force, None, self._explained(force, error)), True
+        self._saw(versions, record.span)
+        self._best = min(self._best, record.span)
+        self._points |= {name: par for each in record.encounters if each.parent is None
+                         for name, par in each.par.items()}
+        self._prepare_rest()
+        run = Run(self._dataset.name, force, record, time=record.span, issue=record.issue)
+        return run, record.span > max(LONG, FAR_OFF * self._best)
+
+    def _prepare_rest(self) -> None:
+        """Build what has not been built yet and may be run."""
+        best = min(self._default, self._best)
+        possible = [force for force in self._rest
+                    if not any(self._outlook.hopeless(*version, best)
+                               for version in self._outer(force))]
+        self._rest.clear()
+        if possible:
+            self._program.prepare(self._dataset.entry, self._args, possible)
+
+    def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
+             stopped: bool = False) -> None:
+        if len(versions) == 1:  # of several, nobody knows which one took how long
+            self._outlook.saw(*versions[0], seconds, stopped=stopped)
+
+    def _explained(self, force: Mapping[str, int], error: Exception) -> str:
+        """What went wrong, and with which versions if the device does not say."""
+        if not isinstance(error, Stopped):
+            return str(error)
+        names = ", ".join(f"{site}/{index}" for site, index in force.items())
+        return f"version {names}: {error}"
+
+    def _outer(self, force: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+        """The versions of outermost sites that have a work-item for each point, and how many."""
+        for name, index in force.items():
+            site = self._outermost.get(name)
+            guard = site.alternatives[index].guard if site is not None else None
+            if guard is not None and guard.kind is Kind.OUTER and guard.name in self._points:
+                yield f"{name}/{index}", self._points[guard.name]
 
 
 def _run(program: Measurable, dataset: Dataset, args: Args, force: dict[str, int]) -> Run:

@@ -8,6 +8,7 @@ fitted again with the new times, and all of it is run beside what there was befo
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +17,13 @@ from functools import partial
 from typing import Any, Protocol
 
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.data.compare import first_difference
 from runelift.runtime.parameters import Space
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.trials import Meeting, Met, Searches
 from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
 from runelift.runtime.tuner.contest import Contest, Trial
 from runelift.runtime.tuner.forest import Forest, Forests, plans
-from runelift.runtime.tuner.measure import Dataset, Measurable
+from runelift.runtime.tuner.measure import Dataset, Measurable, Run
 from runelift.runtime.tuner.report import show_seconds, table
 
 
@@ -31,6 +31,11 @@ class Triable(Measurable, Protocol):
     """A program whose operations can be tried with other settings of their parameters."""
 
     thresholds: dict[str, int]
+
+    @property
+    def builders(self) -> int:
+        """How many programs are built at the same time."""
+        ...
 
     def spaces(self, entry: str | None = None) -> list[Space]:
         """What the parameters can be."""
@@ -42,9 +47,9 @@ class Triable(Measurable, Protocol):
         """Run, and try what the searches ask for; which operations were met, and their times."""
         ...
 
-    def run(self, entry: str, args: Any, *, thresholds: Mapping[str, int] | None = None,
-            ) -> tuple[list[Any], Record | None]:
-        """The results."""
+    def difference(self, entry: str, args: Any, before: Mapping[str, int],
+                   after: Mapping[str, int]) -> str | None:
+        """How the results with two choices differ by more than rounding, if they do."""
         ...
 
 
@@ -117,6 +122,11 @@ class With:
         """The arguments where runs find them at no cost."""
         return self.program.place(args)
 
+    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
+                ) -> int | None:
+        """Build what runs need."""
+        return self.program.prepare(entry, args, forces)
+
     def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Record:
         """The record of a run."""
@@ -138,17 +148,20 @@ class With:
 
 def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset],
                     thresholds: Mapping[str, int], *, device: int, budget: float = BUDGET,
-                    repeats: int = 3, seed: int = 0,
+                    repeats: int = 3, seed: int = 0, thorough: int = 1, end: float = math.inf,
+                    known: Sequence[Run] = (),
                     progress: Callable[[str], None] = lambda _: None) -> ParameterTuning:
     """Tune the parameters of an entry point that runs with ``thresholds`` so far.
 
-    ``device`` is the threshold that the device has by default.
+    ``device`` is the threshold that the device has by default.  Trials take ``budget`` seconds
+    at most, of ``thorough`` times as many settings as usual; all is over by ``end``.
+    What runs take that are ``known`` is not found out again.
     """
     started = time.perf_counter()
     spaces = {space.operation.name: space for space in program.spaces(forest.entry)}
-    occasions = [o for d in datasets for o in _occasions(program, forest, d, thresholds)]
+    occasions = [o for d in datasets for o in _occasions(program, forest, d, thresholds, known)]
     contests = _hold(program, spaces, occasions, thresholds, time.perf_counter() + budget, seed,
-                     progress)
+                     thorough, progress)
     settled = tuple(_settled(contest) for contest in contests.values())
     chosen = {name: value for each in settled for name, value in each.chosen.items()}
     if not chosen:
@@ -158,12 +171,13 @@ def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset
     refitted = dict(thresholds)
     if forest.trees:
         refitted |= autotune(With(program, chosen), Forests((forest,)), datasets, device,
-                             repeats=repeats, verify=False).thresholds
+                             repeats=repeats, verify=False, end=end).thresholds
     progress("running the result beside what was before")
     gainful = sorted((each for each in settled if each.chosen), key=lambda each: -each.gain)
     single = [each.chosen for each in gainful[:SINGLE]] if len(gainful) > 1 else []
     chosen, verified, why = _confirmed(program, datasets, thresholds, [
-        {**refitted, **chosen}, *({**thresholds, **some} for some in (chosen, *single))], repeats)
+        {**refitted, **chosen}, *({**thresholds, **some} for some in (chosen, *single))], repeats,
+                                       end)
     return ParameterTuning(forest.entry, settled, chosen, verified, why,
                            time.perf_counter() - started)
 
@@ -172,11 +186,11 @@ def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset
 
 
 def _occasions(program: Triable, forest: Forest, dataset: Dataset,
-               thresholds: Mapping[str, int]) -> list[Occasion]:
+               thresholds: Mapping[str, int], known: Sequence[Run]) -> list[Occasion]:
     """Where the operations that matter for a dataset are met: the run that is chosen first."""
     try:
         args = program.place(dataset.arguments())
-        runs = _rivals(program, forest, dataset, args, thresholds)
+        runs = _rivals(program, forest, dataset, args, thresholds, known)
         best = min(runs.values(), default=0.0)
         found, seen = list[Occasion](), set[str]()
         for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
@@ -193,20 +207,28 @@ def _occasions(program: Triable, forest: Forest, dataset: Dataset,
 
 
 def _rivals(program: Triable, forest: Forest, dataset: Dataset, args: Sequence[Any],
-            thresholds: Mapping[str, int]) -> dict[tuple[tuple[str, int], ...], float]:
+            thresholds: Mapping[str, int], known: Sequence[Run],
+            ) -> dict[tuple[tuple[str, int], ...], float]:
     """The versions that can win on a dataset, with the time of a run."""
     times: dict[tuple[tuple[str, int], ...], float] = {}
     for force in [{}, *plans(forest)]:
+        measured = [run.time or math.inf for run in known
+                    if run.dataset == dataset.name and run.force == force]
         try:
-            run = partial(program.time, dataset.entry, args, force=force, thresholds=thresholds)
-            seconds = [run()]
-            while len(seconds) < TIMES and seconds[0] < LONG:
-                seconds.append(run())
-            times[tuple(force.items())] = min(seconds)
+            times[tuple(force.items())] = min(measured) if measured else _quickest(partial(
+                program.time, dataset.entry, args, force=force, thresholds=thresholds))
         except RuneliftError:
             continue
     best = min(times.values(), default=0.0)
     return {force: seconds for force, seconds in times.items() if seconds <= RIVALS * best}
+
+
+def _quickest(run: Callable[[], float]) -> float:
+    """The least time of a few runs."""
+    seconds = [run()]
+    while len(seconds) < TIMES and seconds[0] < LONG:
+        seconds.append(run())
+    return min(seconds)
 
 
 def _representatives(met: Sequence[Met], whole: float, weight: float) -> dict[Meeting, float]:
@@ -237,7 +259,7 @@ def _representatives(met: Sequence[Met], whole: float, weight: float) -> dict[Me
 
 
 def _hold(program: Triable, spaces: Mapping[str, Space], occasions: Sequence[Occasion],
-          thresholds: Mapping[str, int], end: float, seed: int,
+          thresholds: Mapping[str, int], end: float, seed: int, thorough: int,
           progress: Callable[[str], None]) -> dict[str, Contest]:
     """The contests of all operations; where an operation takes more time, it is tried longer."""
     left = sum(weight for o in occasions for weight in o.weights.values())
@@ -245,8 +267,11 @@ def _hold(program: Triable, spaces: Mapping[str, Space], occasions: Sequence[Occ
     for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
         args = program.place(occasion.dataset.arguments())
         for meeting, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
+            if time.perf_counter() > end:
+                return contests
             name = meeting[0]
-            contest = contests.setdefault(name, Contest(spaces[name], seed))
+            contest = contests.setdefault(name, Contest(
+                spaces[name], seed, thorough, program.builders))
             seconds = max(0.0, end - time.perf_counter()) * weight / left
             left -= weight
             progress(f"{name} on {occasion.dataset.name}")
@@ -260,8 +285,10 @@ def _hold(program: Triable, spaces: Mapping[str, Space], occasions: Sequence[Occ
 
 
 def _settled(contest: Contest) -> Settled:
-    best = contest.best()
-    return Settled(contest.name, sum(1 for _ in contest.space.settings()), contest.tries,
+    best, space = contest.best(), contest.space
+    settings = (len(contest.everything) if contest.tries else
+                math.prod(len(each.values) for each in space.ranges))
+    return Settled(contest.name, settings, contest.tries,
                    contest.space.named(best),
                    contest.score(best) if best != contest.space.default else 1.0,
                    sum(sample.weight for sample in contest.samples), len(contest.impossible),
@@ -272,7 +299,7 @@ def _settled(contest: Contest) -> Settled:
 
 
 def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[str, int],
-               candidates: Sequence[dict[str, int]], repeats: int,
+               candidates: Sequence[dict[str, int]], repeats: int, end: float = math.inf,
                ) -> tuple[dict[str, int], dict[str, Verified], str]:
     """The first candidate that is faster on some dataset for certain, and slower on none."""
     why = ""
@@ -280,7 +307,7 @@ def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[st
         if any(_differs(program, dataset, before, candidate) for dataset in datasets):
             return {}, {}, "the settings gave another result"
         verified = {d.name: found for d in datasets if (found := side_by_side(
-            program, d, before, candidate, repeats)) is not None}
+            program, d, before, candidate, repeats, end)) is not None}
         slower = sorted(name for name, both in verified.items() if both.slower)
         if not slower and any(both.faster for both in verified.values()):
             return candidate, verified, ""
@@ -294,10 +321,9 @@ def _differs(program: Triable, dataset: Dataset, before: Mapping[str, int],
     """Whether results are not the same, up to rounding."""
     args = program.place(dataset.arguments())
     try:
-        both = [program.run(dataset.entry, args, thresholds=each)[0] for each in (before, after)]
+        return program.difference(dataset.entry, args, before, after) is not None
     except RuneliftError:
         return True
-    return first_difference(both[0], both[1]) is not None
 
 
 # Reports

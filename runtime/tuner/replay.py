@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol, TypeAlias, cast
 
 from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.runtime.outlook import Outlook
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import NoRoom, Replayed, Unknown
@@ -69,6 +70,10 @@ class Replaying:
         """The same, but that no version is ever out of the race."""
         return replace(self, factor=math.inf)
 
+    def within(self, seconds: float) -> Replaying:
+        """The same in at most so many seconds."""
+        return replace(self, budget=min(seconds, self.budget))
+
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 repeats: int = 1, log: Log | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
@@ -77,20 +82,21 @@ class Replaying:
         An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
         """
         result = Measurements(forest.entry)
-        banned: dict[str, str] = {}
+        banned, outlook = dict[str, str](), Outlook()
+        single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
             for done, dataset in enumerate(datasets, start=1):
-                known = log.known(forest.entry, dataset.name, repeats, plans(forest)) if log else []
-                result.runs += known
-                if known:
+                known = log.known(forest.entry, dataset.name) if log else []
+                if _complete(known, plans(forest), repeats):
+                    result.runs += known
                     continue
                 now = time.perf_counter()
                 if now > end:
                     result.left_out.append(dataset.name)
                     continue
-                race = Race(self.factor, self.rounds, banned=banned,
-                            deadline=now + (end - now) / (len(datasets) - done + 1))
+                race = Race(self.factor, self.rounds, banned=banned, outlook=outlook,
+                            single=single, deadline=now + (end - now) / (len(datasets) - done + 1))
                 for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
                                          repeats):
                     result.runs.append(run)
@@ -102,22 +108,30 @@ class Replaying:
         return result
 
 
+def _complete(runs: Sequence[Run], todo: Sequence[Force], repeats: int) -> bool:
+    """Whether a log has all records of a dataset."""
+    return all(any(run.error for run in own) or len(own) >= repeats for own in (
+        [run for run in runs if run.force == force] for force in todo))
+
+
 def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,
                   repeats: int) -> Iterator[Run]:
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
+        race.outlook.work = program.prepare(dataset.entry, args, [{}, *todo])
+        program.time(dataset.entry, args)  # what other versions may take depends on it
         numbered = _replays(program, dataset, args, race, repeats, todo)
         right = _right(numbered[0][1], todo)
         timing = _timing(program, forest.entry, args, right)
     except (NoRoom, Unknown, UserError, CompilerLimitation):
         args = ()  # there is to be room for them again
-        yield from forced_runs(program, dataset, todo, Forced.repeats)
+        yield from forced_runs(program, forest, dataset, Forced.repeats, race.outlook)
         return
     for number, replayed in numbered:
         correction = Correction.of(replayed.record(right), timing)
         for force in todo:
-            run = _run(dataset.name, force, number, replayed, correction, race.banned)
+            run = _run(dataset.name, force, number, replayed, correction, race)
             if run is not None:
                 yield run
 
@@ -163,15 +177,18 @@ def _timing(program: Measurable, entry: str, args: Args, force: Force | None) ->
 
 
 def _run(dataset: str, force: Force, number: int, replayed: Replayed,
-         correction: Correction, banned: Mapping[str, str]) -> Run | None:
+         correction: Correction, race: Race) -> Run | None:
     """The run that forces versions, as it would have been; None if there was no time for it."""
     try:
         record = replayed.record(force)
     except Unknown as version:
-        if (why := banned.get(str(version))) is None:
+        if (why := race.banned.get(str(version))) is not None:
+            why = f"version {version} must not run: {why}"
+        elif (why := race.stopped.get(str(version))) is not None:
+            why = f"version {version}: {why}"
+        else:
             return None
-        return Run(dataset, dict(force), None, f"version {version} must not run: {why}",
-                   replay=number)
+        return Run(dataset, dict(force), None, why, replay=number)
     timing = correction.timing(record)
     return Run(dataset, dict(force), record, time=timing.seconds, issue=timing.issue,
                replay=number)

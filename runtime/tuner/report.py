@@ -117,7 +117,7 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield "Time of a run:"
     yield table(run_times(entry), "  ")
     if not entry.verified:
-        yield "  (predicted from the runs with forced versions)"
+        yield f"  (predicted from {_source(entry)})"
     yield from _losses(entry)
     yield from _observations(entry)
     yield from _failures(entry)
@@ -167,8 +167,16 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
     if entry.first is not None:
         promised = loss_to_exhaustive(entry.costs, entry.defaults, entry.fit, entry.aim) or 0.0
         names = ", ".join(sorted(entry.unmoved))
-        yield (f"  (the runs with forced versions promised {100 * promised:.2f} % more; run side "
-               f"by side, {names} gained nothing and keep what they have by default)")
+        yield (f"  ({_source(entry)} promised {100 * promised:.2f} % more; run side by side, "
+               f"{names} gained nothing and keep what they have by default)")
+
+
+def _source(entry: EntryTuning) -> str:
+    """What the times of versions were measured in."""
+    if not entry.measurements.replayed:
+        return "the runs with forced versions"
+    others = set(entry.measurements.datasets) - entry.measurements.replayed
+    return "replayed versions" + (" and runs with forced ones" if others else "")
 
 
 def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,

@@ -90,6 +90,11 @@ class Simulated:
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         return args
 
+    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
+                ) -> int | None:
+        """Nothing has to be built."""
+        return None
+
     def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:
         return self.timing(entry, args, force=force, thresholds=thresholds).seconds

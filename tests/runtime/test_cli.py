@@ -502,7 +502,8 @@ def test_interrupted_autotune_writes_what_it_has(
         return original(self, *args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Program, "run", interrupted)
-    found = run("autotune", program, "--device", "oclgrind", "--runs", "1")
+    found = run("autotune", program, "--device", "oclgrind", "--runs", "1", "--time-limit",
+                "none")
     assert found.status == 130
     assert "fitted to what was measured" in found.err
     assert (tmp_path / "sum.fut.tuning").exists()
@@ -522,7 +523,7 @@ def test_autotune_interrupted_before_anything_is_measured_writes_nothing(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Program, "run", interrupted)
-    found = run("autotune", program, "--device", "oclgrind", *json_wanted)
+    found = run("autotune", program, "--device", "oclgrind", "--time-limit", "none", *json_wanted)
     assert found.status == 130
     assert "nothing was measured completely" in found.err
     assert not (tmp_path / "sum.fut.tuning").exists()

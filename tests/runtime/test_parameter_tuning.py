@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import runelift
 from runelift.codegen.parameters import Quantity
 from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.records import Record, Timing
-from runelift.runtime.trials import Met, Search, Searches, TrialRun
+from runelift.runtime.trials import Coming, Met, Search, Searches, TrialRun
 from runelift.runtime.tuner.contest import EXHAUSTIVE, Contest
 from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.measure import Dataset
@@ -37,11 +37,18 @@ def drive(search: Search, cost: Callable[[Setting], float | Setting | None],
           ) -> Counter[Setting]:
     """How often a search asks for each setting."""
     asked = Counter[Setting]()
-    setting: Setting | None = next(search)
+    coming: list[Setting] = []
+    setting: Setting | Coming | None = next(search)
     while setting is not None:
-        asked[setting] += 1
+        if isinstance(setting, Coming):
+            assert coming == []
+            coming = list(setting.settings)
+        else:
+            asked[setting] += 1
+            if setting in coming:
+                coming.remove(setting)
         try:
-            setting = search.send(cost(setting))
+            setting = search.send(None if isinstance(setting, Coming) else cost(setting))
         except StopIteration:
             setting = None
     return asked
@@ -138,6 +145,8 @@ class Simulated:
     def __post_init__(self) -> None:
         self.space = space_of(self.text)
 
+    builders = 3
+
     def spaces(self, entry: str | None = None) -> list[Space]:
         return [self.space]
 
@@ -156,10 +165,15 @@ class Simulated:
                thresholds: Mapping[str, int] | None = None) -> Record:
         raise AssertionError("a program without thresholds needs no record")
 
-    def run(self, entry: str, args: Any, *, thresholds: Mapping[str, int] | None = None,
-            ) -> tuple[list[Any], Record | None]:
-        default = self.space.chosen(thresholds or {}) == self.space.default
-        return [np.int32(0 if default or not self.wrong else 1)], None
+    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]
+                ) -> int | None:
+        """Nothing has to be built."""
+        return None
+
+    def difference(self, entry: str, args: Any, before: Mapping[str, int],
+                   after: Mapping[str, int]) -> str | None:
+        default = self.space.chosen(after) == self.space.default
+        return "another value" if self.wrong and not default else None
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
@@ -332,7 +346,7 @@ def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Program, "time", lambda self, *args, thresholds=None, **options: (
         clock(self, *args, thresholds=thresholds, **options) and (
             0.5 if thresholds and thresholds.items() >= least.items() else 1.0)))
-    assert main(["autotune", str(path), "--budget", "5s"]) == 0
+    assert main(["autotune", str(path), "--budget", "5s", "--time-limit", "none"]) == 0
     assert runelift.compile(path).thresholds == least
     facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())
     assert facts["parameters"]["main"]["settings"] == least
@@ -350,6 +364,39 @@ def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.Mon
     path = tmp_path / "p.fut"
     path.write_text(f"-- ==\n-- random input {{ [7][50]i32 }}\n{ROWS}\n")
     monkeypatch.setattr(Program, "try_settings", interrupted)
-    assert main(["autotune", str(path), "--runs", "1"]) == 130
+    assert main(["autotune", str(path), "--runs", "1", "--time-limit", "none"]) == 130
     assert "what was found before is kept" in capsys.readouterr().err
     assert "main.suff_outer_par_0=" in (tmp_path / "p.fut.tuning").read_text()
+
+
+def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings that are announced find their kernels built, and nothing of them is run before."""
+    from runelift.runtime.executable import Executable
+
+    program = runelift.compile(ROWS, device="pocl", tuning={})
+    rows = np.arange(600, dtype=np.int32).reshape(30, 20)
+    args = program.place([rows])
+    force = dict.fromkeys((site.name for site in program.tree.entry("main").trees), 1)
+    (met, *_) = program.try_settings("main", args, force=force)
+    space = next(s for s in program.spaces("main") if s.operation.name == met.meeting[0])
+    settings = list(space.settings())[:6]
+    made: list[Any] = []
+    build = Executable._made
+    monkeypatch.setattr(Executable, "_made",
+                        lambda self, *source: (made.append(source), build(self, *source))[1])
+    after: list[int] = []
+
+    def search() -> Search:
+        assert (yield Coming(tuple(settings))) is None
+        after.append(len(made))
+        for setting in settings:
+            found = yield setting
+            assert found is not None
+        after.append(len(made))
+
+    program.try_settings("main", args, force=force, searches={met.meeting: search})
+    assert len(made) == len(set(made))
+    assert after[0]
+    assert after[1] - after[0] <= 1  # what is the only one that is missing is built when it runs
+    results, _ = program.run("main", args, force=force)
+    np.testing.assert_array_equal(results[0], rows.sum(axis=1))

@@ -156,6 +156,41 @@ def test_differences(prim: Prim, one: list[Any], other: list[Any], rounded: bool
     assert differences.agreeing == ({} if wrong else {PAIR: 1})
 
 
+@pytest.mark.parametrize(("one", "other", "given", "wrong"), [
+    ([0, 0], [1e-7, -3e-8], [2], None),  # what rounding leaves of 2 - 2
+    ([1e-7, -3e-8], [0, 0], [-2, 1], None),
+    ([0, 0], [1e-7, -3e-8], [1e-7], "up to 1e-07, where the greatest element is 1e-07"),
+    ([0, 0], [1e-7, -3e-8], [], "up to 1e-07, where the greatest element is 1e-07"),
+    ([0, 0], [0.5, 1e-7], [2], "up to 0.5, where the greatest element is 0.5"),
+    ([1e-7, 1e-7], [1e-7, -1e-7], [2], "up to 2e-07, where the greatest element is 1e-07")])
+def test_what_is_left_of_numbers_that_cancel(one: list[float], other: list[float],
+                                             given: list[float], wrong: str | None) -> None:
+    device = open_device(next(d for d in find_devices() if "Portable" in d.platform))
+    differences = Differences(device, device.plain)
+    buffers = []
+    for values in (one, other, given):
+        array = np.array(values, np.float32)
+        buffers.append(device.pool.allocate(array.nbytes))
+        if values:
+            cl.enqueue_copy(device.plain, buffers[-1].handle, array)
+    differences.given([1e-9, math.inf], [(Prim.F32, buffers[2], len(given))])
+    differences.arrays(PAIR, Prim.F32, *buffers[:2], 2, rounded=True)
+    differences.settle()
+    assert differences.differing.get(PAIR) == wrong
+
+
+def test_a_difference_that_should_be_zero_is_no_wrong_version() -> None:
+    """The sums of rows minus the same sums by parts: zero, or not quite."""
+    text = """
+entry main [n][m] (xss: [n][m]f32): [n]f32 =
+  map (\\xs -> reduce (+) 0 xs - reduce (+) 0 (map (\\x -> x) xs)) xss
+"""
+    program = runelift.compile(text, device="pocl", tuning={})
+    xss = np.random.default_rng(0).random((7, 5000), np.float32)
+    _, found = replayed(program, "main", (xss,))
+    assert found.banned == {}
+
+
 def test_scalars_differ_as_elements_do() -> None:
     device = open_device(next(d for d in find_devices() if "Portable" in d.platform))
     differences = Differences(device, device.plain)

@@ -30,7 +30,7 @@ def inputs(**datasets: list[int]) -> list[Dataset]:
 def test_versions_are_interleaved_after_a_warm_up() -> None:
     sim = Simulated.of(CHAIN, cost)
     found = measure(sim, sim.forest, inputs(a=[2]), repeats=2)
-    assert [f["s"] for f in sim.forced] == [0, 1, 2] * 3
+    assert [f["s"] for f in sim.forced] == [2, 1, 0] * 3
     assert len(found.runs) == 6
     assert not found.interrupted
 

@@ -17,15 +17,16 @@ class Instrumentation:
     """Records what every version costs at every encounter, and fits thresholds to that.
 
     Algorithm 8 adds up the two curves of each comparison; :func:`.fit.fit` solves for all of
-    them jointly, and never makes a dataset slower than by default.
+    them jointly, and never makes a dataset slower than by default.  ``budget`` is in seconds.
     """
 
     name: ClassVar[str] = "instrumentation"
+    budget: float = math.inf
 
     @property
     def method(self) -> Method:
         """How costs are measured."""
-        return Forced()
+        return Forced(self.budget)
 
     def search(self, trials: Trials) -> dict[str, int]:
         """The thresholds found."""

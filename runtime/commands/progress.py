@@ -1,0 +1,120 @@
+"""What long work is doing, on a terminal; nothing is shown anywhere else."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from runelift.runtime.tuner.measure import Progress
+from runelift.runtime.tuner.report import show_seconds
+from runelift.runtime.tuner.strategies.trials import Step
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+
+
+class Display(Protocol):
+    """Hears of the steps of a tuning."""
+
+    def measured(self, progress: Progress) -> None:
+        """A run is over."""
+        ...
+
+    def searched(self, step: Step) -> None:
+        """A search has made a step."""
+        ...
+
+    def trying(self, what: str) -> None:
+        """Settings are tried, or something else of unknown length is done."""
+        ...
+
+    def within(self, seconds: float) -> None:
+        """What is done from here on takes at most so long."""
+        ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def measured(self, progress: Progress) -> None:
+        """Show nothing."""
+
+    def searched(self, step: Step) -> None:
+        """Show nothing."""
+
+    def trying(self, what: str) -> None:
+        """Show nothing."""
+
+    def within(self, seconds: float) -> None:
+        """Show nothing."""
+
+    def __enter__(self) -> Display:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Terminal:
+    """A line with what is measured, how much of it is done, the best so far, and the time left."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            Progress,
+            TaskProgressColumn,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+
+        self._bars: Bars = Progress(
+            TextColumn("{task.description}"), BarColumn(bar_width=20), TaskProgressColumn(),
+            TextColumn("{task.fields[best]}"), TimeRemainingColumn(), transient=True,
+            console=Console(stderr=True))
+        self._task = self._bars.add_task("compiling", total=None, best="")
+        self._best: dict[str, float] = {}
+        self._from = time.perf_counter()
+        self._seconds = math.inf
+
+    def measured(self, progress: Progress) -> None:
+        """Show the dataset, and its quickest run so far."""
+        best = min(progress.seconds, self._best.get(progress.what, math.inf))
+        self._best[progress.what] = best
+        self._bars.update(self._task, description=progress.what, completed=progress.done,
+                          total=progress.total,
+                          best=f"best {show_seconds(best)}" if math.isfinite(best) else "")
+
+    def searched(self, step: Step) -> None:
+        """Show how good the best thresholds are."""
+        self._bars.update(self._task, description=f"run {step.runs}",
+                          best=f"best score {step.score:.4g}")
+
+    def trying(self, what: str) -> None:
+        """Show what is tried."""
+        passed = time.perf_counter() - self._from
+        known = math.isfinite(self._seconds)
+        self._bars.update(self._task, description=what, best="",
+                          completed=min(passed, self._seconds),
+                          total=self._seconds if known else None)
+
+    def within(self, seconds: float) -> None:
+        """Count the time from here on."""
+        self._from, self._seconds = time.perf_counter(), seconds
+        self._bars.reset(self._task, best="")
+
+    def __enter__(self) -> Display:
+        self._bars.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self._bars.stop()
+
+
+def display() -> Silent | Terminal:
+    """A display for this process."""
+    return Terminal() if sys.stderr.isatty() else Silent()

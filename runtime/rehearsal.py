@@ -1,0 +1,117 @@
+"""Rehearsals: what a run would build, without touching the device.
+
+The host's part of a run is gone through with buffers that hold nothing, and launches are noted
+instead of issued.  A part that depends on what a device computes cannot be foreseen: it ends there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from runelift.codegen.persistent import Phase
+from runelift.ir.errors import RuneliftError
+from runelift.ir.prim import Prim
+from runelift.runtime.choice import Crowd
+from runelift.runtime.executable import Executable, Infeasible, Merged, Wanted
+from runelift.runtime.executor import Force, Run
+from runelift.runtime.memory import Buffer
+
+PATIENCE = 0.25
+"""After how many seconds a rehearsal ends: a loop of very many rounds builds nothing new."""
+
+
+class _Unforeseen(Infeasible):
+    """What follows depends on what a device computes, or has taken too long to go through."""
+
+
+class Rehearsal(Run):
+    """A run of a plan that notes in ``wanted`` what it would build."""
+
+    def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
+                 wanted: dict[Wanted, None]) -> None:
+        super().__init__(executable, thresholds, force, record=False)
+        self._wanted = wanted
+        self._end = time.perf_counter() + PATIENCE
+        self._lost = False
+        self._items = 0
+        self.allocate = _nothing
+
+    def rehearse(self, args: dict[str, Any]) -> int | None:
+        """Go through the plan; how many work-items the run will have, if that is known.
+
+        Failures are for the run to report.
+        """
+        try:
+            self.executable.main(self, args)
+        except (Infeasible, RuneliftError):
+            return None
+        return None if self._lost else self._items
+
+    # What would touch the device
+
+    def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
+        """Nothing to copy."""
+
+    def read(self, buffer: Buffer, prim: str, index: int) -> Any:
+        """Nobody knows."""
+        raise _Unforeseen("a value of the device")
+
+    def statuses(self, words: int) -> Buffer:
+        """What groups would tell each other."""
+        return _nothing(words)
+
+    def check_failure(self) -> None:
+        """No kernel has run, so none has failed."""
+
+    def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
+              *args: Any) -> None:
+        """Note the version of a kernel."""
+        self._note(number, (), groups, group, lengths)
+
+    def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+                    lengths: tuple[int, ...], *args: Any) -> None:
+        """Note a kernel and what it is to be built for."""
+        if group == 0:
+            raise Infeasible("the rows are too long")
+        self._note(number, constants, groups, group, lengths)
+
+    def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+              lengths: Sequence[int]) -> None:
+        if time.perf_counter() > self._end:
+            raise _Unforeseen("too many launches")
+        if sum(lengths) > self.device.info.local_bytes:
+            raise Infeasible("too little local memory")
+        if groups > 0 and group > 0:
+            self._wanted[self.executable.wanted(number, constants)] = None
+            self._items += groups * group
+
+    def merged_kernel(self, phases: Sequence[Phase], buffers: int, scalars: Sequence[Prim]) -> None:
+        """Note a kernel for a loop; there is none to launch, so the loop's own are noted, too."""
+        self._wanted[Merged(tuple(phases), buffers, tuple(scalars))] = None
+
+    # Versions
+
+    def encounter(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+                  local: tuple[int, ...], sizes: dict[str, int]) -> Iterator[int]:
+        """The alternatives to try, until one is lost sight of."""
+        for version in self.order(number, pars, crowds, local):
+            yield version
+            if self._lost:
+                return
+
+    def abandon(self, number: int, version: int, reason: Exception) -> None:
+        """A version cannot run, or cannot be foreseen."""
+        self._lost |= isinstance(reason, _Unforeseen)
+
+    def none_left(self, number: int) -> None:
+        """Nothing is known of what follows."""
+        raise _Unforeseen("no version")
+
+
+def _nothing(size: int) -> Buffer:
+    """A buffer without memory, unlike any other."""
+    return Buffer(object(), max(size, 0), None)
+
+

@@ -1,0 +1,397 @@
+"""A program that runs in a worker process, for the tuner: it can be stopped, and may crash.
+
+A run that takes too long for its :class:`~.limits.TimeLimit`, or that ends its process, is
+:class:`~.limits.Stopped`; the next request starts another worker, which finds the kernels in the
+binary cache.  Where one run had to be stopped, others may have to be: if the device is not the
+host's own processor, a spare worker is kept ready from then on.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing import Pipe
+from typing import Any
+
+from runelift.ir.errors import CompilerBug
+from runelift.runtime import interrupts
+from runelift.runtime.parameters import Space
+from runelift.runtime.program import Program
+from runelift.runtime.race import Race
+from runelift.runtime.records import Record, Timing
+from runelift.runtime.replayed import Replayed
+from runelift.runtime.trials import Meeting, Met, Search, Searches
+from runelift.runtime.tuner.channel import receive, send
+from runelift.runtime.tuner.limits import Stopped, TimeLimit
+
+BUILD = 300.0
+"""After how many seconds a build is taken for a compiler that does not come to an end."""
+START = 120.0
+"""After how many seconds a worker must have started."""
+GRACE = 5.0
+"""How many seconds a process that has closed its connection may take to end."""
+TICK = 0.05
+"""How often to look for Ctrl-C while a worker is at work (seconds)."""
+RUN = """
+import json, sys
+connection, lifeline, device, path = json.loads(sys.argv[1])
+sys.path[:] = path
+from runelift.runtime.tuner.worker import main
+main(connection, lifeline, device)
+"""
+"""What the process of a worker runs."""
+
+
+class Worker:
+    """A process that runs programs on a device; it is ready when it answers."""
+
+    def __init__(self, device: str | None) -> None:
+        self.connection, theirs = Pipe()
+        lifeline, self._lifeline = os.pipe()
+        given = theirs.fileno(), lifeline
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", RUN, json.dumps([*given, device, sys.path])],
+            pass_fds=given, stdin=subprocess.DEVNULL)
+        theirs.close()
+        os.close(lifeline)
+        self._end = weakref.finalize(self, _end, self._process, self._lifeline)
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self.connection.close()
+        self._end()
+
+    def how_it_ended(self) -> str:
+        """What became of a process that answers no more."""
+        try:
+            code = self._process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            return "the process that ran it answered no more"
+        if code < 0:
+            return f"the process that ran it was ended by {signal.Signals(-code).name}"
+        return f"the process that ran it ended with status {code}"
+
+
+def _end(process: subprocess.Popen[bytes], lifeline: int) -> None:
+    os.close(lifeline)
+    process.kill()
+    process.wait()
+
+
+class Placed(Sequence[Any]):
+    """Arguments that a worker has, and that the next one will be given."""
+
+    numbers = itertools.count()
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self.values = values
+        self.number = next(self.numbers)
+        self.quickest: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.values[index]
+
+    def took(self, seconds: float) -> None:
+        """A run came to its end."""
+        if self.quickest is None or seconds < self.quickest:
+            self.quickest = seconds
+
+
+class Remote:
+    """A program in a worker: what the tuner needs of :class:`~runelift.runtime.program.Program`.
+
+    ``device`` is the name that the user gave, ``worker`` one that has been started already.
+    """
+
+    def __init__(self, program: Program, device: str | None = None, *,
+                 limit: TimeLimit | None = None, worker: Worker | None = None) -> None:
+        self.program = program
+        self.thresholds = dict(program.thresholds)
+        self.limit = limit or TimeLimit()
+        self.stops = 0
+        self._device = device
+        self._worker = worker
+        self._opened = False
+        self._spare: Worker | None = None
+        self._spares = program.device_info is not None and not program.device_info.is_host
+        self._there: set[int] = set()
+        self._gone: list[int] = []
+        self._prepares = True
+
+    # What the tuner asks for
+
+    @property
+    def builders(self) -> int:
+        """How many programs are built at the same time."""
+        return self.program.builders
+
+    def place(self, values: Sequence[Any]) -> Placed:
+        """Arguments on the device."""
+        placed = Placed(values)
+        weakref.finalize(placed, self._gone.append, placed.number)
+        self._bring(placed)
+        return placed
+
+    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]) -> int | None:
+        """Build what runs need, unless a build has ended a worker: then each run builds its own."""
+        if not self._prepares:
+            return None
+        try:
+            items: int | None = self._ask(args, "prepare", entry, list(forces))
+        except Stopped:
+            self._prepares = False
+            return None
+        return items
+
+    def record(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
+        """The record of a run, whose results are thrown away."""
+        made: Record = self._ask(args, "record", entry, force, thresholds)
+        args.took(made.wall)
+        return made
+
+    def timing(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Timing:
+        """The seconds that a run takes, and those until the host has issued all commands."""
+        found: Timing = self._ask(args, "timing", entry, force, thresholds)
+        args.took(found.seconds)
+        return found
+
+    def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+             thresholds: Mapping[str, int] | None = None) -> float:
+        """The seconds that a run takes."""
+        return self.timing(entry, args, force=force, thresholds=thresholds).seconds
+
+    def replay(self, entry: str, args: Any, race: Race) -> Replayed:
+        """Run every version at every encounter; those that must be stopped leave the race."""
+        while True:
+            try:
+                replayed, after = self._ask(args, "replay", entry, race)
+            except Stopped as stopped:
+                if stopped.during is None or stopped.during in race.stopped:
+                    raise
+                race.stop(stopped.during, str(stopped), stopped.par, stopped.seconds)
+                continue
+            race.take(after)
+            found: Replayed = replayed
+            return found
+
+    def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                     thresholds: Mapping[str, int] | None = None,
+                     searches: Searches | None = None) -> list[Met]:
+        """Run, and try settings; one that must be stopped is one that cannot run."""
+        trials = _Trials(dict(searches or {}))
+        while True:
+            try:
+                met: list[Met] = self._ask(args, "try_settings", entry, force, thresholds,
+                                           list(trials.searches), notes=trials.note)
+                return met
+            except Stopped:
+                if not trials.fail():
+                    raise
+
+    def difference(self, entry: str, args: Any, before: Mapping[str, int],
+                   after: Mapping[str, int]) -> str | None:
+        """How results with different thresholds differ."""
+        found: str | None = self._ask(args, "difference", entry, before, after)
+        return found
+
+    def spaces(self, entry: str | None = None) -> list[Space]:
+        """What parameters can be."""
+        self._take_plans()
+        return self.program.spaces(entry)
+
+    def kernel_parameters(self) -> dict[str, str]:
+        """The names of all parameters of kernels, with their entry points."""
+        self._take_plans()
+        return self.program.kernel_parameters()
+
+    def _take_plans(self) -> None:
+        """Have the plans that the worker has made."""
+        if self._worker is not None and self._opened:
+            self.program.compiled.plans.update(self._ask(None, "plans"))
+
+    def finish(self) -> None:
+        """End all workers; what they have compiled is known here from then on."""
+        self._take_plans()
+        self.close()
+
+    def close(self) -> None:
+        """End all workers."""
+        for worker in (self._worker, self._spare):
+            if worker is not None:
+                worker.kill()
+        self._worker = self._spare = None
+
+    # Workers
+
+    def _ask(self, args: Placed | None, name: str, *what: Any,
+             notes: Callable[[Worker, tuple[Any, ...]], None] | None = None) -> Any:
+        """The answer to a request about a program and arguments."""
+        self._ready()
+        if args is None:
+            return self._answer((name, *what), self.limit.first)
+        self._bring(args)
+        return self._answer((name, args.number, *what), self.limit.after(args.quickest), notes)
+
+    def _ready(self) -> None:
+        """See that there is a worker with the program."""
+        if self._worker is None:
+            self._worker, self._spare = self._spare or Worker(self._device), None
+            self._opened = False
+        if not self._opened:
+            self._there.clear()
+            program = self.program
+            self._opened = True
+            self._answer(("open", program.compiled, program.policy, program.fp_contract,
+                          self.thresholds), START)
+            if self._spares and self.stops and self._spare is None:
+                self._spare = Worker(self._device)
+        if gone := [number for number in self._gone if number in self._there]:
+            self._there.difference_update(gone)
+            self._answer(("drop", gone), START)
+        self._gone.clear()
+
+    def _bring(self, args: Placed) -> None:
+        self._ready()
+        if args.number not in self._there:
+            self._answer(("place", args.number, args.values), self.limit.first)
+            self._there.add(args.number)
+
+    def _answer(self, request: tuple[Any, ...], seconds: float,
+                notes: Callable[[Worker, tuple[Any, ...]], None] | None = None) -> Any:
+        """Send a request and wait; whatever goes wrong, there is no worker with half a request."""
+        worker = self._worker
+        assert worker is not None
+        watch = _Watch(self.limit, seconds)
+        try:
+            send(worker.connection, request)
+            while True:
+                self._wait(worker, watch)
+                kind, *what = receive(worker.connection)
+                if kind in ("result", "error", "lost", "bug"):
+                    break
+                watch.note(kind, what)
+                if notes is not None:
+                    notes(worker, (kind, *what))
+        except (EOFError, OSError):
+            ended = worker.how_it_ended()
+            self._lose()
+            raise watch.stopped(f"crash: {ended}") from None
+        except BaseException:
+            self._lose()
+            raise
+        interrupts.check()
+        return self._outcome(kind, what[0])
+
+    def _outcome(self, kind: str, what: Any) -> Any:
+        if kind == "bug":
+            self._lose()
+            raise CompilerBug(f"The process that runs the program failed:\n{what}")
+        if kind == "lost":
+            self._lose()
+        if kind != "result":
+            raise what
+        return what
+
+    @staticmethod
+    def _wait(worker: Worker, watch: _Watch) -> None:
+        """Wait for a message; Stopped if none comes in time."""
+        while not worker.connection.poll(min(TICK, watch.left())):
+            interrupts.check()
+            if not watch.left():
+                raise watch.expired()
+
+    def _lose(self) -> None:
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+            self.stops += 1
+
+
+class _Watch:
+    """The time that a request may take, by what its worker says it is doing."""
+
+    def __init__(self, limit: TimeLimit, seconds: float) -> None:
+        self._limit = limit
+        self._allowed = [seconds]
+        self._attempts: list[tuple[str, int | None]] = []
+        self._from = time.perf_counter()
+        self._building = False
+
+    def note(self, kind: str, what: Sequence[Any]) -> None:
+        """The clock starts again."""
+        self._from = time.perf_counter()
+        if kind == "building":
+            self._building = what[0]
+        elif kind == "attempt" and what[0] is None:
+            self._attempts.pop()
+            self._allowed.pop()
+        elif kind == "attempt" and what[0]:
+            name, quickest, par = what
+            self._attempts.append((name, par))
+            self._allowed.append(self._allowed[-1] if quickest is None
+                                 else self._limit.after(quickest))
+
+    def left(self) -> float:
+        """The seconds that are left, 0 at least."""
+        allowed = BUILD if self._building else self._allowed[-1]
+        return max(0.0, self._from + allowed - time.perf_counter())
+
+    def expired(self) -> Stopped:
+        """The time is over."""
+        if self._building:
+            return self.stopped(f"timeout: its kernels were not built after {BUILD:.0f} s")
+        return self.stopped(f"timeout: not over after {self._allowed[-1]:.3g} s",
+                            self._allowed[-1])
+
+    def stopped(self, why: str, seconds: float = 0.0) -> Stopped:
+        """What was under way is at an end."""
+        name, par = self._attempts[-1] if self._attempts else (None, None)
+        return Stopped(why, name, par, seconds)
+
+
+class _Trials:
+    """Searches that go on from worker to worker."""
+
+    def __init__(self, searches: dict[Meeting, Callable[[], Search]]) -> None:
+        self.searches = searches
+        self._running: dict[Meeting, Search] = {}
+        self._trying: Meeting | None = None
+
+    def note(self, worker: Worker, note: tuple[Any, ...]) -> None:
+        """Answer a worker that asks for the next setting."""
+        kind, *what = note
+        if kind == "search":
+            self._next(worker, what[0], None)
+        elif kind == "found":
+            self._next(worker, *what)
+
+    def fail(self) -> bool:
+        """A worker is gone; whether that was while it tried a setting."""
+        failed, self._trying = self._trying, None
+        return failed is not None
+
+    def _next(self, worker: Worker, meeting: Meeting, found: Any) -> None:
+        if meeting in self._running:
+            try:
+                setting = self._running[meeting].send(found)
+            except StopIteration:
+                setting = None
+        else:
+            self._running[meeting] = self.searches[meeting]()
+            setting = next(self._running[meeting], None)
+        self._trying = meeting if setting is not None else None
+        send(worker.connection, setting)
+
+

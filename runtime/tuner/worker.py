@@ -1,0 +1,152 @@
+"""The process that runs a program while it is tuned, so that the tuner survives what it runs.
+
+A kernel that is under way cannot be stopped, and one that goes wrong may take its process with it:
+so the tuner (:mod:`.remote`) is another one, which ends this one and starts the next.  Requests
+come over a connection and are answered in order; before its answer, a request may tell what it is
+doing (notes), and ask for settings.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+from runelift.codegen.plan import Plan
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.compiled import Compiled
+from runelift.runtime.device import DeviceInfo, select
+from runelift.runtime.executor import DeviceFailed
+from runelift.runtime.program import Program
+from runelift.runtime.race import Race
+from runelift.runtime.records import Record, Timing
+from runelift.runtime.replayed import NoRoom, Replayed, Unknown
+from runelift.runtime.trials import Meeting, Met, Search
+from runelift.runtime.tuner.channel import receive, send
+
+Choice = Mapping[str, int] | None
+
+
+class Session:
+    """A program on a device, and what requests may ask of it; ``placed`` are arguments there."""
+
+    def __init__(self, device: DeviceInfo | None, connection: Connection) -> None:
+        self.device = device
+        self.connection = connection
+        self.program: Program
+        self.placed: dict[int, Sequence[Any]] = {}
+
+    def open(self, compiled: Compiled, policy: str, contract: bool,
+             thresholds: Mapping[str, int]) -> None:
+        """Take a program."""
+        self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
+
+    def place(self, number: int, values: Sequence[Any]) -> None:
+        """Bring arguments to the device."""
+        self.placed[number] = self.program.place(values)
+
+    def drop(self, numbers: Sequence[int]) -> None:
+        """Forget arguments."""
+        for number in numbers:
+            self.placed.pop(number, None)
+
+    def prepare(self, number: int, entry: str, forces: Sequence[Mapping[str, int]]) -> int | None:
+        """Build what runs need."""
+        self._watch(entry)
+        return self.program.prepare(entry, self.placed[number], forces)
+
+    def record(self, number: int, entry: str, force: Choice, thresholds: Choice) -> Record:
+        """The record of a run."""
+        self._watch(entry)
+        return self.program.record(entry, self.placed[number], force=force, thresholds=thresholds)
+
+    def timing(self, number: int, entry: str, force: Choice, thresholds: Choice) -> Timing:
+        """The times of a run."""
+        self._watch(entry)
+        return self.program.timing(entry, self.placed[number], force=force, thresholds=thresholds)
+
+    def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
+        """Run every version at every encounter; what became of the race."""
+        self._watch(entry)
+        race.watch, unwatched = partial(self._note, "attempt"), race.watch
+        replayed = self.program.replay(entry, self.placed[number], race)
+        race.watch = unwatched
+        return replayed, race
+
+    def try_settings(self, number: int, entry: str, force: Choice, thresholds: Choice,
+                     meetings: Sequence[Meeting]) -> list[Met]:
+        """Run, and try settings at these meetings."""
+        self._watch(entry)
+        return self.program.try_settings(
+            entry, self.placed[number], force=force, thresholds=thresholds,
+            searches={meeting: partial(self._asked, meeting) for meeting in meetings})
+
+    def difference(self, number: int, entry: str, before: Choice, after: Choice) -> str | None:
+        """How results with different thresholds differ."""
+        self._watch(entry)
+        return self.program.difference(entry, self.placed[number], before, after)
+
+    def plans(self) -> dict[Any, Plan]:
+        """The plans that have been made."""
+        return self.program.compiled.plans
+
+    def _asked(self, meeting: Meeting) -> Search:
+        """A search whose settings the tuner chooses."""
+        self._note("search", meeting)
+        while (setting := receive(self.connection)) is not None:
+            found = yield setting
+            self._note("found", meeting, found)
+
+    def _watch(self, entry: str) -> None:
+        self.program._executable(entry).building = partial(self._note, "building")
+
+    def _note(self, kind: str, *what: Any) -> None:
+        send(self.connection, (kind, *what))
+
+
+def serve(connection: Connection, device: str | None) -> None:
+    """Answer requests until there are no more; the device is opened before the first."""
+    info = select(device)
+    session = Session(info, connection)
+    if info is not None:
+        from runelift.runtime import replaying, trials  # noqa: F401  # while there is time
+        from runelift.runtime.opened import open_device
+
+        open_device(info)
+    while True:
+        try:
+            name, *args = receive(connection)
+        except EOFError:
+            return
+        send(connection, _answer(session, name, args))
+
+
+def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]:
+    try:
+        return "result", getattr(session, name)(*args)
+    except DeviceFailed as error:  # what comes after it in this process would fail, too
+        return "lost", error
+    except (RuneliftError, NoRoom, Unknown) as error:
+        return "error", error
+    except Exception:
+        return "bug", traceback.format_exc()
+
+
+def _end_with(lifeline: int) -> None:
+    """End this process, whatever it does, when the tuner is gone."""
+    os.read(lifeline, 1)
+    os._exit(0)
+
+
+def main(connection: int, lifeline: int, device: str | None) -> None:
+    """The worker, given the descriptors of its connection and of a pipe that the tuner holds."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tuner's
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    serve(Connection(connection), device)

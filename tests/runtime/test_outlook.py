@@ -1,0 +1,113 @@
+"""What versions are left out without being run, and which plans are run how often."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from runelift.ir.errors import CompilerLimitation
+from runelift.runtime.outlook import HOPELESS, Outlook
+from runelift.runtime.tuner.autotune import Tuning, conclude
+from runelift.runtime.tuner.costs import costs_of
+from runelift.runtime.tuner.limits import Stopped
+from runelift.runtime.tuner.measure import Log, Measurements, measure
+from runelift.runtime.tuner.report import render
+from tests.runtime.simulated import Simulated, site
+from tests.runtime.test_tuner_measure import inputs
+
+CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
+
+
+def test_one_work_item_for_each_point_takes_the_work_of_a_point() -> None:
+    """As on an H200: 256 points of 4M work-items take twice what 128 of 1M take, times two."""
+    outlook = Outlook(work=1 << 20)
+    assert outlook.seconds("s/0", 128) == 0.0
+    outlook.saw("s/0", 128, 1.2)
+    outlook.work = 1 << 22
+    assert outlook.seconds("s/0", 256) == pytest.approx(2.4)
+    assert outlook.seconds("s/1", 256) == 0.0
+    assert outlook.hopeless("s/0", 256, 2.4 / HOPELESS * 1.01) is None
+    assert "about 2.4 s" in str(outlook.hopeless("s/0", 256, 2.4 / HOPELESS * 0.99))
+    outlook.work = None
+    assert outlook.hopeless("s/0", 256, 1e-3) is None
+
+
+def test_chance_makes_runs_slow_only_but_a_stop_is_certain() -> None:
+    outlook = Outlook(work=100)
+    for seconds in (3.0, 2.0, 4.0):
+        outlook.saw("s/0", 1, seconds)
+    assert outlook.seconds("s/0", 1) == 2.0
+    outlook.saw("s/0", 1, 5.0, stopped=True)
+    assert outlook.seconds("s/0", 1) == 5.0
+
+
+def serial(where: str, index: int, par: int) -> float:
+    """One work-item for each of ``par`` points; or all of the points at the same time."""
+    return [1e3, 1.0, 0.01][index]
+
+
+class Counted(Simulated):
+    """Says that there are a million work-items in a run."""
+
+    def prepare(self, entry, args, forces):  # type: ignore[no-untyped-def]
+        return 1 << 20
+
+
+def test_what_cannot_win_is_not_run() -> None:
+    sim = Counted.of(CHAIN, serial)
+    found = measure(sim, sim.forest, inputs(a=[16], b=[16], c=[16]), repeats=2)
+    slow = [run for run in found.runs if run.force["s"] == 0]
+    assert [run.record is not None for run in slow] == [True, False, False]
+    assert [f["s"] for f in sim.forced].count(0) == 1
+    assert all("s/0: left out" in str(run.error) for run in slow[1:])
+    costs = costs_of(sim.forest, found)
+    assert [d.points[0].own[0].device for d in costs.datasets] == [1e3, math.inf, math.inf]
+    assert not any(costs.incomplete.values())
+
+
+def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
+    sim = Counted.of(CHAIN, serial, fail={("s", 0): Stopped("timeout", seconds=500.0)})
+    found = measure(sim, sim.forest, inputs(a=[16], b=[16], c=[1 << 20]), repeats=1)
+    errors = [str(run.error) for run in found.runs if run.force["s"] == 0]
+    assert errors[0] == "version s/0: timeout"
+    assert "left out" in errors[1]
+    assert errors[2] == errors[0]  # with so many points, it may be the best
+
+
+def test_a_budget_ends_the_measuring() -> None:
+    sim = Simulated.of(CHAIN, lambda *_: 1e-3)
+    found = measure(sim, sim.forest, inputs(a=[4], b=[4]), repeats=1, budget=0.0)
+    assert found.left_out == ["b"] or found.left_out == ["a", "b"]
+    assert all(run.record is None or run.dataset == "a" for run in found.runs)
+
+
+@pytest.mark.parametrize("lines", range(1, 10))
+def test_nothing_is_measured_twice(lines: int, tmp_path: Path) -> None:
+    """However many runs the log has of a dataset, only those that are missing are made."""
+    sim = Simulated.of(CHAIN, lambda where, index, par: 1.0 + index,
+                       fail={("s", 1): CompilerLimitation("too big")})
+    log = Log(tmp_path / "log")
+    whole = measure(sim, sim.forest, inputs(a=[4], b=[8]), repeats=2, log=log)
+    log.close()
+    kept = (tmp_path / "log").read_text().splitlines(keepends=True)
+    (tmp_path / "log").write_text("".join(kept[:lines]) + kept[-1][:9])
+    before = len(sim.forced)
+    log = Log(tmp_path / "log", resume=True)
+    found = measure(sim, sim.forest, inputs(a=[4], b=[8]), repeats=2, log=log)
+    log.close()
+    assert found.runs == whole.runs
+    warm_ups = len({(r.dataset, r.force["s"]) for r in whole.runs[lines:] if r.record})
+    assert len(sim.forced) - before == warm_ups + len(whole.runs[lines:])
+
+
+def test_the_report_says_where_times_come_from() -> None:
+    sim = Simulated.of(CHAIN, lambda where, index, par: 1.0 + index)
+    measured = measure(sim, sim.forest, inputs(a=[4]), repeats=1)
+    assert "predicted from the runs with forced versions" in render(
+        Tuning((conclude(sim.forest, sim.default, measured),)))
+    replayed = Measurements("main", [replace(run, replay=1) for run in measured.runs])
+    assert "predicted from replayed versions)" in render(
+        Tuning((conclude(sim.forest, sim.default, replayed),)))

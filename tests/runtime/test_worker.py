@@ -1,0 +1,209 @@
+"""Programs in a worker process: what they cost, and that the tuner survives what they do."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.ir.errors import UserError
+from runelift.runtime import interrupts
+from runelift.runtime.program import Program
+from runelift.runtime.race import Race
+from runelift.runtime.tuner import remote
+from runelift.runtime.tuner.autotune import autotune
+from runelift.runtime.tuner.forest import plans
+from runelift.runtime.tuner.limits import Stopped, TimeLimit, parse_time_limit
+from runelift.runtime.tuner.measure import Dataset
+from runelift.runtime.tuner.remote import Remote, Worker
+from runelift.runtime.tuner.replay import Replaying
+from runelift.runtime.tuner.report import render
+
+TEXT = """
+entry main [n][m] (xss: [n][m]i32): [n]i32 = map (\\xs -> reduce (+) 0 (map (* 3) xs)) xss
+
+entry slow (n: i64): i32 =
+  (map (\\j -> loop s = 0 for i < n do s * 3 + i32.i64 (i ^ j)) (iota 2))[1]
+
+entry get [n] (xs: [n]i32) (i: i64): i32 = xs[i]
+"""
+MATRIX = np.random.default_rng(4).integers(0, 9, (12, 40)).astype(np.int32)
+BAD = """
+from runelift.runtime.executor import Run
+import os, time
+enqueue = Run._enqueue
+def bad(self, site, *what):
+    if site.version == {version!r}:
+        {does}
+    enqueue(self, site, *what)
+Run._enqueue = bad
+"""
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return runelift.compile(TEXT, device="pocl", tuning={})
+
+
+@pytest.fixture(scope="module")
+def shared(program: Program) -> Iterator[Remote]:
+    """A program in a worker that does as it should."""
+    found = Remote(program, "pocl", limit=TimeLimit(least=30.0))
+    yield found
+    found.close()
+
+
+def test_it_does_what_the_program_does(program: Program, shared: Remote) -> None:
+    args = shared.place([MATRIX])
+    forces = plans(program.tree.entry("main"))
+    shared.prepare("main", args, forces)
+    for force in forces:
+        here, there = program.record("main", [MATRIX], force=force), shared.record(
+            "main", args, force=force)
+        assert [e.chosen for e in there.encounters] == [e.chosen for e in here.encounters]
+        assert there.launches == here.launches
+    assert shared.timing("main", args).issue > 0
+    replayed = shared.replay("main", args, race := Race(rounds=1))
+    assert len(race._lanes) == 1
+    assert {k for m in replayed.meetings for k in m.attempts} == set(range(len(forces)))
+    assert shared.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
+    assert [s.operation.name for s in shared.spaces("main")] == [
+        s.operation.name for s in program.spaces("main")]
+    assert shared.kernel_parameters() == program.kernel_parameters()
+    assert not shared.stops
+
+
+def test_settings_are_tried_there(program: Program, shared: Remote) -> None:
+    args, space = shared.place([MATRIX]), program.spaces("main")[0]
+    met = shared.try_settings("main", args)
+    (meeting,) = [m.meeting for m in met if m.meeting[0] == space.operation.name] or [
+        met[0].meeting]
+    space = next(s for s in program.spaces("main") if s.operation.name == meeting[0])
+    found: list[float] = []
+
+    def search():  # type: ignore[no-untyped-def]
+        for setting in [space.default, *space.settings()][:4]:
+            found.append((yield setting))
+
+    assert shared.try_settings("main", args, searches={meeting: search})
+    assert len(found) == 4
+    assert isinstance(found[0], float)
+
+
+def test_errors_of_the_program_are_told(shared: Remote) -> None:
+    args = shared.place([np.arange(3, dtype=np.int32), np.int64(7)])
+    with pytest.raises(UserError, match="out of bounds"):
+        shared.timing("get", args)
+    assert not shared.stops
+
+
+def test_what_takes_too_long_is_stopped(program: Program) -> None:
+    with_limit = Remote(program, "pocl", limit=TimeLimit(least=0.1))
+    quick = with_limit.place([MATRIX])
+    with_limit.timing("main", quick)
+    slow = with_limit.place([np.int64(1 << 40)])
+    slow.quickest = 1e-3
+    with pytest.raises(Stopped, match=r"timeout: not over after 0\.1 s"):
+        with_limit.timing("slow", slow)
+    assert with_limit.timing("main", quick).seconds > 0
+    assert with_limit.stops == 1
+    with_limit.close()
+
+
+def test_what_ends_its_process_is_told(program: Program) -> None:
+    it = Remote(program, "pocl")
+    slow, quick = it.place([np.int64(1 << 40)]), it.place([MATRIX])
+    assert it._worker is not None
+    killer = threading.Timer(0.5, os.kill, (it._worker._process.pid, signal.SIGKILL))
+    killer.start()
+    with pytest.raises(Stopped, match=r"crash: .* SIGKILL"):
+        it.timing("slow", slow)
+    assert it.timing("main", quick).seconds > 0
+    it.close()
+
+
+@pytest.mark.parametrize(("does", "why"), [
+    ("time.sleep(60)", "timeout: not over after 0."),
+    ("os.kill(os.getpid(), 9)", "crash: the process that ran it was ended by SIGKILL")])
+@pytest.mark.parametrize("method", [None, Replaying(rounds=1)])
+def test_bad_versions_are_never_chosen(program: Program, method: Replaying | None, does: str,
+                                       why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A version hangs or crashes: the others are measured all the same, and one of them holds."""
+    bad = f"{program.tree.entry('main').trees[0].name}/2"
+    lines = remote.RUN.strip().splitlines()
+    monkeypatch.setattr(remote, "RUN", "\n".join(
+        [*lines[:-1], BAD.format(version=bad, does=does), lines[-1]]))
+    it = Remote(program, "pocl", limit=TimeLimit(least=0.2))
+    tuning = autotune(it, program.tree, [Dataset("a", "main", lambda: [MATRIX])], 1 << 30,
+                      method=method, repeats=1)
+    it.close()
+    (entry,) = tuning.entries
+    (dataset,) = entry.costs.datasets
+    assert math.isinf(dataset.points[0].own[2].device)
+    assert all(math.isfinite(dataset.points[0].own[k].device) for k in (0, 1))
+    assert dataset.points[0].choose(tuning.thresholds) != 2
+    assert why in render(tuning)
+    assert it.stops == 1
+
+
+def test_ctrl_c_does_not_wait_for_a_run(program: Program) -> None:
+    it = Remote(program, "pocl")
+    slow = it.place([np.int64(1 << 40)])
+    with interrupts.between_runs():
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            it.timing("slow", slow)
+    assert it._worker is None
+    it.close()
+
+
+def test_a_worker_ends_with_its_tuner() -> None:
+    """Also while it runs something that would take for ever."""
+    tuner = subprocess.Popen([sys.executable, "-c", f"""
+import runelift, numpy, os
+from runelift.runtime.tuner.remote import Remote
+it = Remote(runelift.compile({TEXT!r}, device="pocl", tuning={{}}), "pocl")
+args = it.place([numpy.int64(1 << 40)])
+print(it._worker._process.pid, flush=True)
+it.timing("slow", args)
+"""], stdout=subprocess.PIPE, text=True)
+    assert tuner.stdout is not None
+    worker = int(tuner.stdout.readline())
+    tuner.kill()
+    tuner.wait()
+    for _ in range(100):
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            return
+        threading.Event().wait(0.05)
+    assert "State:\tZ" in Path(f"/proc/{worker}/status").read_text()
+
+
+def test_a_worker_that_cannot_start() -> None:
+    program = runelift.compile(TEXT, device="pocl", tuning={})
+    it = Remote(program, "pocl", worker=Worker("no such device"))
+    with pytest.raises(Stopped, match="status 1"):
+        it.place([MATRIX])
+
+
+@pytest.mark.parametrize(("text", "quickest", "seconds"), [
+    ("5s", 1e-3, 5.0), ("500ms", 10.0, 0.5), ("2min", None, 600.0), ("3x", 2.0, 6.0),
+    ("3x", 1e-3, 2.0), ("none", 1e9, math.inf)])
+def test_limits_have_units(text: str, quickest: float | None, seconds: float) -> None:
+    assert parse_time_limit(text).after(quickest) == seconds
+
+
+@pytest.mark.parametrize("text", ["5", "x", "-1s", "0s", "5 hours", ""])
+def test_limits_without_units_are_refused(text: str) -> None:
+    with pytest.raises(UserError, match="no time limit"):
+        parse_time_limit(text)
