@@ -13,6 +13,7 @@ from runelift.runtime.tuner.report import show_seconds
 from runelift.runtime.tuner.strategies.trials import Step
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as Bars
 
 
@@ -61,7 +62,7 @@ class Silent:
 class Terminal:
     """A line with what is measured, how much of it is done, the best so far, and the time left."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console | None = None) -> None:
         from rich.console import Console
         from rich.progress import (
             BarColumn,
@@ -74,8 +75,8 @@ class Terminal:
         self._bars: Bars = Progress(
             TextColumn("{task.description}"), BarColumn(bar_width=20), TaskProgressColumn(),
             TextColumn("{task.fields[best]}"), TimeRemainingColumn(), transient=True,
-            console=Console(stderr=True))
-        self._task = self._bars.add_task("compiling", total=None, best="")
+            console=console or Console(stderr=True))
+        self._task = self._bars.add_task("starting", total=None, best="")
         self._best: dict[str, float] = {}
         self._from = time.perf_counter()
         self._seconds = math.inf
