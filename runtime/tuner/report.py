@@ -11,7 +11,7 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning, Verified
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs, Point
-from runelift.runtime.tuner.curves import guard_curves, score_curve
+from runelift.runtime.tuner.curves import guard_curves, is_never, score_curve
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import Fit, objective
 from runelift.runtime.tuner.forest import plans
@@ -123,13 +123,19 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield from _failures(entry)
 
 
+def show_threshold(value: int) -> str:
+    """A threshold in words where it is none to compare with: 0 is the rule without tuning."""
+    return "never" if is_never(value) else "by size" if value == 0 else f"{value:,}"
+
+
 def threshold_rows(entry: EntryTuning) -> list[list[str]]:
     """The thresholds by default and tuned, and which make the same choices; the head first."""
     rows = [["name", "default", "tuned", "equally good"]]
     for name, value in entry.fit.thresholds.items():
         interval = entry.fit.intervals.get(name)
-        span = f"{interval.low + 1}..{interval.high}" if interval else ""
-        rows.append([name, str(entry.defaults[name]), str(value), span])
+        span = (f"{show_threshold(interval.low + 1)}..{show_threshold(interval.high)}"
+                if interval else "")
+        rows.append([name, show_threshold(entry.defaults[name]), show_threshold(value), span])
     return rows
 
 

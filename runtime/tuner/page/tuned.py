@@ -36,6 +36,7 @@ from runelift.runtime.tuner.report import (
     held_out_rows,
     run_times,
     show_seconds,
+    show_threshold,
     threshold_rows,
     validation_rows,
 )
@@ -133,7 +134,7 @@ def _tree(entry: EntryTuning) -> Iterator[Markup]:
         "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop.")
     yield table([["guard", "name", "compares", "threshold"], *(
         [guards[name], name, f"{guard.par.render(lambda v: v.base)} with the threshold",
-         _threshold(entry.fit.thresholds[name])] for name, guard in forest.guards().items())])
+         show_threshold(entry.fit.thresholds[name])] for name, guard in forest.guards().items())])
     yield folded("The versions on each dataset, as a table", [table([
         ["version", "dataset", "device time", "best at", "chosen at"],
         *([names[label], name, show_seconds(one.seconds), f"{one.best} of {one.encounters}",
@@ -146,8 +147,6 @@ def _best(found: Mapping[str, Standing]) -> set[str]:
     return {label for label, one in found.items() if 2 * one.best > one.encounters}
 
 
-def _threshold(value: int) -> str:
-    return "never" if is_never(value) else "by default" if value == 0 else f"{value:,}"
 
 
 # Curves
@@ -192,7 +191,7 @@ def crossing(curves: GuardCurves, chosen: int) -> str:
         ) else "does not hold"
     crossed = f"both sides cost the same at {where}" if where else (
         f"faster throughout where the guard {faster}")
-    return f"{crossed}; the threshold is {_threshold(chosen)}."
+    return f"{crossed}; the threshold is {show_threshold(chosen)}."
 
 
 def _score(entry: EntryTuning, curve: ScoreCurve) -> Iterator[Markup]:
@@ -203,8 +202,9 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Iterator[Markup]:
     chosen = entry.fit.thresholds[curve.guard]
     least = min((score for _, score in points), default=math.nan)
     where = next((value for value, score in curve.scores if score == least), 0)
-    text = f"least, {least:.3f}, at {_threshold(where)}; {_threshold(chosen)} was chosen."
-    marks = [charts.Mark(min(chosen, beyond), f"threshold {_threshold(chosen)}")] if chosen else []
+    what = show_threshold(chosen)
+    text = f"least, {least:.3f}, at {show_threshold(where)}; {what} was chosen."
+    marks = [charts.Mark(min(chosen, beyond), f"threshold {what}")] if chosen else []
     yield figure(charts.curves(
         f"{curve.guard}: score over the threshold", text,
         Axis("threshold (work-items)", _count, True, ((beyond, "never"),)),
@@ -248,4 +248,3 @@ def _noise(repeated: Sequence[Repeated]) -> Iterator[Markup]:
         *([f"{each.dataset}, {each.versions}", str(len(each.seconds)), show_seconds(each.middle),
            f"±{100 * each.deviation:.1f} %", show_seconds(min(each.seconds)),
            show_seconds(max(each.seconds))] for each in repeated)])])
-
