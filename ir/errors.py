@@ -28,7 +28,7 @@ Code: TypeAlias = Literal[
     "not-a-structure", "not-parametric", "missing-import", "cyclic-import",
     "index-out-of-bounds", "division-by-zero", "negative-size", "unequal-sizes",
     "assertion-failed",
-    "malformed-data", "malformed-tuning", "malformed-log", "malformed-ir",
+    "malformed-data", "malformed-tuning", "malformed-log", "malformed-results", "malformed-ir",
 ]
 """What kind of mistake: a stable name, which :mod:`runelift.ir.codes` explains."""
 

@@ -366,10 +366,12 @@ class Run:
         if finer is None or site.site in self._force:
             return order
         key = number, pars, *sizes.values()
-        if (chosen := self._versions.get(key)) is None:
-            chosen = finer.version({**sizes, **_compared(site, pars)})
-            self._versions[key] = chosen
-        return [chosen, *(k for k in order if k != chosen)] if chosen in order else order
+        if key not in self._versions:
+            self._versions[key] = finer.version({**sizes, **_compared(site, pars)})
+        chosen = self._versions[key]
+        if chosen is None or chosen not in order:
+            return order
+        return [chosen, *(k for k in order if k != chosen)]
 
     def order(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
               local: tuple[int, ...]) -> list[int]:

@@ -23,6 +23,7 @@ from runelift.runtime.data.values import load_values
 from runelift.runtime.report import as_text
 from runelift.runtime.testblocks import parse_blocks
 from runelift.runtime.tuner.measure import read_log
+from runelift.runtime.tuner.t4 import read_t4
 from runelift.runtime.tuner.tuning_file import read_tuning
 
 WIDTH = 96
@@ -75,6 +76,7 @@ _READERS: dict[str, Callable[[Path], object]] = {
     ".in": load_values,
     ".tuning": read_tuning,
     ".log": read_log,
+    ".t4": read_t4,
     ".core": lambda path: ir_text.parse(path.read_text(), str(path)),
 }
 """How a file is read, by its suffix."""

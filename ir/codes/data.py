@@ -35,6 +35,17 @@ measured: main
 {"entry": "main", "dataset": "#0", "force": {}, "record": null, "error": "out of memory"}
 """, suffix=".log"),
     Explanation(
+        "malformed-results", "results of another tuner that cannot be read",
+        "'runelift autotune --import-t4' reads results in the T4 format, version 1: a JSON object "
+        "with a schema_version and results, each of which has a configuration, times and whether "
+        "it is valid.",
+        wrong="""\
+{"schema_version": "1.0.0", "results": [{"configuration": {"main.suff_outer_par_0": 4096}}]}
+""", cure="""\
+{"schema_version": "1.0.0", "results": [{"configuration": {"main.suff_outer_par_0": 4096},
+ "times": {"runtimes": [1.5, 1.6]}, "invalidity": "correct", "correctness": 1}]}
+""", suffix=".t4"),
+    Explanation(
         "malformed-ir", "a dump that cannot be read back",
         "What 'runelift dump' prints can be read back.  This text was changed in a way that its "
         "grammar does not know.",

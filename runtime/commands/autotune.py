@@ -218,7 +218,7 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
     runner = program if worker is None else Remote(
         program, args.device, limit=_limit(args, program.device_info), worker=worker)
-    output = args.output or tuning_path(args.program)
+    output, kept_out = args.output or tuning_path(args.program), _kept_out(args, program)
     if not any(forest.trees for forest in program.tree.entries) and not (
             tries and program.spaces()):
         print("The program has one version only: there is nothing to tune.",
@@ -245,10 +245,9 @@ def execute(args: argparse.Namespace) -> int:
         try:
             if not ended:
                 finer = _refine_guards(args, program, runner, tuning, tried)
-            if not ended and args.validate:
-                validated = _validate(args, program, runner, tuning, Guarded(
-                    _values(tuning, tried),
-                    {site: each for one in finer for site, each in one.finer.items()}))
+                validated = _validate(args, runner, tuning, kept_out, Guarded(
+                    _values(tuning, tried), {site: each for one in finer
+                                             for site, each in one.finer.items()}))
         except KeyboardInterrupt:
             ended = True
     if isinstance(runner, Remote):
@@ -269,7 +268,7 @@ def execute(args: argparse.Namespace) -> int:
     if args.export_t4 is not None:
         _export(args.export_t4, _about_runs(args, program), tuning, tried)
     if args.html is not None:
-        _write_page(args, program, tuning, tried, finer, validated)
+        _write_page(args, program, tuning, tried, finer, validated, left_out)
     if args.json:
         print_json(about)
     else:
@@ -400,12 +399,21 @@ def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]
             if asked or entry in worth]
 
 
-def _validate(args: argparse.Namespace, program: Program, runner: Triable,
-              tuning: Tuning, values: Mapping[str, int]) -> dict[str, Verified]:
+def _kept_out(args: argparse.Namespace, program: Program) -> list[Dataset]:
+    """The datasets of ``--validate``."""
+    if not args.validate:
+        return []
+    if args.input is not None:
+        raise UserError("--validate runs the datasets that a program keeps out of tuning, not an "
+                        "--input.")
+    return [Dataset(name, entry, arguments)
+            for entry, name, arguments in inputs(args, program, validation_of)]
+
+
+def _validate(args: argparse.Namespace, runner: Triable, tuning: Tuning,
+              kept_out: Sequence[Dataset], values: Mapping[str, int]) -> dict[str, Verified]:
     """Runs by default and tuned on the datasets that were kept out, in turn."""
     defaults = {entry.forest.entry: entry.defaults for entry in tuning.entries}
-    kept_out = [Dataset(name, entry, arguments)
-                for entry, name, arguments in inputs(args, program, validation_of)]
     found = {d.name: side_by_side(runner, d, defaults[d.entry], values,
                                   args.runs or Forced.repeats)
              for d in kept_out if d.entry in defaults}
@@ -507,13 +515,14 @@ def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], pr
 
 def _write_page(args: argparse.Namespace, program: Program, tuning: Tuning,
                 tried: Sequence[parameters.ParameterTuning],
-                finer: Sequence[refined.Refined], validated: Mapping[str, Verified]) -> None:
+                finer: Sequence[refined.Refined], validated: Mapping[str, Verified],
+                left_out: Mapping[str, list[held_out.HeldOut]]) -> None:
     """The report of ``--html``."""
     from runelift.runtime.tuner.page.document import document, write_page
     from runelift.runtime.tuner.page.tuned import tuned
 
     write_page(args.html, document(f"Tuning of {args.program.name}", tuned(
-        tuning, _about_runs(args, program), tried, finer, validated)))
+        tuning, _about_runs(args, program), tried, finer, validated, left_out)))
 
 
 def _about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:

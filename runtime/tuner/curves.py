@@ -15,9 +15,10 @@ from typing import TypeAlias
 
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs, Point, Thresholds, met
-from runelift.runtime.tuner.fit import compared, objective
+from runelift.runtime.tuner.fit import compared
 from runelift.runtime.tuner.forest import Alternative, Site
 from runelift.runtime.tuner.solve import NEVER
+from runelift.runtime.tuner.tables import Table
 
 Curve: TypeAlias = tuple[tuple[int, float], ...]
 """Parallelism and seconds, ascending."""
@@ -114,14 +115,22 @@ def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
                  for (x, gap), (next_x, next_gap) in pairwise(gaps) if gap * next_gap < 0)
 
 
-def score_curve(costs: Costs, thresholds: Thresholds, guard: str) -> ScoreCurve:
-    """How good the thresholds are as that of ``guard`` moves."""
-    complete = sum(1 for d in costs.datasets if math.isfinite(d.least()))
-    values = compared(costs.datasets, guard)
-    shown = _spread(values)
-    return ScoreCurve(guard, tuple(
-        (value, objective(costs, {**thresholds, guard: value}) / max(complete, 1))
-        for value in shown), len(values) - len(shown))
+def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
+    """How good the thresholds are as each of them moves, the others being those chosen."""
+    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    tables = [(Table.of(d), max(d.least(), 1e-12)) for d in datasets]
+
+    def score(guard: str, value: int) -> float:
+        trial = {**thresholds, guard: value}
+        return sum(table.look_up(trial)[1] / least for table, least in tables) / len(tables)
+
+    found = []
+    for guard in costs.forest.guards() if tables else ():
+        values = compared(datasets, guard)
+        shown = _spread(values)
+        found.append(ScoreCurve(guard, tuple((value, score(guard, value)) for value in shown),
+                                len(values) - len(shown)))
+    return found
 
 
 def _spread(values: Sequence[int]) -> list[int]:

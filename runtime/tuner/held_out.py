@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from runelift.runtime.statistics import median
-from runelift.runtime.tuner.costs import Costs
+from runelift.runtime.tuner.costs import Costs, DatasetCosts
 from runelift.runtime.tuner.fit import fit
 from runelift.runtime.tuner.objectives import Objective
-from runelift.runtime.tuner.refine import DEPTH, Guards, refine
+from runelift.runtime.tuner.refine import Guards, refine
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,25 +35,29 @@ class HeldOut:
 
 
 def leave_one_out(costs: Costs, default: Mapping[str, int],
-                  aim: Objective = Objective.RELATIVE, guards: Guards = Guards.THRESHOLD,
-                  depth: int = DEPTH) -> list[HeldOut]:
+                  aim: Objective = Objective.RELATIVE, guards: Guards = Guards.THRESHOLD
+                  ) -> list[HeldOut]:
     """Each dataset with thresholds fitted to the others; nothing if there is one only.
 
     Finer ``guards`` are fitted to the others as well; the oracle has thresholds alone.
     """
-    complete = [d for d in costs.datasets if math.isfinite(d.least())]
-    if len(complete) < 2:
-        return []
     found = []
-    for dataset in complete:
-        others = replace(costs, datasets=tuple(d for d in complete if d is not dataset))
+    for dataset, others, thresholds in fitted_to_others(costs, default, aim):
+        fitted = refine(others, thresholds, guards, aim)
         alone = fit(replace(costs, datasets=(dataset,)), default, aim=aim)
-        fitted = refine(others, fit(others, default, aim=aim).thresholds, guards, aim,
-                        depth)
         untuned = dataset.total(default)
         found.append(HeldOut(dataset.name, dict(fitted), dataset.total(fitted), untuned,
                              min(alone.predicted[dataset.name], untuned)))
     return found
+
+
+def fitted_to_others(costs: Costs, default: Mapping[str, int], aim: Objective
+                     ) -> Iterator[tuple[DatasetCosts, Costs, dict[str, int]]]:
+    """Each dataset, the costs of the others, and the thresholds that are best for those."""
+    complete = [d for d in costs.datasets if math.isfinite(d.least())]
+    for dataset in complete if len(complete) > 1 else ():
+        others = replace(costs, datasets=tuple(d for d in complete if d is not dataset))
+        yield dataset, others, fit(others, default, aim=aim).thresholds
 
 
 def summary(found: list[HeldOut]) -> str:

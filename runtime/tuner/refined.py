@@ -11,7 +11,7 @@ from runelift.runtime.finer import Finer, Guarded, to_json
 from runelift.runtime.tuner.autotune import EntryTuning, Verified, side_by_side
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.curves import version_name
-from runelift.runtime.tuner.held_out import leave_one_out
+from runelift.runtime.tuner.held_out import fitted_to_others
 from runelift.runtime.tuner.measure import Dataset, Measurable
 from runelift.runtime.tuner.refine import DEPTH, Guards, refine
 from runelift.runtime.tuner.report import show_seconds, table
@@ -48,7 +48,7 @@ def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
     """
     if guards is not Guards.TREE:
         return _fitted(tuning, tuning.known, guards)
-    losses = {depth: _loss_of_guessing(tuning, depth) for depth in range(1, DEPTH + 1)}
+    losses = _losses_of_guessing(tuning)
     depth = min(losses, key=lambda each: losses[each])
     found = _fitted(tuning, tuning.known, guards, depth)
     if found.finer and losses[depth] > 0:
@@ -58,18 +58,19 @@ def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
     return found
 
 
-def _loss_of_guessing(tuning: EntryTuning, depth: int) -> float:
-    """By what fraction left-out datasets are slower with trees than with thresholds alone.
+def _losses_of_guessing(tuning: EntryTuning) -> dict[int, float]:
+    """By what fraction left-out datasets are slower with trees than with thresholds, by depth.
 
-    Nothing if there are too few datasets to say; less than that if they are faster.
+    Negative if they are faster; 0 if there are too few datasets to say.
     """
-    one, other = (leave_one_out(tuning.costs, tuning.defaults, tuning.aim, guards, depth)
-                  for guards in (Guards.THRESHOLD, Guards.TREE))
-    if len(one) < FEW:
-        return 0.0
-    ratios = [math.log(b.seconds / a.seconds) for a, b in zip(one, other, strict=True)
-              if a.seconds > 0 and b.seconds > 0]
-    return math.exp(sum(ratios) / max(1, len(ratios))) - 1
+    logs: dict[int, list[float]] = {depth: [] for depth in range(1, DEPTH + 1)}
+    for dataset, others, thresholds in fitted_to_others(tuning.costs, tuning.defaults, tuning.aim):
+        before = dataset.total(thresholds)
+        for depth, ratios in logs.items():
+            after = dataset.total(refine(others, thresholds, Guards.TREE, tuning.aim, depth))
+            ratios.append(math.log(after / before) if 0 < after < math.inf > before > 0 else 0.0)
+    return {depth: math.exp(sum(ratios) / len(ratios)) - 1 if len(ratios) >= FEW else 0.0
+            for depth, ratios in logs.items()}
 
 
 def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards, depth: int = DEPTH) -> Refined:

@@ -11,7 +11,7 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning, Verified
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs, Point
-from runelift.runtime.tuner.curves import guard_curves, is_never, score_curve
+from runelift.runtime.tuner.curves import guard_curves, is_never, score_curves
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import Fit, objective
 from runelift.runtime.tuner.forest import plans
@@ -203,8 +203,7 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
 def _observations(entry: EntryTuning) -> Iterator[str]:
     """Where the sides of each guard cost the same, and how far repeated runs lie apart."""
     thresholds = entry.fit.thresholds
-    idle = [name for name in entry.forest.guards()
-            if not score_curve(entry.costs, thresholds, name).matters]
+    idle = [curve.guard for curve in score_curves(entry.costs, thresholds) if not curve.matters]
     if idle:
         yield f"  note: no threshold makes a difference of 1 %: {', '.join(idle)}"
     for curves in guard_curves(entry.costs, thresholds):

@@ -16,16 +16,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
 from runelift.runtime.statistics import median
-from runelift.runtime.tuner.contest import Trial
 from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.measure import Measurements, Run
 from runelift.runtime.tuner.solve import NEVER
 from runelift.runtime.tuner.spread import run_seconds
 from runelift.runtime.tuner.tuning_file import write_atomically
+
+if TYPE_CHECKING:
+    from runelift.runtime.tuner.contest import Trial
 
 SCHEMA = "1.0.0"
 DATASET = "dataset"
@@ -121,16 +123,22 @@ def read_t4(path: Path) -> Results:
         found = [_read(each) for each in results]
     except OSError as error:
         raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"{path}: error[malformed-t4]: not a file of results in the T4 format: "
-                        f"{type(error).__name__}: {error}.") from None
+    except ValueError as error:
+        raise _malformed(path, f"not JSON: {error}") from None
+    except KeyError as error:
+        raise _malformed(path, f"{error} is missing") from None
+    except (TypeError, AttributeError):
+        raise _malformed(path, "a value is of another type") from None
     if version.partition(".")[0] != SCHEMA.partition(".")[0]:
-        raise UserError(f"{path}: error[malformed-t4]: version {version} of the T4 format is not "
-                        f"known; {SCHEMA} is.")
+        raise _malformed(path, f"version {version} is not known, but {SCHEMA} is")
     metadata = raw.get("metadata")
     known = [result for result in found if result is not None]
     return Results(tuple(known), {str(k): str(v) for k, v in metadata.items()}
                    if isinstance(metadata, dict) else {}, len(found) - len(known))
+
+
+def _malformed(path: Path, why: str) -> UserError:
+    return UserError(f"{path}: error[malformed-results]: not results in the T4 format: {why}.")
 
 
 def _read(raw: Mapping[str, Any]) -> Result | None:

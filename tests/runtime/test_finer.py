@@ -73,9 +73,10 @@ def concluded(sim: Simulated, shapes: dict[str, list[int]]) -> EntryTuning:
 def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     found = refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE)
     assert found.finer.keys() == {"s"}
-    monkeypatch.setattr(refined, "_loss_of_guessing", lambda tuning, depth: 0.25 - depth / 10)
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda tuning: {
+        1: 0.15, 2: 0.05, 3: -0.05})
     assert refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE).depth == 3
-    monkeypatch.setattr(refined, "_loss_of_guessing", lambda tuning, depth: depth / 8)
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda tuning: {1: 0.12, 2: 0.25})
     dropped = refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE)
     assert dropped.finer == {}
     assert "trees are 12 % slower" in dropped.why

@@ -122,6 +122,15 @@ def test_validation_runs_what_was_not_tuned_for(path: Path,
     assert "Datasets that were kept out of tuning" in html.read_text()
 
 
+@pytest.mark.parametrize(("more", "words"), [
+    ([], "has no test block with such an input"), (["--input", "x.in"], "not an --input")])
+def test_without_anything_to_validate_on_nothing_is_run(
+        path: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["autotune", str(path), "--validate", *more]) == 1
+    assert words in capsys.readouterr().err
+    assert not path.with_name("rows.fut.tuning.log").exists()
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     (["--leave-one-out"], "--leave-one-out needs records"),
     (["--guards", "memo"], "--guards needs records"),

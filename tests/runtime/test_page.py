@@ -12,7 +12,8 @@ import pytest
 from runelift.runtime.cli import main
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning, conclude
 from runelift.runtime.tuner.contest import Trial
-from runelift.runtime.tuner.curves import crossovers, guard_curves, score_curve
+from runelift.runtime.tuner.curves import crossovers, guard_curves, score_curves
+from runelift.runtime.tuner.fit import objective
 from runelift.runtime.tuner.measure import Dataset, Log, measure
 from runelift.runtime.tuner.page import charts
 from runelift.runtime.tuner.page.document import document
@@ -139,11 +140,15 @@ def test_the_crossover_is_where_both_sides_cost_the_same() -> None:
 
 def test_the_score_is_least_where_the_threshold_was_chosen() -> None:
     entry = concluded()
-    curve = score_curve(entry.costs, entry.fit.thresholds, "main.t0")
+    curve, other = score_curves(entry.costs, entry.fit.thresholds)
     scores = dict(curve.scores)
     assert min(scores.values()) == pytest.approx(scores[17])
     assert curve.matters
-    assert not score_curve(entry.costs, {"main.t0": 1, "main.t1": 1}, "main.t1").matters
+    assert other.guard == "main.t1"
+    for value, score in curve.scores:
+        assert score == pytest.approx(
+            objective(entry.costs, {**entry.fit.thresholds, "main.t0": value}) / 2)
+    assert not score_curves(entry.costs, {"main.t0": 1, "main.t1": 1})[1].matters
 
 
 def test_curves_go_where_the_values_say() -> None:
@@ -244,6 +249,9 @@ def test_comparisons_draw_convergence(tmp_path: Path, run: Run) -> None:
     assert (picture.findtext(f"{SVG}desc") or "").startswith(
         f"binary: 0.00 % after {ends['binary']} runs; instrumentation: 0.00 % after "
         f"{ends['instrumentation']} runs")
+    _, *rows = re.findall(r'<th scope="row">binary</th><td>(\d+)</td>', html.read_text())
+    assert rows == sorted(rows, key=int)
+    assert len(rows) == len(found["strategies"]["binary"][0]["history"])
     assert len([p for p in picture.findall(f"{SVG}path")
                 if (p.get("class") or "").startswith("line")]) >= 1
 

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.exhaustive import exhaustive
@@ -26,8 +27,8 @@ from runelift.runtime.tuner.strategies.intervals import combine
 from runelift.runtime.tuner.strategies.live import Live, Outcomes
 from runelift.runtime.tuner.strategies.nodes import FALSE, nodes
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
-from runelift.runtime.tuner.strategies.tables import Table
 from runelift.runtime.tuner.strategies.trials import Budget, Trials, parse_budget
+from runelift.runtime.tuner.tables import Table
 from tests.runtime.simulated import (
     Simulated,
     looped,
@@ -273,9 +274,25 @@ def test_tables_say_what_the_costs_say(stms: list[Stm], data: st.DataObject) -> 
         found = [(table.look_up(each), dataset.path(each), each) for each in drawn]
         for (path, seconds), versions, thresholds in found:
             assert seconds == pytest.approx(dataset.total(thresholds))
-            for (other, _), theirs, compared in found:
-                if all(thresholds.values()) == all(compared.values()):
-                    assert (path == other) == (versions == theirs)
+            for (other, _), theirs, _ in found:
+                assert (path == other) == (versions == theirs)
+
+
+def test_tables_know_guards_that_do_not_hold_by_default() -> None:
+    sim = Simulated.of(CHAIN, lambda where, index, par: 1.0 + 10 * index + par)
+    (dataset,) = costs_of(sim.forest, measured(sim, {"a": [3, 9, 4]})).datasets
+    first, *others = dataset.points[0].site.alternatives
+    assert first.guard is not None
+    site = replace(dataset.points[0].site, alternatives=(
+        replace(first, guard=replace(first.guard, groups=Size.of(1))), *others))
+    changed = replace(dataset, points=tuple(
+        replace(point, site=site, scarce=frozenset({first.guard.name} if number else ()))
+        for number, point in enumerate(dataset.points)))
+    for least in (0, 1, 4, 500):
+        thresholds = {**sim.default, first.guard.name: least}
+        assert Table.of(changed).look_up(thresholds)[1] == changed.total(thresholds)
+    assert changed.path({**sim.default, first.guard.name: 0})[0] == 0
+    assert 0 not in changed.path({**sim.default, first.guard.name: 0})[1:]
 
 
 @pytest.mark.parametrize("stms", [PAIR, CHAIN, nested()])

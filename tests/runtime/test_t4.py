@@ -104,7 +104,7 @@ def test_files_of_others(tmp_path: Path) -> None:
     {"schema_version": "1.0.0", "results": [{"configuration": {}}]},
     {"schema_version": "1.0.0", "results": 3}])
 def test_damaged_files(tmp_path: Path, content: Any) -> None:
-    with pytest.raises(UserError, match="malformed-t4"):
+    with pytest.raises(UserError, match="malformed-results"):
         read(tmp_path, content)
 
 

@@ -9,6 +9,7 @@ from runelift.runtime.tuner.page import charts
 from runelift.runtime.tuner.page.document import (
     facts,
     figure,
+    folded,
     lines,
     paragraph,
     section,
@@ -17,6 +18,7 @@ from runelift.runtime.tuner.page.document import (
 from runelift.runtime.tuner.page.environment import environment
 from runelift.runtime.tuner.page.markup import Markup
 from runelift.runtime.tuner.page.scales import Axis
+from runelift.runtime.tuner.report import show_seconds
 
 LEAST = 1e-4
 """Regrets below this are drawn as this one."""
@@ -41,6 +43,11 @@ def _comparison(comparison: Comparison) -> Iterator[Markup]:
              for style, row in enumerate(comparison.rows)]),
             f"Regret of the best so far over {unit}, first seed; what is below "
             f"{100 * LEAST:g} % is drawn as that.")
+    yield folded("The steps, as a table", [table([
+        ["strategy", "runs", "tuning time", "regret"],
+        *([row.strategy, str(step.runs), show_seconds(step.seconds),
+           f"{100 * _regret(step.score, comparison.best):.2f} %"]
+          for row in comparison.rows for step in row.found[0].search.history)])])
 
 
 def _course(row: Row, best: float, what: str) -> list[tuple[float, float]]:
@@ -50,7 +57,11 @@ def _course(row: Row, best: float, what: str) -> list[tuple[float, float]]:
               for step in found.search.history]
     end = float(found.search.runs if what == "runs" else found.search.seconds)
     points.append((end, found.loss))
-    return [(x, max(LEAST, score / best - 1 if best else 0.0)) for x, score in points if x > 0]
+    return [(x, max(LEAST, _regret(score, best))) for x, score in points if x > 0]
+
+
+def _regret(score: float, best: float) -> float:
+    return score / best - 1 if best else 0.0
 
 
 def _summary(comparison: Comparison) -> str:

@@ -12,10 +12,10 @@ from runelift.runtime.tuner.curves import (
     ScoreCurve,
     guard_curves,
     is_never,
-    score_curve,
+    score_curves,
     version_name,
 )
-from runelift.runtime.tuner.held_out import leave_one_out, summary
+from runelift.runtime.tuner.held_out import HeldOut, summary
 from runelift.runtime.tuner.page import charts, trees
 from runelift.runtime.tuner.page.document import (
     facts,
@@ -51,10 +51,12 @@ BEYOND = 2.0
 
 def tuned(tuning: Tuning, about: Mapping[str, str],
           tried: Sequence[ParameterTuning] = (), finer: Sequence[Refined] = (),
-          validated: Mapping[str, Verified] | None = None) -> list[Markup]:
+          validated: Mapping[str, Verified] | None = None,
+          left_out: Mapping[str, list[HeldOut]] | None = None) -> list[Markup]:
     """What is said about a tuning: thresholds, parameters, finer guards, and what it holds for."""
     measured = [entry.measurements for entry in tuning.entries]
-    return [*(section(f"Entry point {entry.forest.entry}", list(_entry(entry)))
+    return [*(section(f"Entry point {entry.forest.entry}", list(
+        _entry(entry, (left_out or {}).get(entry.forest.entry, []))))
               for entry in tuning.entries),
             *(section(f"Parameters of kernels of {each.entry}", parameter_charts(each))
               for each in tried if each.settled),
@@ -65,7 +67,7 @@ def tuned(tuning: Tuning, about: Mapping[str, str],
             section("Environment", [facts(environment(about, measured))])]
 
 
-def _entry(entry: EntryTuning) -> Iterator[Markup]:
+def _entry(entry: EntryTuning, left_out: list[HeldOut]) -> Iterator[Markup]:
     if not entry.costs.datasets:
         yield paragraph("No dataset was measured with every version; the default thresholds stay.")
         return
@@ -78,8 +80,7 @@ def _entry(entry: EntryTuning) -> Iterator[Markup]:
                       "other begins to pay; the threshold should lie there.  Encounters with the "
                       "same parallelism, of other datasets too, are summed up by their median."),
             *(part for each in curves for part in _guard(entry, each))], 3)
-    scores = [score_curve(entry.costs, entry.fit.thresholds, guard)
-              for guard in entry.forest.guards()]
+    scores = score_curves(entry.costs, entry.fit.thresholds)
     if any(len(curve.scores) > 2 for curve in scores):
         yield section("Score over one threshold", [
             paragraph("How the mean over all datasets of the time, relative to the best possible, "
@@ -90,9 +91,9 @@ def _entry(entry: EntryTuning) -> Iterator[Markup]:
               for each in scores if not each.matters)], 3)
     if found := list(conflicts(entry.costs, entry.fit.thresholds)):
         yield section("Conflicts between datasets", [lines([f"{each}." for each in found])], 3)
-    if held_out := leave_one_out(entry.costs, entry.defaults, entry.aim):
+    if left_out:
         yield section("Datasets that are left out of the fit", [
-            table(held_out_rows(held_out)), paragraph(f"{summary(held_out)}.")], 3)
+            table(held_out_rows(left_out)), paragraph(f"{summary(left_out)}.")], 3)
     if repeated := repeated_runs(entry.measurements):
         yield section("Noise", list(_noise(repeated)), 3)
 
@@ -212,6 +213,9 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Iterator[Markup]:
         [charts.Series("score", points, 0)], marks), f"{curve.guard}: {text}" + (
             f"  {curve.omitted} thresholds between those shown are left out." if curve.omitted
             else ""))
+    yield folded(f"The scores of {curve.guard}, as a table", [table([
+        ["threshold", "score"], *([_threshold(value), f"{score:.4g}"]
+                                  for value, score in curve.scores)])])
 
 
 def _count(value: float) -> str:

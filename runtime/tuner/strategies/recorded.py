@@ -15,8 +15,8 @@ from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.measure import Measurements, Method
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.spread import run_seconds
-from runelift.runtime.tuner.strategies.tables import Table
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
+from runelift.runtime.tuner.tables import Table
 
 
 @dataclass(frozen=True, slots=True)

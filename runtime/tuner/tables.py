@@ -25,13 +25,15 @@ NOT_REACHED = -1
 class _Encounters:
     """The encounters of a site.
 
-    ``par`` is by guard, ``feasible`` by version, ``own`` by version and clock, and ``last`` the
-    last feasible version.  They happen where version ``version`` runs at the encounters
-    ``around`` of the site with number ``outer``; everywhere if there is none.
+    ``par`` and ``unset``, whether it holds under the threshold 0, are by guard, ``feasible`` by
+    version, ``own`` by version and clock, and ``last`` the last feasible version.  They happen
+    where version ``version`` runs at the encounters ``around`` of the site with number ``outer``;
+    everywhere if there is none.
     """
 
     guards: Sequence[str]
     par: Array
+    unset: Array
     feasible: Array
     own: Array
     last: Array
@@ -43,7 +45,7 @@ class _Encounters:
         """The version that each encounter runs, or that it does not happen."""
         least = np.array([thresholds[name] for name in self.guards], np.int64)
         runs = self.feasible.copy()
-        runs[:, :len(least)] &= self.par >= least
+        runs[:, :len(least)] &= np.where(least == 0, self.unset, self.par >= least)
         chosen = np.where(runs.any(axis=1), runs.argmax(axis=1), self.last).astype(np.int8)
         if self.outer is not None:
             chosen[outer[self.outer][self.around] != self.version] = NOT_REACHED
@@ -86,8 +88,6 @@ class Table:
 
     def look_up(self, thresholds: Mapping[str, int]) -> tuple[Hashable, float]:
         """The path, equal if and only if the same versions run, and the seconds of a run."""
-        if not all(thresholds.values()):  # 0 stands for more than a comparison
-            return self.costs.path(thresholds), self.costs.total(thresholds)
         chosen: list[Array] = []
         for site in self.sites:
             chosen.append(site.choose(thresholds, chosen))
@@ -103,12 +103,14 @@ class Table:
 def _encounters(site: Site, points: Sequence[tuple[int, Point]], outer: int | None, version: int
                 ) -> _Encounters:
     guards = [guard.name for guard in site.guards]
+    unset = [[point.holds(guard, {guard.name: 0}) for guard in site.guards] for _, point in points]
     own = np.full((len(points), len(site.alternatives), 2), np.inf)
     for k, (_, point) in enumerate(points):
         for index, cost in point.own.items():
             own[k, index] = cost.device, cost.host
     return _Encounters(
         guards, np.array([[p.par[name] for name in guards] for _, p in points], np.int64),
+        np.array(unset, bool),
         np.array([[k in p.feasible for k in range(len(site.alternatives))] for _, p in points]),
         own, np.array([max(p.feasible) for _, p in points], np.int8), outer, version,
         np.array([around for around, _ in points], np.intp))
