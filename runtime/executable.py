@@ -141,7 +141,11 @@ class Executable:
             device.prove()
         self.decisions = Remembered(self._settings)
         self.main = self.load(self.generated)
-        self.replaying: Main | None = None
+
+    @cached_property
+    def replaying(self) -> Main:
+        """The plan as a function that runs all versions at each choice."""
+        return self.load(python_source(self.plan, replay=True))
 
     @cached_property
     def tried(self) -> Generated:

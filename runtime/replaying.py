@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from runelift.codegen.plan import Choose, Plan, all_steps, kernels
-from runelift.codegen.python import python_source
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Const, Kind
 from runelift.runtime import interrupts
@@ -318,8 +317,6 @@ def replay(executable: Executable, args: dict[str, Any], thresholds: Mapping[str
 
     Versions whose results differ from those of the others are banned from the race.
     """
-    if executable.replaying is None:
-        executable.replaying = executable.load(python_source(executable.plan, replay=True))
     run = ReplayRun(executable, thresholds, race)
     run.differences.given(*_given(executable.plan, args))
     outcome = run.call(executable.replaying, args)

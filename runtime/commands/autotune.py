@@ -8,6 +8,9 @@ in PROGRAM.tuning.log as soon as it is over.  Ctrl-C ends the measuring: the thr
 fitted to what has been measured.  If datasets are tagged 'tune', those are tuned for, else all that
 are not tagged 'notune' or 'disable'; cases without a name are used only if there are no others.
 
+The program runs in a process of its own, which is ended and started again where a version takes far
+too long or crashes (--time-limit).
+
 With --strategy replay, one run per dataset is enough: all versions run at every encounter, on the
 same inputs, and their results are compared.  Other strategies run the program with thresholds and
 have no log ('runelift tune-compare --help' lists them).

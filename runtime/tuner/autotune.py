@@ -192,8 +192,9 @@ def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
                if any(point.guesses(tuning.fit.thresholds) for point in d.points)}
     if measurements.interrupted or not guessed:
         return tuning
-    further = method.surely().measure(program, forest, [d for d in datasets if d.name in guessed],
-                                      repeats=repeats, log=log, progress=progress)
+    further = method.surely(measurements).measure(
+        program, forest, [d for d in datasets if d.name in guessed], repeats=repeats, log=log,
+        progress=progress)
     return conclude(forest, defaults, measurements.with_further(further), aim)
 
 

@@ -114,13 +114,15 @@ class Run:
 class Measurements:
     """All runs of one entry point; ``interrupted`` if there should have been more.
 
-    There was no time left for the datasets ``left_out``.
+    There was no time left for the datasets ``left_out``.  ``stopped`` are versions that were not
+    over in time, by dataset.
     """
 
     entry: str
     runs: list[Run] = field(default_factory=list)
     interrupted: bool = False
     left_out: list[str] = field(default_factory=list)
+    stopped: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def datasets(self) -> tuple[str, ...]:
@@ -270,8 +272,8 @@ class Method(Protocol):
         """The records of all plans on every dataset."""
         ...
 
-    def surely(self) -> Method:
-        """The same, but that all is measured and nothing is estimated."""
+    def surely(self, known: Measurements | None = None) -> Method:
+        """The same, but that nothing is estimated, and what is ``known`` is not found out again."""
         ...
 
     def within(self, seconds: float) -> Method:
@@ -297,7 +299,7 @@ class Forced:
         return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
                        budget=self.budget)
 
-    def surely(self) -> Forced:
+    def surely(self, known: Measurements | None = None) -> Forced:
         """There are no estimates."""
         return self
 

@@ -32,9 +32,7 @@ from runelift.runtime.tuner.channel import receive, send
 from runelift.runtime.tuner.limits import Stopped, TimeLimit
 
 BUILD = 300.0
-"""After how many seconds a build is taken for a compiler that does not come to an end."""
-START = 120.0
-"""After how many seconds a worker must have started."""
+"""After how many seconds a build (and other work before a run) is taken for one without an end."""
 GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 TICK = 0.05
@@ -58,7 +56,8 @@ class Worker:
         given = theirs.fileno(), lifeline
         self._process = subprocess.Popen(
             [sys.executable, "-c", RUN, json.dumps([*given, device, sys.path])],
-            pass_fds=given, stdin=subprocess.DEVNULL)
+            pass_fds=given, stdin=subprocess.DEVNULL,
+            start_new_session=True)  # Ctrl-C is the tuner's
         theirs.close()
         os.close(lifeline)
         self._end = weakref.finalize(self, _end, self._process, self._lifeline)
@@ -240,7 +239,7 @@ class Remote:
         """The answer to a request about a program and arguments."""
         self._ready()
         if args is None:
-            return self._answer((name, *what), self.limit.first)
+            return self._answer((name, *what))
         self._bring(args)
         return self._answer((name, args.number, *what), self.limit.after(args.quickest), notes)
 
@@ -254,21 +253,21 @@ class Remote:
             program = self.program
             self._opened = True
             self._answer(("open", program.compiled, program.policy, program.fp_contract,
-                          self.thresholds), START)
+                          self.thresholds))
             if self._spares and self.stops and self._spare is None:
                 self._spare = Worker(self._device)
         if gone := [number for number in self._gone if number in self._there]:
             self._there.difference_update(gone)
-            self._answer(("drop", gone), START)
+            self._answer(("drop", gone))
         self._gone.clear()
 
     def _bring(self, args: Placed) -> None:
         self._ready()
         if args.number not in self._there:
-            self._answer(("place", args.number, args.values), self.limit.first)
+            self._answer(("place", args.number, args.values))
             self._there.add(args.number)
 
-    def _answer(self, request: tuple[Any, ...], seconds: float,
+    def _answer(self, request: tuple[Any, ...], seconds: float = BUILD,
                 notes: Callable[[Worker, tuple[Any, ...]], None] | None = None) -> Any:
         """Send a request and wait; whatever goes wrong, there is no worker with half a request."""
         worker = self._worker
@@ -328,10 +327,12 @@ class _Watch:
         self._attempts: list[tuple[str, int | None]] = []
         self._from = time.perf_counter()
         self._building = False
+        self._begun = False
 
     def note(self, kind: str, what: Sequence[Any]) -> None:
         """The clock starts again."""
         self._from = time.perf_counter()
+        self._begun = True
         if kind == "building":
             self._building = what[0]
         elif kind == "attempt" and what[0] is None:
@@ -345,13 +346,13 @@ class _Watch:
 
     def left(self) -> float:
         """The seconds that are left, 0 at least."""
-        allowed = BUILD if self._building else self._allowed[-1]
+        allowed = BUILD if self._building or not self._begun else self._allowed[-1]
         return max(0.0, self._from + allowed - time.perf_counter())
 
     def expired(self) -> Stopped:
         """The time is over."""
-        if self._building:
-            return self.stopped(f"timeout: its kernels were not built after {BUILD:.0f} s")
+        if self._building or not self._begun:
+            return self.stopped(f"timeout: it was not built after {BUILD:.0f} s")
         return self.stopped(f"timeout: not over after {self._allowed[-1]:.3g} s",
                             self._allowed[-1])
 

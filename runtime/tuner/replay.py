@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Protocol, TypeAlias, cast
 
 from runelift.ir.errors import CompilerLimitation, UserError
@@ -54,21 +54,23 @@ class Replayable(Measurable, Protocol):
 class Replaying:
     """Measures by replay; see :class:`runelift.runtime.race.Race` for ``rounds`` and ``factor``.
 
-    Datasets share ``budget`` seconds, which a run that has begun may exceed.
+    Datasets share ``budget`` seconds, which a run that has begun may exceed.  ``stopped`` are
+    versions that were not over in time, by dataset: nobody waits for them again.
     """
 
     repeats: ClassVar[int] = 1
     rounds: int = 5
     factor: float = 3.0
     budget: float = math.inf
+    stopped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def runs(self, forest: Forest) -> int:
         """One run sees all versions."""
         return 1
 
-    def surely(self) -> Replaying:
-        """The same, but that no version is ever out of the race."""
-        return replace(self, factor=math.inf)
+    def surely(self, known: Measurements | None = None) -> Replaying:
+        """The same, but that no version is ever out of the race, unless it had to be stopped."""
+        return replace(self, factor=math.inf, stopped=known.stopped if known else {})
 
     def within(self, seconds: float) -> Replaying:
         """The same in at most so many seconds."""
@@ -95,8 +97,11 @@ class Replaying:
                 if now > end:
                     result.left_out.append(dataset.name)
                     continue
-                race = Race(self.factor, self.rounds, banned=banned, outlook=outlook,
-                            single=single, deadline=now + (end - now) / (len(datasets) - done + 1))
+                stopped = dict(self.stopped.get(dataset.name, {}))
+                result.stopped[dataset.name] = stopped
+                race = Race(self.factor, self.rounds, banned=banned, stopped=stopped,
+                            outlook=outlook, single=single,
+                            deadline=now + (end - now) / (len(datasets) - done + 1))
                 for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
                                          repeats):
                     result.runs.append(run)

@@ -9,7 +9,6 @@ doing (notes), and ask for settings.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import traceback
@@ -73,7 +72,7 @@ class Session:
 
     def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
         """Run every version at every encounter; what became of the race."""
-        self._watch(entry)
+        self._watch(entry, "replaying")
         race.watch, unwatched = partial(self._note, "attempt"), race.watch
         replayed = self.program.replay(entry, self.placed[number], race)
         race.watch = unwatched
@@ -82,7 +81,7 @@ class Session:
     def try_settings(self, number: int, entry: str, force: Choice, thresholds: Choice,
                      meetings: Sequence[Meeting]) -> list[Met]:
         """Run, and try settings at these meetings."""
-        self._watch(entry)
+        self._watch(entry, "main_of_trials")
         return self.program.try_settings(
             entry, self.placed[number], force=force, thresholds=thresholds,
             searches={meeting: partial(self._asked, meeting) for meeting in meetings})
@@ -103,8 +102,13 @@ class Session:
             found = yield setting
             self._note("found", meeting, found)
 
-    def _watch(self, entry: str) -> None:
-        self.program._executable(entry).building = partial(self._note, "building")
+    def _watch(self, entry: str, source: str | None = None) -> None:
+        """Make what is only made once; from here on, time counts."""
+        executable = self.program._executable(entry)
+        executable.building = partial(self._note, "building")
+        if source is not None:
+            getattr(executable, source)
+        self._note("begun")
 
     def _note(self, kind: str, *what: Any) -> None:
         send(self.connection, (kind, *what))
@@ -146,7 +150,6 @@ def _end_with(lifeline: int) -> None:
 
 def main(connection: int, lifeline: int, device: str | None) -> None:
     """The worker, given the descriptors of its connection and of a pipe that the tuner holds."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the tuner's
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     serve(Connection(connection), device)

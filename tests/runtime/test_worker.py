@@ -155,6 +155,24 @@ def test_bad_versions_are_never_chosen(program: Program, method: Replaying | Non
     assert it.stops == 1
 
 
+def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where a dataset is measured once more without a race."""
+    bad = f"{program.tree.entry('main').trees[0].name}/2"
+    lines = remote.RUN.strip().splitlines()
+    monkeypatch.setattr(remote, "RUN", "\n".join(
+        [*lines[:-1], BAD.format(version=bad, does="time.sleep(60)"), lines[-1]]))
+    it, method = Remote(program, "pocl", limit=TimeLimit(least=0.2)), Replaying(rounds=1)
+    forest, datasets = program.tree.entry("main"), [Dataset("a", "main", lambda: [MATRIX])]
+    first = method.measure(it, forest, datasets)
+    again = method.surely(first).within(60.0).measure(it, forest, datasets)
+    it.close()
+    assert list(first.stopped["a"]) == [bad]
+    for found in (first, again):
+        assert [run.error is None for run in found.runs[:3]] == [True, True, False], found.runs
+    assert it.stops == 1
+
+
 def test_ctrl_c_does_not_wait_for_a_run(program: Program) -> None:
     it = Remote(program, "pocl")
     slow = it.place([np.int64(1 << 40)])
