@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -333,10 +333,10 @@ class Program:
         info = self.device_info
         return Identity(text, f"{info.name}, {info.platform}" if info is not None else "")
 
-    def kernel_parameters(self) -> dict[str, str]:
-        """The names of all parameters of kernels, with their entry points."""
+    def kernel_parameters(self, entries: Iterable[str] | None = None) -> dict[str, str]:
+        """The names of all parameters of kernels, of these entry points or of all, with those."""
         found: dict[str, str] = {}
-        for entry in self.entries:
+        for entry in self.entries if entries is None else entries:
             with contextlib.suppress(CompilerLimitation):  # it says so when it is run
                 found |= dict.fromkeys((p.name for p in parameters(self._plan(entry).steps)),
                                        entry)

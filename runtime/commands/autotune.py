@@ -499,7 +499,7 @@ def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], pr
     """
     kept, settings, of = dict[str, int](), dict[str, dict[str, int]](), program.identity
     known = {guard.name for guard in program.tree.guards()}
-    kernels = program.kernel_parameters()
+    kernels = program.kernel_parameters(None if output.exists() else tuned)
     if output.exists():
         try:
             before = tuning_of(None, output).on(of, kernels.keys())

@@ -210,11 +210,6 @@ class Remote:
         self._take_plans()
         return self.program.spaces(entry)
 
-    def kernel_parameters(self) -> dict[str, str]:
-        """The names of all parameters of kernels, with their entry points."""
-        self._take_plans()
-        return self.program.kernel_parameters()
-
     def _take_plans(self) -> None:
         """Have the plans that the worker has made."""
         if self._worker is not None and self._opened:
