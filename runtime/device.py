@@ -32,7 +32,8 @@ class DeviceInfo:
     compute unit surely runs ``resident_items`` work-items, of up to ``resident_groups`` groups, at
     the same time of a kernel that is built with ``persistent_options``, if its local memory fits.
     Its compiler takes minutes to optimise kernels whose lines times barriers are more than
-    ``optimised_size``; it builds ``builders`` programs at the same time.  Where ``slow_binaries``,
+    ``optimised_size``; it builds ``builders`` programs at the same time, and with a
+    ``locked_compiler`` more of them if each has a process.  Where ``slow_binaries``,
     asking for a program's binary compiles it again, which pays only if the program is built in
     further processes.  All programs are built with
     ``build_options``: without warnings, since a loop that cannot be unrolled as a setting says is
@@ -60,6 +61,7 @@ class DeviceInfo:
     optimised_size: float
     slow_binaries: bool
     builders: int
+    locked_compiler: bool
     shares: ShareLimits
     problem: str | None = None
     hint: str | None = None
@@ -185,7 +187,8 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=30_000 if pocl else math.inf, slow_binaries=pocl,
-        builders=1 if simulator else min(8, os.cpu_count() or 1),
+        builders=1 if simulator or nvidia else min(8, os.cpu_count() or 1),
+        locked_compiler=nvidia,
         problem=problem, hint=hint, handle=handle)
 
 

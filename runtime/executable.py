@@ -29,6 +29,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime import cache as disk
 from runelift.runtime import persistent
 from runelift.runtime.decisions import Remembered
+from runelift.runtime.device import DeviceInfo
 from runelift.runtime.opened import Device
 from runelift.runtime.parameters import Setting, Space, default_of, settings_under, spaces
 from runelift.runtime.scalars import SCALARS
@@ -135,6 +136,7 @@ class Executable:
         self._built: set[str] = set()
         self._ready: dict[tuple[str, ...], Any] = {}
         self.building: Callable[[bool], None] = lambda begins: None
+        self.outside: Callable[[Sequence[tuple[str, ...]]], None] | None = None
         self._persistent: dict[tuple[Any, ...], Any] = {}
         self.build_seconds = 0.0
         if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
@@ -195,16 +197,27 @@ class Executable:
         sources = dict.fromkeys(source for each in wanted
                                 if (source := self._source_of(each)) is not None)
         missing = [source for source in sources if source not in self._ready]
-        if len(missing) < 2 or self.device.info.builders == 1:
+        if len(missing) < 2 or (self.device.info.builders == 1 and self.outside is None):
             return
         started = time.perf_counter()
         self.building(True)
+        if self.outside is not None:
+            self._build_outside(missing)
         with _quietly(), ThreadPoolExecutor(self.device.info.builders) as pool:
             for source, program in zip(missing, pool.map(self._tried, missing), strict=True):
                 if program is not None:
                     self._ready[source] = program
         self.building(False)
         self.build_seconds += time.perf_counter() - started
+
+    def _build_outside(self, missing: Sequence[tuple[str, ...]]) -> None:
+        """Have others put into the cache what is not there, unless that is too little."""
+        info = self.device.info
+        whole = [(source[0], *self.options, *source[1:]) for source in missing]
+        unknown = [each for each in whole
+                   if disk.load(KERNELS, _cache_name(info, *each)) is None]
+        if len(unknown) > 1 and self.outside is not None:
+            self.outside(unknown)
 
     def _tried(self, source: tuple[str, ...]) -> Any:
         try:
@@ -308,27 +321,7 @@ class Executable:
 
     def _made(self, source: str, *further: str) -> Any:
         """A program from the cache, or built; may run in any thread."""
-        options = [*self.options, *further]
-        info, context = self.device.info, self.device.context
-        if source.count("\n") * source.count("barrier(") > info.optimised_size:
-            options = [*options, "-cl-opt-disable"]
-        name = disk.key(source, " ".join(options), info.label)
-        kept = disk.load(KERNELS, name) if info.kind != "simulator" else None
-        if kept:
-            try:
-                return cl.Program(context, [info.handle], [kept]).build()
-            except cl.Error:
-                pass  # made by another driver: build it again from the source
-        try:
-            program = cl.Program(context, source).build(options=options)
-        except cl.Error as error:
-            raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
-                             f"{error}", lasting=True) from None
-        if info.kind != "simulator":
-            once = info.slow_binaries and kept is None
-            disk.store(KERNELS, name, BUILT_ONCE if once
-                       else program.get_info(cl.program_info.BINARIES)[0])
-        return program
+        return build_program(self.device, source, *self.options, *further)
 
 
 def _persistent_key(phases: Sequence[Phase], scalars: Sequence[Prim]) -> tuple[Any, ...]:
@@ -341,3 +334,35 @@ def _quietly() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
+
+
+def build_program(device: Device, source: str, *options: str) -> Any:
+    """A program from the cache, or built and put there."""
+    info, context = device.info, device.context
+    name = _cache_name(info, source, *options)
+    kept = disk.load(KERNELS, name) if info.kind != "simulator" else None
+    if kept:
+        try:
+            return cl.Program(context, [info.handle], [kept]).build()
+        except cl.Error:
+            pass  # made by another driver: build it again from the source
+    try:
+        program = cl.Program(context, source).build(options=_all_options(info, source, options))
+    except cl.Error as error:
+        raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
+                         f"{error}", lasting=True) from None
+    if info.kind != "simulator":
+        once = info.slow_binaries and kept is None
+        disk.store(KERNELS, name, BUILT_ONCE if once
+                   else program.get_info(cl.program_info.BINARIES)[0])
+    return program
+
+
+def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[str]:
+    """The options of a build, without optimisation where that would take minutes."""
+    large = source.count("\n") * source.count("barrier(") > info.optimised_size
+    return [*options, *(["-cl-opt-disable"] if large else [])]
+
+
+def _cache_name(info: DeviceInfo, source: str, *options: str) -> str:
+    return disk.key(source, " ".join(_all_options(info, source, options)), info.label)

@@ -46,7 +46,7 @@ from runelift.runtime.commands.options import (
     warn,
 )
 from runelift.runtime.commands.progress import Display, display
-from runelift.runtime.device import DeviceInfo
+from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.finer import Guarded
 from runelift.runtime.program import Program
 from runelift.runtime.testblocks import training_of, validation_of
@@ -66,6 +66,7 @@ from runelift.runtime.tuner.autotune import (
     default_thresholds,
     side_by_side,
 )
+from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.measure import (
@@ -78,8 +79,9 @@ from runelift.runtime.tuner.measure import (
 )
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.parameters import Triable
+from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.refine import Guards
-from runelift.runtime.tuner.remote import Remote, Worker
+from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.report import (
     facts,
     render,
@@ -215,12 +217,16 @@ def execute(args: argparse.Namespace) -> int:
         raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
     measures = not (args.time_limit == UNLIMITED or args.replay or args.import_t4)
-    worker = Worker(args.device) if measures else None  # it starts while the program is compiled
+    # They start while the program is compiled.
+    worker = Process(args.device) if measures else None
+    device = select(args.device) if measures else None
+    builders = Builders(args.device) if device is not None and device.locked_compiler else None
     program = open_program(args, tuned=False)
     if program.device_info is None:
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
     runner = program if worker is None else Remote(
-        program, args.device, limit=_limit(args, program.device_info), worker=worker)
+        program, args.device, limit=_limit(args, program.device_info), worker=worker,
+        builders=builders)
     output, kept_out = args.output or tuning_path(args.program), _kept_out(args, program)
     if not any(forest.trees for forest in program.tree.entries) and not (
             tries and program.spaces()):

@@ -9,15 +9,9 @@ host's own processor, a spare worker is kept ready from then on.
 from __future__ import annotations
 
 import itertools
-import json
-import os
-import signal
-import subprocess
-import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing import Pipe
 from typing import Any
 
 from runelift.ir.errors import CompilerBug
@@ -28,62 +22,15 @@ from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed
 from runelift.runtime.trials import Meeting, Met, Search, Searches
+from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.channel import receive, send
 from runelift.runtime.tuner.limits import Stopped, TimeLimit
+from runelift.runtime.tuner.process import Process
 
 BUILD = 300.0
 """After how many seconds a build (and other work before a run) is taken for one without an end."""
-GRACE = 5.0
-"""How many seconds a process that has closed its connection may take to end."""
 TICK = 0.05
 """How often to look for Ctrl-C while a worker is at work (seconds)."""
-RUN = """
-import json, sys
-connection, lifeline, device, path = json.loads(sys.argv[1])
-sys.path[:] = path
-from runelift.runtime.tuner.worker import main
-main(connection, lifeline, device)
-"""
-"""What the process of a worker runs."""
-
-
-class Worker:
-    """A process that runs programs on a device; it is ready when it answers."""
-
-    def __init__(self, device: str | None) -> None:
-        self.connection, theirs = Pipe()
-        lifeline, self._lifeline = os.pipe()
-        given = theirs.fileno(), lifeline
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([*given, device, sys.path])],
-            pass_fds=given, stdin=subprocess.DEVNULL,
-            start_new_session=True)  # Ctrl-C is the tuner's
-        theirs.close()
-        os.close(lifeline)
-        self._end = weakref.finalize(self, _end, self._process, self._lifeline)
-
-    def kill(self) -> None:
-        """End the process, whatever it does."""
-        self.connection.close()
-        self._end()
-
-    def how_it_ended(self) -> str:
-        """What became of a process that answers no more."""
-        try:
-            code = self._process.wait(GRACE)
-        except subprocess.TimeoutExpired:
-            return "the process that ran it answered no more"
-        if code < 0:
-            return f"the process that ran it was ended by {signal.Signals(-code).name}"
-        return f"the process that ran it ended with status {code}"
-
-
-def _end(process: subprocess.Popen[bytes], lifeline: int) -> None:
-    os.close(lifeline)
-    process.kill()
-    process.wait()
-
-
 class Placed(Sequence[Any]):
     """Arguments that a worker has, and that the next one will be given."""
 
@@ -109,19 +56,22 @@ class Placed(Sequence[Any]):
 class Remote:
     """A program in a worker: what the tuner needs of :class:`~runelift.runtime.program.Program`.
 
-    ``device`` is the name that the user gave, ``worker`` one that has been started already.
+    ``device`` is the name that the user gave, ``worker`` one that has been started already;
+    ``builders`` build kernels for it.
     """
 
     def __init__(self, program: Program, device: str | None = None, *,
-                 limit: TimeLimit | None = None, worker: Worker | None = None) -> None:
+                 limit: TimeLimit | None = None, worker: Process | None = None,
+                 builders: Builders | None = None) -> None:
         self.program = program
         self.thresholds = dict(program.thresholds)
         self.limit = limit or TimeLimit()
         self.stops = 0
         self._device = device
         self._worker = worker
+        self._builders = builders
         self._opened = False
-        self._spare: Worker | None = None
+        self._spare: Process | None = None
         self._spares = program.device_info is not None and not program.device_info.is_host
         self._there: set[int] = set()
         self._gone: list[int] = []
@@ -132,7 +82,7 @@ class Remote:
     @property
     def builders(self) -> int:
         """How many programs are built at the same time."""
-        return self.program.builders
+        return self._builders.count if self._builders is not None else self.program.builders
 
     def place(self, values: Sequence[Any]) -> Placed:
         """Arguments on the device."""
@@ -226,11 +176,14 @@ class Remote:
             if worker is not None:
                 worker.kill()
         self._worker = self._spare = None
+        if self._builders is not None:
+            self._builders.close()
+            self._builders = None
 
     # Workers
 
     def _ask(self, args: Placed | None, name: str, *what: Any,
-             notes: Callable[[Worker, tuple[Any, ...]], None] | None = None) -> Any:
+             notes: Callable[[Process, tuple[Any, ...]], None] | None = None) -> Any:
         """The answer to a request about a program and arguments."""
         self._ready()
         if args is None:
@@ -241,16 +194,16 @@ class Remote:
     def _ready(self) -> None:
         """See that there is a worker with the program."""
         if self._worker is None:
-            self._worker, self._spare = self._spare or Worker(self._device), None
+            self._worker, self._spare = self._spare or Process(self._device), None
             self._opened = False
         if not self._opened:
             self._there.clear()
             program = self.program
             self._opened = True
             self._answer(("open", program.compiled, program.policy, program.fp_contract,
-                          self.thresholds))
+                          self.thresholds, self._builders is not None))
             if self._spares and self.stops and self._spare is None:
-                self._spare = Worker(self._device)
+                self._spare = Process(self._device)
         if gone := [number for number in self._gone if number in self._there]:
             self._there.difference_update(gone)
             self._answer(("drop", gone))
@@ -263,7 +216,7 @@ class Remote:
             self._there.add(args.number)
 
     def _answer(self, request: tuple[Any, ...], seconds: float = BUILD,
-                notes: Callable[[Worker, tuple[Any, ...]], None] | None = None) -> Any:
+                notes: Callable[[Process, tuple[Any, ...]], None] | None = None) -> Any:
         """Send a request and wait; whatever goes wrong, there is no worker with half a request."""
         worker = self._worker
         assert worker is not None
@@ -276,6 +229,9 @@ class Remote:
                 if kind in ("result", "error", "lost", "bug"):
                     break
                 watch.note(kind, what)
+                if kind == "wanted" and self._builders is not None:
+                    self._builders.build(what[0], BUILD)
+                    send(worker.connection, None)
                 if notes is not None:
                     notes(worker, (kind, *what))
         except (EOFError, OSError):
@@ -299,7 +255,7 @@ class Remote:
         return what
 
     @staticmethod
-    def _wait(worker: Worker, watch: _Watch) -> None:
+    def _wait(worker: Process, watch: _Watch) -> None:
         """Wait for a message; Stopped if none comes in time."""
         while not worker.connection.poll(min(TICK, watch.left())):
             interrupts.check()
@@ -365,7 +321,7 @@ class _Trials:
         self._running: dict[Meeting, Search] = {}
         self._trying: Meeting | None = None
 
-    def note(self, worker: Worker, note: tuple[Any, ...]) -> None:
+    def note(self, worker: Process, note: tuple[Any, ...]) -> None:
         """Answer a worker that asks for the next setting."""
         kind, *what = note
         if kind == "search":
@@ -378,7 +334,7 @@ class _Trials:
         failed, self._trying = self._trying, None
         return failed is not None
 
-    def _next(self, worker: Worker, meeting: Meeting, found: Any) -> None:
+    def _next(self, worker: Process, meeting: Meeting, found: Any) -> None:
         if meeting in self._running:
             try:
                 setting = self._running[meeting].send(found)

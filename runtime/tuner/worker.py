@@ -8,10 +8,12 @@ doing (notes), and ask for settings.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
 import traceback
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
@@ -40,10 +42,22 @@ class Session:
         self.connection = connection
         self.program: Program
         self.placed: dict[int, Sequence[Any]] = {}
+        self.outside = False
+
+    def build(self, source: Sequence[str]) -> None:
+        """Build a program for the binary cache."""
+        from runelift.runtime.executable import Infeasible, build_program
+        from runelift.runtime.opened import open_device
+
+        if self.device is not None:
+            with contextlib.suppress(Infeasible), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                build_program(open_device(self.device), *source)
 
     def open(self, compiled: Compiled, policy: str, contract: bool,
-             thresholds: Mapping[str, int]) -> None:
-        """Take a program."""
+             thresholds: Mapping[str, int], outside: bool) -> None:
+        """Take a program; ``outside``: others build its kernels."""
+        self.outside = outside
         self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
 
     def place(self, number: int, values: Sequence[Any]) -> None:
@@ -106,9 +120,15 @@ class Session:
         """Make what is only made once; from here on, time counts."""
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
+        executable.outside = self._built_outside if self.outside else None
         if source is not None:
             getattr(executable, source)
         self._note("begun")
+
+    def _built_outside(self, sources: Sequence[Sequence[str]]) -> None:
+        """Let others build programs."""
+        self._note("wanted", list(sources))
+        receive(self.connection)
 
     def _note(self, kind: str, *what: Any) -> None:
         send(self.connection, (kind, *what))

@@ -19,12 +19,14 @@ from runelift.ir.errors import UserError
 from runelift.runtime import interrupts
 from runelift.runtime.program import Program
 from runelift.runtime.race import Race
-from runelift.runtime.tuner import remote
+from runelift.runtime.tuner import process
 from runelift.runtime.tuner.autotune import autotune
+from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.limits import Stopped, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.measure import Dataset
-from runelift.runtime.tuner.remote import Remote, Worker
+from runelift.runtime.tuner.process import Process
+from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.report import render
 
@@ -79,6 +81,29 @@ def test_it_does_what_the_program_does(program: Program, shared: Remote) -> None
     assert [s.operation.name for s in shared.spaces("main")] == [
         s.operation.name for s in program.spaces("main")]
     assert not shared.stops
+
+
+def test_builders_fill_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if one of them ends."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    program = runelift.compile(TEXT, device="pocl", tuning={})
+    builders = Builders("pocl", 2)
+    it = Remote(program, "pocl", builders=builders)
+    assert it.builders == 2
+    asked: list[int] = []
+    build = builders.build
+    monkeypatch.setattr(builders, "build", lambda sources, seconds: (
+        asked.append(len(sources)), build(sources, seconds)))
+    os.kill(builders._processes[0]._process.pid, signal.SIGKILL)
+    args = it.place([MATRIX])
+    it.prepare("main", args, plans(program.tree.entry("main")))
+    assert builders.count == 1
+    assert asked[0] > 1
+    assert len(list((tmp_path / "kernels").iterdir())) == asked[0]
+    assert it.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
+    it.prepare("main", args, plans(program.tree.entry("main")))
+    assert len(asked) == 1
+    it.close()
 
 
 def test_settings_are_tried_there(program: Program, shared: Remote) -> None:
@@ -138,8 +163,8 @@ def test_bad_versions_are_never_chosen(program: Program, method: Replaying | Non
                                        why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version hangs or crashes: the others are measured all the same, and one of them holds."""
     bad = f"{program.tree.entry('main').trees[0].name}/2"
-    lines = remote.RUN.strip().splitlines()
-    monkeypatch.setattr(remote, "RUN", "\n".join(
+    lines = process.RUN.strip().splitlines()
+    monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does=does), lines[-1]]))
     it = Remote(program, "pocl", limit=TimeLimit(least=0.2))
     tuning = autotune(it, program.tree, [Dataset("a", "main", lambda: [MATRIX])], 1 << 30,
@@ -158,8 +183,8 @@ def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
                                                         monkeypatch: pytest.MonkeyPatch) -> None:
     """Not even where a dataset is measured once more without a race."""
     bad = f"{program.tree.entry('main').trees[0].name}/2"
-    lines = remote.RUN.strip().splitlines()
-    monkeypatch.setattr(remote, "RUN", "\n".join(
+    lines = process.RUN.strip().splitlines()
+    monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does="time.sleep(60)"), lines[-1]]))
     it, method = Remote(program, "pocl", limit=TimeLimit(least=0.2)), Replaying(rounds=1)
     forest, datasets = program.tree.entry("main"), [Dataset("a", "main", lambda: [MATRIX])]
@@ -208,7 +233,7 @@ it.timing("slow", args)
 
 def test_a_worker_that_cannot_start() -> None:
     program = runelift.compile(TEXT, device="pocl", tuning={})
-    it = Remote(program, "pocl", worker=Worker("no such device"))
+    it = Remote(program, "pocl", worker=Process("no such device"))
     with pytest.raises(Stopped, match="status 1"):
         it.place([MATRIX])
 

@@ -1,0 +1,77 @@
+"""Processes that build kernels, for devices whose compiler does one program at a time in each.
+
+What they build is in the binary cache, where the process that runs the program finds it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from multiprocessing.connection import Connection, wait
+from typing import TypeAlias
+
+from runelift.runtime import interrupts
+from runelift.runtime.tuner.channel import receive, send
+from runelift.runtime.tuner.process import Process
+
+Source: TypeAlias = tuple[str, ...]
+"""The text of a program, and the options to build it with."""
+MOST = 4
+"""How many processes there are at most; each takes memory of the device."""
+TICK = 0.05
+"""How often to look for Ctrl-C meanwhile (seconds)."""
+
+
+class Builders:
+    """Processes that wait for programs to build; they start in the background."""
+
+    def __init__(self, device: str | None, count: int | None = None) -> None:
+        if count is None:
+            count = min(MOST, (os.cpu_count() or 1) // 2)
+        self._processes = [Process(device) for _ in range(count)]
+
+    @property
+    def count(self) -> int:
+        """How many programs are built at the same time."""
+        return len(self._processes)
+
+    def build(self, sources: Sequence[Source], seconds: float) -> None:
+        """Build programs, the longest first, as far as possible; what does not build is left."""
+        left = sorted(sources, key=lambda source: len(source[0]))
+        busy: dict[Connection, Process] = {}
+        idle, end = list(self._processes), time.perf_counter() + seconds
+        while left or busy:
+            while left and idle:
+                process = idle.pop()
+                try:
+                    send(process.connection, ("build", left[-1]))
+                except OSError:
+                    self._forget(process)
+                    continue
+                left.pop()
+                busy[process.connection] = process
+            if not busy:  # there is no process any more
+                return
+            for connection in wait(list(busy), TICK):
+                assert isinstance(connection, Connection)
+                process = busy.pop(connection)
+                try:
+                    receive(connection)
+                    idle.append(process)
+                except (EOFError, OSError):
+                    self._forget(process)
+            if time.perf_counter() > end:
+                for process in busy.values():
+                    self._forget(process)
+                return
+            interrupts.check()
+
+    def close(self) -> None:
+        """End all processes."""
+        for process in list(self._processes):
+            self._forget(process)
+
+    def _forget(self, process: Process) -> None:
+        process.kill()
+        self._processes.remove(process)
