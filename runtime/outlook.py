@@ -29,6 +29,11 @@ class Outlook:
     work: int | None = None
     _rates: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def blank(self) -> bool:
+        """Whether no version has been seen."""
+        return not self._rates
+
     def saw(self, version: str, par: int, seconds: float, *, stopped: bool = False) -> None:
         """A version took so long, or was stopped then."""
         if self.work and par > 0:

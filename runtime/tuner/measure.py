@@ -441,8 +441,10 @@ class _WarmUp:
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
         self._default = self._best = math.inf
-        self._rest = list(plans(forest))
-        outlook.work = program.prepare(dataset.entry, args, [{}, self._rest.pop()])
+        *rest, last = plans(forest)
+        self._rest = [] if outlook.blank else rest
+        first = [*rest, last] if outlook.blank else [last]
+        outlook.work = program.prepare(dataset.entry, args, [{}, *first])
         with suppress(UserError, CompilerLimitation):
             self._default = program.time(dataset.entry, args)
 
