@@ -157,7 +157,7 @@ class Program:
     def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]) -> int | None:
         """Build what runs with these forced versions need, several programs at a time.
 
-        The result is the number of work-items of the run that has most, if that is known.
+        The result is the number of work-items of the last of these runs, if that is known.
         """
         from runelift.runtime.rehearsal import Rehearsal
 
@@ -166,7 +166,7 @@ class Program:
             bound = self._bind(self._plan(entry), list(args))
             items.append(Rehearsal(executable, self.thresholds, force, wanted).rehearse(bound))
         executable.prepare(wanted)
-        return max((each for each in items if each is not None), default=None)
+        return items[-1]
 
     def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:

@@ -102,11 +102,12 @@ class Race:
         """Whether a version (``site/index``) must not run."""
         return version in self.banned or version in self.stopped
 
-    def stop(self, version: str, why: str, par: int | None, seconds: float) -> None:
-        """A version was not over after so many seconds."""
+    def stop(self, version: str, why: str, par: int | None, seconds: float, best: float | None
+             ) -> None:
+        """A version was not over after so many seconds, where the best one took less."""
         self.stopped[version] = why
-        if par is not None:
-            self.outlook.saw(version, par, seconds, stopped=True)
+        if par is not None and best is not None and seconds:
+            self.outlook.saw(version, par, seconds, best, stopped=True)
 
     def beat(self) -> None:
         """The run goes on."""

@@ -257,7 +257,8 @@ class ReplayRun(Run):
         meeting.attempts.setdefault(version, []).append(attempt.spent)
         if fresh and (par := self._points(meeting, version)) is not None:
             self.ledger.settle()
-            self.race.outlook.saw(f"{meeting.site}/{version}", par, meeting.quickest(version))
+            self.race.outlook.saw(f"{meeting.site}/{version}", par, meeting.quickest(version),
+                                  self._quickest(meeting))
         return True
 
     def _announced(self, visit: _Visit, version: int) -> bool:

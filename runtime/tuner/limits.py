@@ -15,16 +15,17 @@ UNLIMITED = "none"
 class Stopped(CompilerLimitation):
     """A run was ended after so many ``seconds``, or ended its process.
 
-    ``during`` names the version (``site/index``) and ``par`` says what its guard compares with,
-    where that is known.
+    ``during`` names the version (``site/index``), ``par`` says what its guard compares with, and
+    ``best`` what the best version took, where that is known.
     """
 
     def __init__(self, reason: str, during: str | None = None, par: int | None = None,
-                 seconds: float = 0.0) -> None:
+                 seconds: float = 0.0, best: float | None = None) -> None:
         super().__init__(reason)
         self.during = during
         self.par = par
         self.seconds = seconds
+        self.best = best
 
 
 @dataclass(frozen=True, slots=True)

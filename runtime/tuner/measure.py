@@ -63,7 +63,7 @@ class Measurable(Protocol):
                 ) -> int | None:
         """Build what runs with these forced versions need, as far as that is known before.
 
-        The result is the number of work-items of the run that has most, if that is known.
+        The result is the number of work-items of the last of these runs, if that is known.
         """
         ...
 
@@ -460,8 +460,8 @@ class _WarmUp:
             if isinstance(error, Stopped):
                 self._saw(versions, error.seconds, stopped=True)
             return Run(self._dataset.name, force, None, self._explained(force, error)), True
-        self._saw(versions, record.span)
         self._best = min(self._best, record.span)
+        self._saw(versions, record.span)
         self._points |= {name: par for each in record.encounters if each.parent is None
                          for name, par in each.par.items()}
         self._prepare_rest()
@@ -481,7 +481,8 @@ class _WarmUp:
     def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
              stopped: bool = False) -> None:
         if len(versions) == 1:  # of several, nobody knows which one took how long
-            self._outlook.saw(*versions[0], seconds, stopped=stopped)
+            self._outlook.saw(*versions[0], seconds, min(self._default, self._best),
+                              stopped=stopped)
 
     def _explained(self, force: Mapping[str, int], error: Exception) -> str:
         """What went wrong, and with which versions if the device does not say."""

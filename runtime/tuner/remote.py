@@ -129,7 +129,8 @@ class Remote:
             except Stopped as stopped:
                 if stopped.during is None or stopped.during in race.stopped:
                     raise
-                race.stop(stopped.during, str(stopped), stopped.par, stopped.seconds)
+                race.stop(stopped.during, str(stopped), stopped.par, stopped.seconds,
+                          stopped.best)
                 continue
             race.take(after)
             found: Replayed = replayed
@@ -275,7 +276,7 @@ class _Watch:
     def __init__(self, limit: TimeLimit, seconds: float) -> None:
         self._limit = limit
         self._allowed = [seconds]
-        self._attempts: list[tuple[str, int | None]] = []
+        self._attempts: list[tuple[str, int | None, float | None]] = []
         self._from = time.perf_counter()
         self._building = False
         self._begun = False
@@ -291,7 +292,7 @@ class _Watch:
             self._allowed.pop()
         elif kind == "attempt" and what[0]:
             name, quickest, par = what
-            self._attempts.append((name, par))
+            self._attempts.append((name, par, quickest))
             self._allowed.append(self._allowed[-1] if quickest is None
                                  else self._limit.after(quickest))
 
@@ -309,8 +310,8 @@ class _Watch:
 
     def stopped(self, why: str, seconds: float = 0.0) -> Stopped:
         """What was under way is at an end."""
-        name, par = self._attempts[-1] if self._attempts else (None, None)
-        return Stopped(why, name, par, seconds)
+        name, par, best = self._attempts[-1] if self._attempts else (None, None, None)
+        return Stopped(why, name, par, seconds, best)
 
 
 class _Trials:

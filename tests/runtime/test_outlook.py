@@ -22,26 +22,35 @@ CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
 
 
 def test_one_work_item_for_each_point_takes_the_work_of_a_point() -> None:
-    """As on an H200: 256 points of 4M work-items take twice what 128 of 1M take, times two."""
+    """Twice as many points, and four times the work: each takes twice as long."""
     outlook = Outlook(work=1 << 20)
-    assert outlook.seconds("s/0", 128) == 0.0
-    outlook.saw("s/0", 128, 1.2)
+    assert outlook.seconds("s/0", 128, 0.01) == 0.0
+    outlook.saw("s/0", 128, 1.2, 0.01)
     outlook.work = 1 << 22
-    assert outlook.seconds("s/0", 256) == pytest.approx(2.4)
-    assert outlook.seconds("s/1", 256) == 0.0
+    assert outlook.seconds("s/0", 256, 0.04) == pytest.approx(2.4)
+    assert outlook.seconds("s/0", 256, 0.02) == pytest.approx(1.2)  # so it is not that much work
+    assert outlook.seconds("s/0", 256, 0.99) == pytest.approx(2.4)
+    assert outlook.seconds("s/1", 256, 0.04) == 0.0
     assert outlook.hopeless("s/0", 256, 2.4 / HOPELESS * 1.01) is None
     assert "about 2.4 s" in str(outlook.hopeless("s/0", 256, 2.4 / HOPELESS * 0.99))
     outlook.work = None
-    assert outlook.hopeless("s/0", 256, 1e-3) is None
+    assert outlook.hopeless("s/0", 256, 0.04) is None
+
+
+def test_what_is_slow_on_a_large_dataset_may_be_best_on_a_small_one() -> None:
+    """Work-items that loop are as many on both, so what the best takes tells."""
+    outlook = Outlook(work=1 << 20)
+    outlook.saw("s/0", 1000, 5.0, 1e-2)
+    assert outlook.hopeless("s/0", 100, 1e-5) is None
 
 
 def test_chance_makes_runs_slow_only_but_a_stop_is_certain() -> None:
     outlook = Outlook(work=100)
     for seconds in (3.0, 2.0, 4.0):
-        outlook.saw("s/0", 1, seconds)
-    assert outlook.seconds("s/0", 1) == 2.0
-    outlook.saw("s/0", 1, 5.0, stopped=True)
-    assert outlook.seconds("s/0", 1) == 5.0
+        outlook.saw("s/0", 1, seconds, 0.1)
+    assert outlook.seconds("s/0", 1, 0.1) == 2.0
+    outlook.saw("s/0", 1, 5.0, 0.1, stopped=True)
+    assert outlook.seconds("s/0", 1, 0.1) == 5.0
 
 
 def serial(where: str, index: int, par: int) -> float:

@@ -30,7 +30,8 @@ def test_runs_find_their_kernels_built(entry: str, args: tuple[Any, ...], forese
                         lambda self, *source: (made.append(source), build(self, *source))[1])
     placed = program.place(args)
     forces = [{}, *plans(program.tree.entry(entry))]
-    program.prepare(entry, placed, forces)
+    items = program.prepare(entry, placed, forces)
+    assert (items is not None and items > 0) == foreseen
     before = len(made)
     for force in forces:
         program.record(entry, placed, force=force)
