@@ -214,7 +214,7 @@ def _score(entry: EntryTuning, curve: ScoreCurve) -> Iterator[Markup]:
             f"  {curve.omitted} thresholds between those shown are left out." if curve.omitted
             else ""))
     yield folded(f"The scores of {curve.guard}, as a table", [table([
-        ["threshold", "score"], *([_threshold(value), f"{score:.4g}"]
+        ["threshold", "score"], *([show_threshold(value), f"{score:.4g}"]
                                   for value, score in curve.scores)])])
 
 
