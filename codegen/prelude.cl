@@ -12,7 +12,11 @@
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
+#ifdef PLAIN
+#define PARTLY_UNROLLED
+#else
 #define PARTLY_UNROLLED _Pragma("unroll 4")
+#endif
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 inline ulong peek(volatile __global ulong *p) { return *p; }
 #else

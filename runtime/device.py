@@ -8,7 +8,7 @@ import os
 import shutil
 import struct
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,15 @@ class DeviceInfo:
     def is_host(self) -> bool:
         """Whether it is the processor that runs this as well."""
         return self.kind in ("CPU", "simulator")
+
+    def plain(self) -> DeviceInfo:
+        """The same as a device for which no kernel is worth any pains.
+
+        Work-items share nothing, arrays lie as the program has them, loops are left to the
+        compiler: a naive kernel, beside which to measure the others.
+        """
+        return replace(self, interleaves=False, build_options=(*self.build_options, "-DPLAIN"),
+                       shares=replace(self.shares, staged=False, columns=0))
 
 
 def register_runtimes() -> list[str]:

@@ -40,6 +40,33 @@ def sgemm(alpha: float, a: Floats, b: Floats, beta: float, c: Floats) -> Floats:
     return alpha * (a.astype(np.float64) @ b) + beta * c
 
 
+def syrk(alpha: float, a: Floats, beta: float, c: Floats) -> Floats:
+    """``alpha a a^T + beta c``."""
+    return alpha * (a.astype(np.float64) @ a.T) + beta * c
+
+
+def syr2k(alpha: float, a: Floats, b: Floats, beta: float, c: Floats) -> Floats:
+    """``alpha (a b^T + b a^T) + beta c``."""
+    wide = a.astype(np.float64)
+    return alpha * (wide @ b.T + b @ wide.T) + beta * c
+
+
+def convolution(values: Floats, weights: Floats) -> Floats:
+    """Where the filter lies within the values: their sum, weighted by it; of any rank."""
+    windows = np.lib.stride_tricks.sliding_window_view(values.astype(np.float64), weights.shape)
+    return np.tensordot(windows, weights, weights.ndim)
+
+
+conv1d = conv2d = conv3d = convolution
+
+
+def coulomb(width: int, height: int, depth: int, spacing: float, xs: Floats, ys: Floats,
+            zs: Floats, charges: Floats) -> Floats:
+    """The sum of charge over distance at the points of a grid, x varying fastest."""
+    z, y, x = spacing * np.indices((depth, height, width), np.float64)[..., None]
+    return np.sum(charges / np.sqrt((x - xs)**2 + (y - ys)**2 + (z - zs)**2), axis=-1)
+
+
 def backprop(inputs: Floats, target: Floats, weights: Floats, outer: Floats,
              before: Floats, outer_before: Floats) -> tuple[Floats, ...]:
     """One step of back-propagation with momentum through one hidden layer."""

@@ -82,6 +82,19 @@ def heston_inputs(rng: np.random.Generator) -> list[Any]:
     return [np.int32(7), 8, 3, 96, 100.0, 0.02, strikes, maturities, 20 * rng.random(3)]
 
 
+def syrk_inputs(rng: np.random.Generator) -> list[Any]:
+    return [np.float32(0.5), uniform(rng, 65, 37), np.float32(2), uniform(rng, 65, 65)]
+
+
+def syr2k_inputs(rng: np.random.Generator) -> list[Any]:
+    return [np.float32(0.5), uniform(rng, 65, 37), uniform(rng, 65, 37), np.float32(2),
+            uniform(rng, 65, 65)]
+
+
+def coulomb_inputs(rng: np.random.Generator) -> list[Any]:
+    return [7, 9, 5, np.float32(0.3), *(uniform(rng, 41) for _ in range(4))]
+
+
 INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "hotspot": hotspot_inputs,
     "sgemm": sgemm_inputs,
@@ -95,6 +108,12 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "lavaMD": lavamd_inputs,
     "bfast": bfast_inputs,
     "heston": heston_inputs,
+    "conv1d": lambda rng: [uniform(rng, 301), uniform(rng, 70)],
+    "conv2d": lambda rng: [uniform(rng, 39, 75), uniform(rng, 9, 34)],
+    "conv3d": lambda rng: [uniform(rng, 9, 13, 37), uniform(rng, 3, 5, 7)],
+    "coulomb": coulomb_inputs,
+    "syrk": syrk_inputs,
+    "syr2k": syr2k_inputs,
 }
 
 

@@ -1,0 +1,220 @@
+"""Time eight programs beside their naive kernels: what the kernel optimizer gains on a device.
+
+``python benchmarks/optimizer.py [--device NAME] [--only PART] [--budget SECONDS] [--json OUT]``
+
+The programs and sizes are those of Sohler and others' automatic optimizer for the Heterogeneous
+Programming Library: convolutions, direct Coulomb summation, matrix products, n-body.  ``naive`` is
+one work-item per point without any of the optimizer's stages (:meth:`~.device.DeviceInfo.plain`),
+``default`` what runs without tuning, ``tuned`` the best version with parameters that ``--budget``
+seconds of search found, for each dataset by itself.  Times are medians of host time for a call with
+inputs and outputs on the device; the results of all three are compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import runelift
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.data.compare import first_difference
+from runelift.runtime.data.dataset import Generator, parse_spec
+from runelift.runtime.program import Program
+from runelift.runtime.statistics import median
+from runelift.runtime.tuner.contest import Contest
+from runelift.runtime.tuner.forest import plans
+from runelift.runtime.tuner.parameters import RIVALS, SHARE
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SIZES = ("small", "medium", "large")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A program with the rank of its points, and its inputs for every size.
+
+    ``specs`` holds ``{0}``, ``{1}``, ... for the numbers of a size.
+    """
+
+    name: str
+    rank: int
+    sizes: tuple[tuple[int, ...], ...]
+    specs: str
+
+    def inputs(self, number: int) -> list[Any]:
+        """The values for a size."""
+        generator = Generator(42, {})
+        specs = self.specs.format(*self.sizes[number]).split()
+        return list(generator.values(parse_spec(spec) for spec in specs))
+
+    @property
+    def naive(self) -> int:
+        """Which of the program's runs has one work-item per point."""
+        return 2 * (self.rank - 1)
+
+
+ROWS = (
+    Row("conv1d", 1, ((32767, 16384), (65535, 32768), (131071, 65536)), "[{0}]f32 [{1}]f32"),
+    Row("conv2d", 2, ((767, 256), (1279, 256), (2303, 256)), "[{0}][{0}]f32 [{1}][{1}]f32"),
+    Row("conv3d", 3, ((63, 32), (127, 64), (255, 128)), "[{0}][{0}][{0}]f32 [{1}][{1}][{1}]f32"),
+    Row("coulomb", 3, ((32, 2048), (64, 4096), (128, 8192)),
+        "{0}i64 {0}i64 {0}i64 0.1f32 [{1}]f32 [{1}]f32 [{1}]f32 [{1}]f32"),
+    Row("matmul", 2, ((1024,), (2048,), (4096,)), "[{0}][{0}]f32 [{0}][{0}]f32"),
+    Row("nbody", 1, ((16384,), (32768,), (65536,)), "1i32 0.01f32" + " [{0}]f32" * 7),
+    Row("syrk", 2, ((1024,), (2048,), (4096,)), "0.5f32 [{0}][{0}]f32 2f32 [{0}][{0}]f32"),
+    Row("syr2k", 2, ((1024,), (2048,), (4096,)),
+        "0.5f32 [{0}][{0}]f32 [{0}][{0}]f32 2f32 [{0}][{0}]f32"),
+)
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device")
+    parser.add_argument("--only", default="", help="a part of a program's name and its size")
+    parser.add_argument("--budget", type=float, default=0.0,
+                        help="seconds of search for each dataset (default: no search)")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="in all")
+    parser.add_argument("--fp-contract", action="store_true")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    started = time.perf_counter()
+    found: list[dict[str, Any]] = []
+    for row in ROWS:
+        wanted = [n for n, size in enumerate(SIZES) if options.only in f"{row.name} {size}"]
+        if not wanted:
+            continue
+        both = [runelift.compile(EXAMPLES / f"{row.name}.fut", device=options.device, tuning={},
+                                 fp_contract=options.fp_contract) for _ in range(2)]
+        naive, program = both
+        assert naive.device_info is not None
+        naive.device_info = naive.device_info.plain()
+        if not found:
+            print(f"device: {program.device_info.label}" if program.device_info else "")
+            print(f"{'program':16}{'naive':>12}{'default':>12}{'tuned':>12}"
+                  f"{'default':>10}{'tuned':>9}  (times in us, speed-up over naive)")
+        for number in wanted:
+            if time.perf_counter() - started > options.seconds:
+                print("the time is spent", flush=True)
+                break
+            try:
+                result = measure(row, number, naive, program, options.budget)
+            except RuneliftError as error:
+                result = {"error": str(error).splitlines()[0]}
+            found.append({"program": row.name, "dataset": SIZES[number], **result})
+            show(found[-1])
+    for kind in ("default", "tuned"):
+        ratios = [r["naive"] / r[kind] for r in found if r.get(kind)]
+        if ratios:
+            print(f"geometric mean of naive/{kind} over {len(ratios)} rows: "
+                  f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}")
+    if options.json:
+        options.json.write_text(json.dumps(found, indent=1))
+
+
+def show(result: Mapping[str, Any]) -> None:
+    """Print a row."""
+    label = f"{result['program']} {result['dataset']}"
+    if "error" in result:
+        print(f"{label:16} {result['error'][:100]}", flush=True)
+        return
+    naive, default, tuned = (result[kind] for kind in ("naive", "default", "tuned"))
+    chosen = result["chosen"] and " ".join(
+        [f"V{result['chosen']['version'] + 1}",
+         *(f"{name.rpartition('.')[2]}={value}"
+           for name, value in result["chosen"]["settings"].items())])
+    print(f"{label:16}{naive:>12.0f}{default:>12.0f}"
+          + (f"{tuned:>12.0f}" if tuned else f"{'-':>12}") + f"{naive / default:>9.2f}x"
+          + (f"{naive / tuned:>8.2f}x" if tuned else f"{'-':>9}")
+          + ("" if result["agree"] else "  RESULTS DIFFER")
+          + f"  {chosen or ''}", flush=True)
+
+
+def measure(row: Row, number: int, naive: Program, program: Program,
+            budget: float) -> dict[str, Any]:
+    """Microseconds of the three, and whether their results agree."""
+    args = row.inputs(number)
+    resident, plain = program.place(args), naive.place(args)
+    force = plans(naive.tree.entry("main"))[row.naive]
+    expected = naive.run("main", plain, force=force)[0]
+    times = {"naive": timed(naive, plain, force), "default": timed(program, resident)}
+    agree = first_difference(expected, program.run("main", resident)[0]) is None
+    chosen = None
+    if budget:
+        chosen = search(row, program, resident, budget)
+        results = program.run("main", resident, force=chosen.force, thresholds=chosen.settings)[0]
+        agree &= first_difference(expected, results) is None
+        times["tuned"] = timed(program, resident, chosen.force, chosen.settings)
+    return {"tuned": None, **times, "agree": agree, "chosen": chosen and asdict(chosen)}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A version of a program, settings for its kernels, and how long it takes (microseconds)."""
+
+    version: int
+    force: Mapping[str, int]
+    settings: Mapping[str, int]
+    time: float
+
+
+def search(row: Row, program: Program, args: Sequence[Any], budget: float) -> Chosen:
+    """The best version and settings that are found in ``budget`` seconds.
+
+    Versions with fewer work-items than points are left out: they take minutes.
+    """
+    end = time.perf_counter() + budget
+    found: list[Chosen] = []
+    for number, force in enumerate(plans(program.tree.entry("main"))):
+        if number >= row.naive:
+            with contextlib.suppress(RuneliftError):
+                found.append(Chosen(number, force, {}, timed(program, args, force, runs=3)))
+    best = min(found, key=lambda each: each.time)
+    rivals = sorted((each for each in found if each.time <= RIVALS * best.time),
+                    key=lambda each: each.time)
+    for left, rival in zip(range(len(rivals), 0, -1), rivals, strict=True):
+        seconds = (end - time.perf_counter()) / left
+        settings = settle(program, args, rival.force, seconds)
+        tried = replace(rival, settings=settings,
+                        time=timed(program, args, rival.force, settings, runs=5))
+        best = min(best, tried, key=lambda each: each.time)
+    return best
+
+
+def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
+           seconds: float) -> dict[str, int]:
+    """The best settings for the operations of a version that take a good part of its time."""
+    spaces = {space.operation.name: space for space in program.spaces("main")}
+    met = program.try_settings("main", args, force=force, thresholds={})
+    whole = sum(each.seconds for each in met)
+    chosen: dict[str, int] = {}
+    for each in met:
+        if each.seconds >= SHARE * whole:
+            contest = Contest(spaces[each.meeting[0]])
+            program.try_settings("main", args, force=force, thresholds={}, searches={
+                each.meeting: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})
+            chosen |= contest.space.named(contest.best())
+    return chosen
+
+
+def timed(program: Program, args: Sequence[Any], force: Mapping[str, int] | None = None,
+          settings: Mapping[str, int] | None = None, runs: int = 10) -> float:
+    """The median of up to ``runs`` samples in microseconds, fewer if they take over a second."""
+    program.time("main", args, force=force, thresholds=settings)
+    samples: list[float] = []
+    started = time.perf_counter()
+    while len(samples) < runs and (not samples or time.perf_counter() - started < 1):
+        samples.append(program.time("main", args, force=force, thresholds=settings))
+    return median(samples) * 1e6
+
+
+if __name__ == "__main__":
+    main()
