@@ -134,7 +134,7 @@ def _used(step: plan.Step) -> NameSet:
         case (plan.Alloc() | plan.Release() | plan.Compute() | plan.ConvertScalar()
               | plan.ComputeSize() | plan.Check() | plan.ShareOut() | plan.Promise()
               | plan.Spread() | plan.Tile() | plan.Statuses() | plan.Block() | plan.Strip()
-              | plan.Settle()):
+              | plan.Coarse() | plan.Settle()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation()):

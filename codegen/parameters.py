@@ -24,6 +24,9 @@ class Quantity(Enum):
     SIDE = "side"
     ROWS = "rows"
     COLUMNS = "columns"
+    POINTS = "points"
+    STEPS = "steps"
+    SPLIT = "split"
     UNROLL = "unroll"
 
     @property
@@ -41,6 +44,9 @@ MEANINGS = {
     Quantity.SIDE: "rows and columns of work-items in a group",
     Quantity.ROWS: "rows of the points of a work-item",
     Quantity.COLUMNS: "columns of the points of a work-item",
+    Quantity.POINTS: "segments that a work-item reduces together",
+    Quantity.STEPS: "elements of a segment that it combines at a time",
+    Quantity.SPLIT: "work-items that share such a segment",
     Quantity.UNROLL: "iterations of loops over data that are put in a row",
 }
 

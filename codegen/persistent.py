@@ -62,7 +62,8 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
             return points != index
         case plan.Statuses(_, words):
             return not _mention(index, [words])
-        case plan.Block(height=height, width=width, batch=batch, length=length):
+        case (plan.Block(height=height, width=width, batch=batch, length=length)
+              | plan.Coarse(height=height, width=width, batch=batch, length=length)):
             return not _mention(index, [height, width, batch, length])
         case plan.Strip(width=width, batch=batch, length=length):
             return not _mention(index, [width, batch, length])

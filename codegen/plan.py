@@ -287,6 +287,35 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Coarse:
+    """Choose how groups share segments that are reduced together.
+
+    A work-item has ``points`` segments and combines ``steps`` elements of each at a time
+    (``cells`` together).  A ``group`` has ``across`` work-items for neighbouring segments, and
+    ``split`` for each of those.  ``points`` is 0 where this is not worth while.  There are
+    ``batch`` times ``height`` times ``width`` segments of ``length`` elements; ``height`` is 0
+    where segments have one dimension only.  ``wanted`` says what group, points, steps and split
+    should be, 0 for any.
+    """
+
+    group: VName
+    across: VName
+    split: VName
+    points: VName
+    steps: VName
+    cells: VName
+    height: Size
+    width: Size
+    batch: Size
+    length: Size
+    wanted: tuple[Atom, Atom, Atom, Atom]
+
+    def names(self) -> tuple[VName, ...]:
+        """The sizes that are set, and that kernels are built for, in order."""
+        return self.group, self.across, self.split, self.points, self.steps, self.cells
+
+
+@dataclass(frozen=True, slots=True)
 class Strip:
     """Choose how reductions down the columns of matrices are shared.
 
@@ -403,7 +432,7 @@ class Settle:
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
     | Promise | Fill | Check | Launch | ShareOut | Spread | Tile | Statuses | Block | Strip
-    | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
+    | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
 )
 
 

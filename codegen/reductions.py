@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
+from runelift.codegen.coarse import can_share, lower_coarse
 from runelift.codegen.launches import (
     GROUP_ID,
     IS_FIRST,
@@ -100,13 +101,20 @@ def segred(lowering: Lowering, exp: SegRed) -> None:
     Henriksen, Larsen and Oancea, "Compiling generalized histograms and segmented reductions",
     section 3, has the same three cases.
     """
-    length = lowering.size(exp.space[-1].width)
     if len(exp.space) == 1:
         _segred_shared(lowering, exp, groups_per_segment(lowering, exp))
         return
+    if lowering.parameters is not None and can_share(lowering, exp):
+        lower_coarse(lowering, exp, branch(lowering, lambda: _segred_apart(lowering, exp)))
+    else:
+        _segred_apart(lowering, exp)
+
+
+def _segred_apart(lowering: Lowering, exp: SegRed) -> None:
+    """Each segment by itself."""
     short = branch(lowering, lambda: _segred_items(lowering, exp))
     long = branch(lowering, lambda: _segred_long(lowering, exp))
-    choose_by_length(lowering, length, short, long)
+    choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long)
 
 
 def _segred_long(lowering: Lowering, exp: SegRed) -> None:

@@ -26,7 +26,7 @@ from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
-from runelift.runtime.shares import block, share_out, spread, strip, tile
+from runelift.runtime.shares import block, coarse, share_out, spread, strip, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -247,6 +247,13 @@ class Run:
         info = self.device.info
         return block(info.shares, height, width, batch, length, info.handle.max_compute_units,
                      wanted)
+
+    def coarse(self, height: int, width: int, batch: int, length: int,
+               *wanted: int) -> tuple[int, ...]:
+        """How groups share segments that are reduced together."""
+        info = self.device.info
+        return coarse(info.shares, height, width, batch, length, info.handle.max_compute_units,
+                      wanted)
 
     def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:
         """How work-items share reductions down columns."""

@@ -80,12 +80,15 @@ class Device:
         return int(info.handle.max_compute_units * per_unit)
 
 
-_opened: dict[int, Device] = {}
+_opened: dict[tuple[int, DeviceInfo], Device] = {}
 
 
 def open_device(info: DeviceInfo) -> Device:
-    """The device, opened once, so that programs can pass arrays to each other."""
-    identity = info.handle.int_ptr
+    """The device, opened once, so that programs can pass arrays to each other.
+
+    One that is said to like other things (:meth:`DeviceInfo.plain`) is another device.
+    """
+    identity = info.handle.int_ptr, info
     if identity not in _opened:
         _opened[identity] = Device(info)
     return _opened[identity]

@@ -7,15 +7,15 @@ setting outside of the space is never run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from typing import TypeAlias
 
 from runelift.codegen import plan
 from runelift.codegen.parameters import Parameter, Quantity
 from runelift.ir.names import VName
 from runelift.runtime.device import DeviceInfo
-from runelift.runtime.shares import block, tile
+from runelift.runtime.shares import block, coarse, tile
 
 MOST_GROUPS = 4
 """Kernels whose work-items loop have at most so many times the groups that the device likes."""
@@ -25,11 +25,15 @@ LONGEST_PRIVATE = 64
 """The longest chunk that a work-item of a large group keeps in private memory."""
 LARGEST_GROUP = 1024
 """Larger groups pay nowhere; on CPUs some devices allow them."""
+MOST_SPLIT = 256
+"""More work-items than this do not share a segment with others beside them."""
 PLENTY = 1 << 40
 """Data enough for all that a device can do at once."""
 
 Setting = tuple[int, ...]
 """A value for each parameter of an operation."""
+Chosen: TypeAlias = dict[Quantity, int]
+"""Values of some of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +74,25 @@ class Space:
                 if value != each.default}
 
     def settings(self) -> Iterator[Setting]:
-        """All settings, the default first."""
+        """All settings, the default first.
+
+        Depth first: values that do not go with those chosen before are never combined with others.
+        """
         yield self.default
-        for values in product(*(each.values for each in self.ranges)):
-            if values != self.default and self.allows(values):
-                yield values
+        for chosen in self._choices({}, sorted(self.ranges, key=_precedence)):
+            setting = tuple(chosen[each.parameter.quantity] for each in self.ranges)
+            if setting != self.default and self.allows(setting):
+                yield setting
+
+    def _choices(self, chosen: Chosen, ranges: Sequence[Range]) -> Iterator[Chosen]:
+        """All ways to choose from the other ranges, too."""
+        if not ranges:
+            yield chosen
+            return
+        first, *others = ranges
+        for value in first.values:
+            if not _clash(first, value, chosen):
+                yield from self._choices({**chosen, first.parameter.quantity: value}, others)
 
     def allows(self, setting: Setting) -> bool:
         """Whether the kernels fit the device with a setting."""
@@ -86,6 +104,11 @@ class Space:
             if value not in each.values:
                 return (f"'{each.parameter.name}' can be "
                         f"{', '.join(map(str, each.values))} on this device, not {value}")
+        chosen: Chosen = {each.parameter.quantity: value
+                          for each, value in zip(self.ranges, setting, strict=True)}
+        for each in self.ranges:
+            if why_not := _clash(each, chosen[each.parameter.quantity], chosen):
+                return why_not
         try:
             known = self._sizes(setting)
         except _Impossible as why:
@@ -128,14 +151,58 @@ class Space:
             elif isinstance(step, plan.Block):
                 side, rows, columns = (known.get(n, 0) if isinstance(n, VName) else 0
                                        for n in step.wanted)
-                if max(rows, 1) * max(columns, 1) > MOST_CELLS:
-                    raise _Impossible(f"a work-item cannot keep {rows} times {columns} points in "
-                                      "registers")
-                if (side or rows or columns) and not side:
-                    raise _Impossible("rows and columns of points go with a side of their own")
                 known |= zip(step.names(), block(
                     info.shares, PLENTY, PLENTY, 1, 1, 1, (side, rows, columns)), strict=True)
+            elif isinstance(step, plan.Coarse):
+                wanted = tuple(known[n] if isinstance(n, VName) else 0 for n in step.wanted)
+                known |= zip(step.names(), coarse(
+                    info.shares, PLENTY, PLENTY, 1, PLENTY, 1, wanted), strict=True)
         return known
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a value of ``quantity`` needs of others that were chosen before, and why."""
+
+    quantities: tuple[Quantity, ...]
+    allows: Callable[[int, Chosen], bool]
+    why: str
+
+
+def _coarse(chosen: Chosen) -> int:
+    return chosen.get(Quantity.POINTS, 0)
+
+
+RULES = (
+    Rule((Quantity.STEPS, Quantity.SPLIT), lambda value, c: not value or bool(_coarse(c)),
+         "steps and split go with points of their own"),
+    Rule((Quantity.STEPS,), lambda steps, c: steps * _coarse(c) <= MOST_CELLS,
+         "a work-item cannot keep so many steps for so many points in registers"),
+    Rule((Quantity.SPLIT,), lambda split, c: split <= c.get(Quantity.GROUP, split),
+         "a group cannot be split among more work-items than it has"),
+    Rule((Quantity.ROWS, Quantity.COLUMNS), lambda value, c: not value or bool(c[Quantity.SIDE]),
+         "rows and columns of points go with a side of their own"),
+    Rule((Quantity.COLUMNS,), lambda columns, c: columns * c[Quantity.ROWS] <= MOST_CELLS,
+         "a work-item cannot keep so many rows and columns of points in registers"),
+)
+IDLE = (Quantity.GROUPS, Quantity.SHORT, Quantity.UNROLL)
+"""What makes no difference to work-items that have several segments."""
+
+
+def _clash(each: Range, value: int, chosen: Chosen) -> str:
+    """Why a value does not go with those of other parameters; nothing if it does."""
+    quantity = each.parameter.quantity
+    if quantity in IDLE and value != each.default and _coarse(chosen):
+        return f"'{each.parameter.name}' makes no difference where work-items have several segments"
+    return next((rule.why for rule in RULES
+                 if quantity in rule.quantities and not rule.allows(value, chosen)), "")
+
+
+def _precedence(each: Range) -> int:
+    """Where a parameter stands among those that are chosen one after the other."""
+    first = (Quantity.GROUP, Quantity.SIDE, Quantity.ROWS, Quantity.POINTS)
+    quantity = each.parameter.quantity
+    return first.index(quantity) if quantity in first else len(first)
 
 
 class _Impossible(Exception):
@@ -185,6 +252,10 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return _powers(1, shares.max_chunk)
         case Quantity.SIDE:
             return [side for side in (4, 8, 16, 32) if side * side <= largest]
+        case Quantity.SPLIT:
+            return _powers(1, min(largest, MOST_SPLIT))
+        case Quantity.POINTS | Quantity.STEPS:
+            return _powers(1, 16)
         case Quantity.ROWS | Quantity.COLUMNS | Quantity.UNROLL:
             return _powers(1, 16)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
@@ -99,3 +100,46 @@ def touched_by(stm: Stm) -> set[VName]:
     if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
         found.add(stm.mem)
     return found
+
+
+def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
+    """An expression with what it is made of changed."""
+    match exp:
+        case imp.Apply(_, _, args):
+            return replace(exp, args=tuple(map(change, args)))
+        case imp.Convert(_, _, arg):
+            return replace(exp, arg=change(arg))
+        case imp.Load(_, index):
+            return replace(exp, index=change(index))
+        case imp.Select(cond, then_, else_):
+            return replace(exp, cond=change(cond), then_=change(then_), else_=change(else_))
+    return exp
+
+
+def map_statement(stm: Stm, change: Callable[[Exp], Exp], inside: Callable[[Stm], Stm]) -> Stm:
+    """A statement with the expressions that it evaluates itself changed, and those inside of it."""
+    match stm:
+        case imp.Declare(_, _, init):
+            return stm if init is None else replace(stm, init=change(init))
+        case imp.Assign(_, value):
+            return replace(stm, value=change(value))
+        case imp.Store(_, index, value):
+            return replace(stm, index=change(index), value=change(value))
+        case imp.For(_, start, bound, step, body):
+            return replace(stm, start=change(start), bound=change(bound), step=change(step),
+                           body=tuple(map(inside, body)))
+        case imp.While(cond, body):
+            return replace(stm, cond=change(cond), body=tuple(map(inside, body)))
+        case imp.If(cond, then_, else_):
+            return replace(stm, cond=change(cond), then_=tuple(map(inside, then_)),
+                           else_=tuple(map(inside, else_)))
+        case imp.Atomic(_, _, _, index, value):
+            return replace(stm, index=change(index), value=change(value))
+        case imp.AtomicUpdate(_, index, _, _, _, body, new):
+            return replace(stm, index=change(index), new=change(new),
+                           body=tuple(map(inside, body)))
+        case imp.Peek(_, _, _, index):
+            return replace(stm, index=change(index))
+        case imp.Fail(_, args):
+            return replace(stm, args=tuple(map(change, args)))
+    return stm

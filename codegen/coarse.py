@@ -1,0 +1,287 @@
+"""Coarse reductions: work-items that reduce several segments together.
+
+Segments often share elements: a point of a convolution needs all but one of those that its
+neighbour needs, and all bodies feel the same others.  A work-item that reduces ``points`` segments
+``steps`` elements at a time loads a shared element once for all of them
+(:mod:`~runelift.codegen.coarsening`).  A group has so many work-items beside each other, in the
+last dimension, as ``split`` leaves of it; that many share each segment, so that there is enough to
+do for a device where segments are few, and combine their totals in local memory.
+
+A work-item's segments lie below each other in the last dimension but one, where neighbours need
+the same and the accesses of neighbouring work-items stay side by side.  If there is one dimension
+only, they lie as far apart as the group is wide, and so do the elements that it combines at a time
+of a neighbourhood: then segment r + 1 needs at step u what segment r needs at step u + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from runelift.codegen import plan
+from runelift.codegen.coarsening import Lanes, coarsen
+from runelift.codegen.launches import (
+    GROUP_ID,
+    LID,
+    LSIZE,
+    Lowering,
+    bind_point,
+    branch,
+    local_arrays,
+    require_scalar,
+    share,
+    widths,
+)
+from runelift.codegen.parameters import Quantity
+from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.patterns import Pattern, references
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div, least, product
+from runelift.ir.syntax import SegRed, i64
+
+
+def can_share(lowering: Lowering, exp: SegRed) -> bool:
+    """Whether segments need the same elements, and are reduced to scalars and nothing else."""
+    points = {dim.index for dim in exp.space[:-1]}
+    return (bool(points) and len(exp.body.result) == sum(len(o.neutral) for o in exp.ops)
+            and all(isinstance(t, Prim) for o in exp.ops for t in o.lam.ret)
+            and any(each.pattern is Pattern.RADIUS or each.points < points
+                    for each in references(exp, lowering.type)
+                    if each.pattern is not Pattern.UNKNOWN))
+
+
+def lower_coarse(lowering: Lowering, exp: SegRed, otherwise: tuple[plan.Step, ...]) -> None:
+    """The coarse kernel where it is wanted, else other steps."""
+    fresh = lowering.names.fresh
+    *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
+    coarse = plan.Coarse(
+        fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
+        fresh("cells"), outer[-1] if outer else Size.of(0), width, product(outer[:-1]), length,
+        (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
+         lowering.setting(Quantity.SPLIT)))
+    try:
+        steps = branch(lowering, lambda: _Coarse(lowering, exp, coarse).launch())
+    except CompilerLimitation:
+        lowering.steps += otherwise
+        return
+    apart = fresh("apart")
+    lowering.steps += [coarse, plan.Compute(apart, "eq", Prim.I64, (coarse.points, i64(0))),
+                       plan.Branch(apart, otherwise, steps)]
+
+
+class _Coarse:
+    """The kernel of a coarse reduction.
+
+    What lies beyond the last segments is computed, but not written: the last blocks of segments
+    begin early enough to be whole, and leave to others what is theirs.
+    """
+
+    def __init__(self, lowering: Lowering, exp: SegRed, sizes: plan.Coarse) -> None:
+        self.lowering, self.exp, self.sizes = lowering, exp, sizes
+        self.slides = any(each.pattern is Pattern.RADIUS
+                          for each in references(exp, lowering.type))
+        self.k = lowering.builder()
+        self.k.constants = list(sizes.names())
+        self.across, self.split, self.points, self.steps = (
+            imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))
+        self.r, self.u = lowering.names.fresh("r"), lowering.names.fresh("u")
+        self.prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
+
+    def launch(self) -> None:
+        """Generate and launch it."""
+        k, sizes = self.k, self.sizes
+        outs = [self.lowering.result(p, k) for p in self.lowering.stm.pat]
+        self._place()
+        totals = self._start()
+        self._reduce(totals)
+        with k.block() as alone:
+            self._each_point(lambda r: self._finish(outs, imp.Var(self.x.name), r, [
+                imp.Load(name, r, prim) for names, prims in zip(totals, self.prims, strict=True)
+                for name, prim in zip(names, prims, strict=True)]))
+        with k.block() as together:
+            self._combine(totals, outs)
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (self.split, lit(1))), tuple(alone),
+                      tuple(together)))
+        if k.scratch or k.lengths:
+            raise CompilerLimitation("segments whose work-items need memory")
+        self.lowering.launch(k, "segred_coarse", self._groups(), Size.var(sizes.group), fits=True)
+
+    def _groups(self) -> Size:
+        sizes, across, points = self.sizes, Size.var(self.sizes.across), Size.var(self.sizes.points)
+        if self._is_flat:
+            return ceil_div(sizes.width, across * points)
+        return sizes.batch * ceil_div(sizes.height, points) * ceil_div(sizes.width, across)
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether segments have one dimension."""
+        return len(self.exp.space) == 2
+
+    # Places
+
+    def _place(self) -> None:
+        """Which segments the work-item has, and which part of their elements."""
+        k = self.k
+        *outer, width = widths(k, self.exp.space[:-1])
+        span = op("mul", self.across, self.points) if self._is_flat else self.across
+        along = k.declare("along", Prim.I64, ceil_quot(width, span))
+        self.x = k.declare("x", Prim.I64, op("rem", LID, self.across))
+        self.y = k.declare("y", Prim.I64, op("quot", LID, self.across))
+        self.first = k.declare("first", Prim.I64, op("mul", op("rem", GROUP_ID, along), span))
+        self.width = width
+        if self._is_flat:
+            self.begin = k.declare("begin", Prim.I64, _least(self.first, _most(
+                op("sub", width, span), lit(0))))
+            return
+        rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
+        down = k.declare("down", Prim.I64, ceil_quot(outer[-1], self.points))
+        self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.points))
+        self.begin = k.declare("begin", Prim.I64, _least(
+            self.top, op("sub", outer[-1], self.points)))
+        self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
+            k.declare("batch", Prim.I64, op("quot", rest, down)), outer[:-1])]
+
+    def _segment(self, x: Exp, r: Exp) -> tuple[list[Exp], Exp]:
+        """The indices of a segment, and whether it is this group's."""
+        last = op("sub", self.width, lit(1))
+        if self._is_flat:
+            found = op("add", op("add", self.begin, x), op("mul", self.across, r))
+            inside = op("add", _least(op("add", self.begin, x), last), op("mul", self.across, r))
+            return [inside], _both(_at_most(self.first, found), op("lt", found, self.width))
+        column, row = op("add", self.first, x), op("add", self.begin, r)
+        return ([*self.outer, row, _least(column, last)],
+                _both(_at_most(self.top, row), op("lt", column, self.width)))
+
+    # Totals
+
+    def _each_point(self, work: Callable[[Exp], None]) -> None:
+        """An unrolled loop over the segments of a work-item."""
+        self.k.loop(self.points, work, base="r", unroll=True)
+
+    def _start(self) -> list[list[VName]]:
+        """Private arrays for the totals, set to the neutral elements."""
+        k, totals = self.k, list[list[VName]]()
+        for operator, prims in zip(self.exp.ops, self.prims, strict=True):
+            totals.append([k.names.fresh("total") for _ in prims])
+            k.emit(*(imp.DeclareArray(name, prim, self.sizes.points)
+                     for name, prim in zip(totals[-1], prims, strict=True)))
+            self._each_point(lambda r, o=operator, names=totals[-1], ps=prims: k.emit(*(  # type: ignore[misc]
+                imp.Store(name, r, k.scalar(atom), prim)
+                for name, atom, prim in zip(names, o.neutral, ps, strict=True))))
+        return totals
+
+    # Elements
+
+    def _reduce(self, totals: Sequence[Sequence[VName]]) -> None:
+        """Combine the elements that are the work-item's.
+
+        They follow each other, and so do a work-item's segments, but where segments have one
+        dimension.  There elements lie as far apart as segments if that is what they share, and
+        the operators commute.
+        """
+        k = self.k
+        length = k.scalar(self.exp.space[-1].width)
+        if self._is_flat and self.slides and all(o.comm for o in self.exp.ops):
+            def some(first: Exp) -> None:
+                count = k.declare("count", Prim.I64, ceil_quot(op("sub", length, first),
+                                                               self.across))
+                self._elements(totals, first, self.across, count)
+
+            k.loop(_least(self.across, length), some, start=self.y, step=self.split, base="first")
+            return
+        part = share(k, length, self.y, self.split)
+        count = k.declare("count", Prim.I64, _most(op("sub", part.end, part.start), lit(0)))
+        self._elements(totals, part.start, lit(1), count)
+
+    def _elements(self, totals: Sequence[Sequence[VName]], start: Exp, stride: Exp,
+                  count: Exp) -> None:
+        """Combine ``count`` elements: so many at a time as there are steps, then the rest."""
+        k, sizes = self.k, self.sizes
+        r, u = imp.Var(self.r), imp.Var(self.u)
+        points = (self.r, sizes.points)
+        several = Lanes(((self.u, sizes.steps), points), sizes.cells,
+                        op("add", op("mul", u, self.points), r))
+        alone = Lanes((points,), sizes.points, r)
+
+        def element(number: Exp, lanes: Lanes) -> None:
+            with k.block() as code:
+                self._element(totals, r, k.declare("e", Prim.I64, op(
+                    "add", start, op("mul", number, stride))))
+            k.emit(*coarsen(code, lanes))
+
+        whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, self.steps)))
+        k.loop(whole, lambda n: element(op("add", n, u), several), step=self.steps, base="n")
+        k.loop(count, lambda n: element(n, alone), start=whole, base="n")
+
+    def _element(self, totals: Sequence[Sequence[VName]], r: Exp, index: Exp) -> None:
+        """Combine an element of segment ``r``."""
+        k = self.k
+        bind_point(k, self.exp.space, [*self._segment(self.x, r)[0], index])
+        values = k.body(self.exp.body)
+        held = [[k.declare("total", prim, imp.Load(name, r, prim))
+                 for name, prim in zip(names, prims, strict=True)]
+                for names, prims in zip(totals, self.prims, strict=True)]
+        k.accumulate_all(self.exp.ops, held, values)
+        k.emit(*(imp.Store(name, r, value, prim)
+                 for names, prims, some in zip(totals, self.prims, held, strict=True)
+                 for name, prim, value in zip(names, prims, some, strict=True)))
+
+    # Results
+
+    def _combine(self, totals: Sequence[Sequence[VName]], outs: Sequence[View]) -> None:
+        """Combine the totals of the work-items that share a segment, in order."""
+        k, sizes = self.k, self.sizes
+        count = Size.var(sizes.points) * Size.var(sizes.group) * least(
+            Size.of(1), Size.var(sizes.split) - Size.of(1))
+        shared = local_arrays(k, self.exp.ops, count)
+
+        def cell(r: Exp, y: Exp, x: Exp) -> Exp:
+            return op("add", op("mul", op("add", op("mul", r, self.split), y), self.across), x)
+
+        self._each_point(lambda r: k.emit(*(
+            imp.Store(mem, cell(r, self.y, self.x), imp.Load(name, r, prim), prim)
+            for mems, names, prims in zip(shared, totals, self.prims, strict=True)
+            for mem, name, prim in zip(mems, names, prims, strict=True))))
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+
+        def point(number: Exp) -> None:
+            x = k.declare("x", Prim.I64, op("rem", number, self.across))
+            r = k.declare("r", Prim.I64, op("quot", number, self.across))
+
+            def part(y: Exp) -> list[list[imp.Var]]:
+                return [[k.declare("part", prim, imp.Load(mem, cell(r, y, x), prim))
+                         for mem, prim in zip(mems, prims, strict=True)]
+                        for mems, prims in zip(shared, self.prims, strict=True)]
+
+            found = part(lit(0))
+            k.loop(self.split, lambda y: k.accumulate_all(
+                self.exp.ops, found, [v for some in part(y) for v in some]), start=lit(1), base="y")
+            self._finish(outs, x, r, [v for some in found for v in some])
+
+        k.loop(op("mul", self.points, self.across), point, start=LID, step=LSIZE, base="p")
+
+    def _finish(self, outs: Sequence[View], x: Exp, r: Exp, totals: Sequence[Exp]) -> None:
+        """Write the results of a segment if it is this group's."""
+        k = self.k
+        indices, own = self._segment(x, r)
+        k.emit(imp.If(own, tuple(out.write(indices, value)
+                                 for out, value in zip(outs, totals, strict=True))))
+
+
+def _least(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("min", Prim.I64, (left, right))
+
+
+def _most(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("max", Prim.I64, (left, right))
+
+
+def _at_most(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("le", Prim.I64, (left, right))
+
+
+def _both(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("and", Prim.BOOL, (left, right))

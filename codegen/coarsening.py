@@ -1,0 +1,248 @@
+"""Coarsening: code for one point becomes code for several, which are computed together.
+
+What differs between the points is computed for one after the other in short unrolled loops over
+them (*lanes*); what is the same for all is computed once, and loops that run as long for all go
+around the lanes, not inside of them (unroll and jam: Callahan, Carr and Kennedy 1990, "Improving
+register allocation for subscripted variables").  So the compiler sees next to each other what
+neighbouring points load, and loads the same element once.  Each point is computed by the same
+operations in the same order as before.
+
+Values that live from one loop over the lanes to another are in private arrays with a cell for each
+lane, which compilers keep in registers once the loops are unrolled; what follows from the indices
+alone is computed again instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import (
+    blocks,
+    expressions,
+    map_parts,
+    map_statement,
+    memories,
+    statements,
+    subexpressions,
+    touched_by,
+    variables,
+)
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import i64, zero
+
+SIMPLE = frozenset({"add", "sub", "mul", "min", "max"})
+"""Operations on indices that take no longer than to fetch their result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Indices whose combinations are computed together, each below a constant of the kernel.
+
+    ``cells`` is the constant that says how many combinations there are, ``cell`` numbers them.
+    """
+
+    indices: tuple[tuple[VName, VName], ...]
+    cells: VName
+    cell: Exp
+
+
+@dataclass(slots=True)
+class _Run:
+    """Statements that are executed for one lane after the other."""
+
+    stms: list[Stm] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """A loop around lanes."""
+
+    loop: imp.For
+    inside: list[_Item]
+
+
+_Item: TypeAlias = "_Run | _Around | Stm"
+
+
+def coarsen(code: Sequence[Stm], lanes: Lanes) -> list[Stm]:
+    """The code for all lanes at once.
+
+    CompilerLimitation if it needs a private array in different loops over the lanes.
+    """
+    return _Coarsener(lanes, code).result()
+
+
+class _Coarsener:
+    def __init__(self, lanes: Lanes, code: Sequence[Stm]) -> None:
+        self.lanes = lanes
+        self.written = {s.mem for s in statements(code) if isinstance(
+            s, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek)}
+        self.varying = {index for index, _ in lanes.indices}
+        self._find_varying(code)
+        self.items = self._split(code)
+        self.types = {s.name: s.prim for s in statements(code) if isinstance(s, imp.Declare)}
+        self.repeated: dict[VName, imp.Declare] = {}
+        self.kept: set[VName] = set()
+        self._find_crossing(code)
+
+    def result(self) -> list[Stm]:
+        """The code."""
+        return list(self._emit(self.items))
+
+    # What differs between lanes
+
+    def _find_varying(self, code: Sequence[Stm]) -> None:
+        before = -1
+        while before != len(self.varying):
+            before = len(self.varying)
+            for stm in code:
+                self._note(stm, under=False)
+
+    def _note(self, stm: Stm, *, under: bool) -> None:
+        """Add what a statement makes differ; ``under``: lanes differ in whether it is executed."""
+        varies = under or any(map(self._varies, expressions(stm)))
+        match stm:
+            case imp.Declare(name) | imp.Assign(name) | imp.DeclareArray(name) if varies:
+                self.varying.add(name)
+            case imp.For(index) if varies:
+                self.varying.add(index)
+            case imp.Atomic(old=old) | imp.AtomicUpdate(old=old) if old is not None:
+                self.varying.add(old)
+                varies = True
+            case imp.Peek(name):
+                self.varying.add(name)
+        for block in blocks(stm):
+            for inner in block:
+                self._note(inner, under=varies)
+
+    def _varies(self, exp: Exp) -> bool:
+        """Whether lanes may find different values; what lies in changing memory may change."""
+        return not (variables(exp).isdisjoint(self.varying)
+                    and memories(exp).isdisjoint(self.written))
+
+    # Which loops go around lanes
+
+    def _split(self, code: Sequence[Stm]) -> list[_Item]:
+        items: list[_Item] = []
+        for stm in code:
+            match stm:
+                case imp.For() if not any(map(self._varies, expressions(stm))):
+                    items.append(_Around(stm, self._split(stm.body)))
+                case imp.Declare(name, _, init) if init is not None and name not in self.varying:
+                    # needs nothing of the run before it, and may go first
+                    place = len(items) - (bool(items) and isinstance(items[-1], _Run))
+                    items.insert(place, stm)
+                case imp.Declare(name) | imp.Assign(name) if name not in self.varying:
+                    items.append(stm)
+                case _:
+                    if not items or not isinstance(items[-1], _Run):
+                        items.append(_Run())
+                    items[-1].stms.append(stm)  # type: ignore[union-attr]
+        return items
+
+    # What is needed by several runs
+
+    def _find_crossing(self, code: Sequence[Stm]) -> None:
+        runs = [_touched(run.stms) for run in _runs(self.items)]
+        assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
+        declared = {s.name: s for run in _runs(self.items) for s in run.stms
+                    if isinstance(s, imp.Declare)}
+        for stm in statements(code):
+            match stm:
+                case imp.Declare(name, _, init) if name in self.varying and name in declared:
+                    crossing = sum(name in run for run in runs) > 1
+                    if init is not None and name not in assigned and self._is_index(init):
+                        self.repeated[name] = stm
+                    elif crossing:
+                        self.kept.add(name)
+                case imp.DeclareArray(name) if sum(name in run for run in runs) > 1:
+                    raise CompilerLimitation("an array that a work-item keeps for every point")
+
+    def _is_index(self, exp: Exp) -> bool:
+        """Whether a value follows from indices, and is as cheap to compute as to keep."""
+        return not memories(exp) and all(
+            name in self.repeated or name not in self.varying or self._is_lane(name)
+            for name in variables(exp)) and _is_simple(exp)
+
+    def _is_lane(self, name: VName) -> bool:
+        return any(name == index for index, _ in self.lanes.indices)
+
+    # Code
+
+    def _emit(self, items: Sequence[_Item]) -> Iterator[Stm]:
+        for item in items:
+            match item:
+                case _Run(stms):
+                    yield from self._arrays(stms)
+                    yield self._for_all(stms)
+                case _Around(loop, inside):
+                    yield replace(loop, body=tuple(self._emit(inside)))
+                case _:
+                    yield item
+
+    def _arrays(self, stms: Sequence[Stm]) -> Iterator[Stm]:
+        """The cells of what is declared here and needed elsewhere."""
+        for stm in stms:
+            if isinstance(stm, imp.Declare) and stm.name in self.kept:
+                yield imp.DeclareArray(stm.name, stm.prim, self.lanes.cells)
+
+    def _for_all(self, stms: Sequence[Stm]) -> Stm:
+        """The loops over the lanes around a run."""
+        needed, own = _touched(stms), {s.name for s in stms if isinstance(s, imp.Declare)}
+        again: list[Stm] = []
+        for name, stm in reversed(self.repeated.items()):
+            if name in needed and name not in own:
+                again.insert(0, stm)
+                needed |= _touched([stm])
+        body: tuple[Stm, ...] = tuple(self._stm(s) for s in (*again, *stms))
+        for index, count in reversed(self.lanes.indices):
+            body = (imp.For(index, imp.Lit(i64(0)), imp.Var(count), imp.Lit(i64(1)), body,
+                            unroll=True),)
+        return body[0]
+
+    def _stm(self, stm: Stm) -> Stm:
+        """A statement with cells in place of the variables that are kept in them."""
+        match stm:
+            case imp.Declare(name, prim, init) if name in self.kept:
+                value = imp.Lit(zero(prim)) if init is None else self._exp(init)
+                return imp.Store(name, self.lanes.cell, value, prim)
+            case imp.Assign(name, value) if name in self.kept:
+                return imp.Store(name, self.lanes.cell, self._exp(value), self.types[name])
+        return map_statement(stm, self._exp, self._stm)
+
+    def _exp(self, exp: Exp) -> Exp:
+        if isinstance(exp, imp.Var) and exp.name in self.kept:
+            return imp.Load(exp.name, self.lanes.cell, self.types[exp.name])
+        return map_parts(exp, self._exp)
+
+
+def _runs(items: Sequence[_Item]) -> Iterator[_Run]:
+    for item in items:
+        match item:
+            case _Run():
+                yield item
+            case _Around(_, inside):
+                yield from _runs(inside)
+
+
+def _touched(stms: Sequence[Stm]) -> set[VName]:
+    """The scalars and memories that statements have to do with."""
+    found: set[VName] = set()
+    for stm in statements(stms):
+        found |= touched_by(stm).union(*map(variables, expressions(stm)))
+        if isinstance(stm, imp.Declare | imp.DeclareArray | imp.Assign):
+            found.add(stm.name)
+    return found
+
+
+def _is_simple(exp: Exp) -> bool:
+    """Whether a value is an i64 that few integer operations compute."""
+    return all(isinstance(part, imp.Var | imp.Lit) or (
+        isinstance(part, imp.Apply) and part.op in SIMPLE and part.prim is Prim.I64)
+        for part in subexpressions(exp))

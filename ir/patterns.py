@@ -1,0 +1,319 @@
+"""Access patterns: how the work-items of a kernel read and write the arrays around it.
+
+Every reference to an array that lives outside of a kernel has a class, which follows from its
+index expressions.  An index of the points of the kernel (*g*) is another number in every
+work-item, a counter of a sequential loop inside (*c*) takes the same numbers in all of them.  The
+classes are those of Fabeiro, Andrade, Fraguela and Doallo, "Automatic generation of optimized
+OpenCL codes using OCLoptimizer and HPL"; they say which arrays are worth a copy in local memory,
+and which elements several work-items, or several points of one, have in common.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeAlias
+
+from runelift.ir.meaning import apply
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    ArrayType,
+    Atom,
+    AtomExp,
+    Body,
+    Const,
+    Dim,
+    ForLoop,
+    Index,
+    Iota,
+    Lambda,
+    Loop,
+    Map,
+    PrimOp,
+    Rearrange,
+    Redomap,
+    Scanomap,
+    SegOp,
+    SegRed,
+    SliceDim,
+    Stm,
+    Type,
+    i64,
+)
+from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+
+
+class Pattern(IntEnum):
+    """The class of a reference, from simple to complex."""
+
+    NONE = 0
+    SINGLE = 1
+    INNER = 2
+    ROW = 3
+    COLUMN = 4
+    DEPTH = 5
+    RADIUS = 6
+    UNKNOWN = 7
+
+    @property
+    def title(self) -> str:
+        """The name that the paper has for it."""
+        return TITLES[self][0]
+
+    @property
+    def meaning(self) -> str:
+        """What it says about work-items."""
+        return TITLES[self][1]
+
+
+TITLES = {
+    Pattern.NONE: ("NoPat", "all work-items use the same element"),
+    Pattern.SINGLE: ("SinglePat", "each work-item uses an element of its own"),
+    Pattern.INNER: ("InnerPat", "all work-items walk the same elements"),
+    Pattern.ROW: ("RowPat", "each work-item walks along a row"),
+    Pattern.COLUMN: ("ColPat", "each work-item walks down a column"),
+    Pattern.DEPTH: ("DepthPat", "each work-item walks through planes"),
+    Pattern.RADIUS: ("RadiusPat", "each work-item walks a neighbourhood"),
+    Pattern.UNKNOWN: ("Unknown", "which elements are used depends on data, or on products"),
+}
+
+WALKS = {0: Pattern.ROW, 1: Pattern.COLUMN, 2: Pattern.DEPTH}
+"""The class of a reference whose work-items walk the last dimension but so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """A sum of indices and counters with constant factors, and of what is the same for all.
+
+    ``text`` shows it.
+    """
+
+    text: str
+    points: frozenset[VName] = frozenset()
+    counters: frozenset[VName] = frozenset()
+    known: bool = True
+    constant: bool = False
+
+    @property
+    def varies(self) -> bool:
+        """Whether it is not the same for all work-items at all times."""
+        return bool(self.points or self.counters) or not self.known
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Elements of ``array`` that a kernel reads or writes, with its index in each dimension."""
+
+    array: VName
+    dims: tuple[Affine, ...]
+
+    @property
+    def points(self) -> frozenset[VName]:
+        """The indices of points that it depends on."""
+        return frozenset[VName]().union(*(dim.points for dim in self.dims))
+
+    @property
+    def pattern(self) -> Pattern:
+        """Its class."""
+        if not all(dim.known for dim in self.dims):
+            return Pattern.UNKNOWN
+        if any(dim.points and dim.counters for dim in self.dims):
+            return Pattern.RADIUS
+        walked = [place for place, dim in enumerate(reversed(self.dims)) if dim.counters]
+        if not walked:
+            return Pattern.SINGLE if self.points else Pattern.NONE
+        if not self.points:
+            return Pattern.INNER
+        return WALKS.get(walked[0], Pattern.UNKNOWN) if len(walked) == 1 else Pattern.UNKNOWN
+
+    def __str__(self) -> str:
+        return f"{self.array.base}[{', '.join(dim.text for dim in self.dims)}]"
+
+
+def references(kernel: SegOp, type_of: Callable[[VName], Type]) -> list[Reference]:
+    """The references of a kernel to arrays around it, in order.
+
+    The last index of a reduction is a counter: work-items go through its elements.  ``type_of``
+    knows the names around the kernel.
+    """
+    points = [dim.index for dim in kernel.space]
+    counters = [points.pop()] if isinstance(kernel, SegRed) else []
+    env: dict[VName, _Value] = {p: Affine(p.base, points=frozenset({p})) for p in points}
+    env |= {c: Affine(c.base, counters=frozenset({c})) for c in counters}
+    walk = _Walk(type_of, env)
+    walk.body(kernel.body)
+    return list(dict.fromkeys(walk.found))
+
+
+def classes(found: Iterable[Reference]) -> dict[VName, Pattern]:
+    """The class of every array: the most complex one of its references."""
+    arrays: dict[VName, Pattern] = {}
+    for each in found:
+        arrays[each.array] = max(each.pattern, arrays.get(each.array, Pattern.NONE))
+    return arrays
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An array inside of the kernel: part of one around it; None stands for its own dimensions."""
+
+    array: VName
+    dims: tuple[Affine | None, ...]
+
+    def at(self, indices: Sequence[Affine | None]) -> tuple[Affine | None, ...]:
+        """The indices of the array around for these of its own; others stay open."""
+        own = iter([*indices, *[None] * len(self.dims)])
+        return tuple(next(own) if dim is None else dim for dim in self.dims)
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """An array of numbers that depend on their place only."""
+
+    first: Affine
+    step: Affine
+
+
+_Value: TypeAlias = Affine | _Part | _Numbers
+
+UNKNOWN = Affine("?", known=False)
+WHOLE = Affine(":")
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The statements of a kernel one after the other, with what is known of their results.
+
+    Names without an entry are from around the kernel, or unknown if ``made`` has them.
+    """
+
+    type_of: Callable[[VName], Type]
+    env: dict[VName, _Value]
+    made: set[VName] = field(default_factory=set)
+    found: list[Reference] = field(default_factory=list)
+
+    def body(self, body: Body) -> None:
+        """All statements."""
+        for stm in body.stms:
+            self.statement(stm)
+
+    def statement(self, stm: Stm) -> None:
+        """One statement: its references, and what follows for its results."""
+        self.made |= {p.name for p in stm.pat}
+        match stm.exp:
+            case Index(array, dims):
+                self.index(stm.pat[0].name, array, dims)
+            case PrimOp(op, Prim.I64, (left, right)) if op in ("add", "sub", "mul"):
+                self.env[stm.pat[0].name] = _combined(op, self.affine(left), self.affine(right))
+            case AtomExp(VName() as name) if (value := self.value(name)) is not None:
+                self.env[stm.pat[0].name] = value
+            case Iota(_, start, step, Prim.I64):
+                self.env[stm.pat[0].name] = _Numbers(self.affine(start), self.affine(step))
+            case Rearrange(perm, array) if isinstance(part := self.value(array), _Part):
+                own = [k for k, dim in enumerate(part.dims) if dim is None]
+                if sorted(own) == own and perm == tuple(range(len(perm))):
+                    self.env[stm.pat[0].name] = part
+            case Map(_, lam, arrays) | Redomap(_, _, lam, arrays) | Scanomap(_, _, lam, arrays):
+                self.elements(lam, arrays)
+            case Loop(params, form, body):
+                self.made |= {p.param.name for p in params}
+                if isinstance(form, ForLoop):
+                    self.env[form.index] = Affine(form.index.base,
+                                                  counters=frozenset({form.index}))
+                self.body(body)
+            case _:
+                self.other(stm)
+
+    def elements(self, lam: Lambda, arrays: Sequence[VName]) -> None:
+        """A function that is applied to the elements of arrays, one after the other."""
+        self.made |= {p.name for p in lam.params}
+        if lam.params:
+            counter = lam.params[0].name
+            place = Affine(counter.base, counters=frozenset({counter}))
+            for param, array in zip(lam.params, arrays, strict=True):
+                self.element(param.name, array, place)
+        self.body(lam.body)
+
+    def element(self, name: VName, array: VName, place: Affine) -> None:
+        """An element of an array that is known."""
+        match self.value(array):
+            case _Numbers(first, step):
+                self.env[name] = _combined("add", first, _combined("mul", place, step))
+            case _Part() as part:
+                self.select(name, part, [place])
+
+    def index(self, name: VName, array: VName, dims: Sequence[Dim]) -> None:
+        """``array[dims]``."""
+        match self.value(array):
+            case _Part() as part:
+                self.select(name, part, [None if isinstance(d, SliceDim) and _is_whole(d)
+                                         else UNKNOWN if isinstance(d, SliceDim)
+                                         else self.affine(d) for d in dims])
+            case _Numbers():
+                if not isinstance(dims[0], SliceDim):
+                    self.element(name, array, self.affine(dims[0]))
+
+    def select(self, name: VName, part: _Part, indices: Sequence[Affine | None]) -> None:
+        """An element, which is a reference, or a part."""
+        dims = part.at(indices)
+        if all(dim is not None for dim in dims):
+            self.found.append(Reference(part.array, tuple(d for d in dims if d is not None)))
+        else:
+            self.env[name] = _Part(part.array, dims)
+
+    def other(self, stm: Stm) -> None:
+        """A statement that uses arrays as a whole, or is not looked into."""
+        inner = [*bodies_of(stm.exp), *(lam.body for lam in lambdas_of(stm.exp))]
+        for lam in lambdas_of(stm.exp):
+            self.made |= {p.name for p in lam.params}
+        for body in inner:
+            self.body(body)
+        used = free_vars(stm) - {v for body in inner for v in free_vars(body)}
+        for name in sorted(used, key=lambda n: n.tag):
+            if isinstance(part := self.value(name), _Part):
+                self.found.append(Reference(part.array, tuple(dim or WHOLE for dim in part.dims)))
+
+    def value(self, name: VName) -> _Value | None:
+        """What is known of a name."""
+        if name not in self.env and name not in self.made:
+            return self.outer(name)
+        return self.env.get(name)
+
+    def outer(self, name: VName) -> _Value:
+        """A name from around the kernel."""
+        type_ = self.type_of(name)
+        return (_Part(name, (None,) * len(type_.shape)) if isinstance(type_, ArrayType)
+                else Affine(name.base))
+
+    def affine(self, atom: Atom) -> Affine:
+        """A scalar as a sum."""
+        if isinstance(atom, Const):
+            return Affine(str(atom.value), constant=True)
+        value = self.value(atom)
+        return value if isinstance(value, Affine) else UNKNOWN
+
+
+def _combined(op: str, left: Affine, right: Affine) -> Affine:
+    """A sum, difference or product; products keep sums as they are only with a constant."""
+    sign = {"add": "+", "sub": "-", "mul": "*"}[op]
+    if left.constant and right.constant:
+        return Affine(str(int(apply(op, Prim.I64, int(left.text), int(right.text)))), constant=True)
+    if (op, left.text) == ("add", "0") or (op, left.text) == ("mul", "1"):
+        return right
+    if right.text == ("1" if op == "mul" else "0"):
+        return left
+    known = left.known and right.known and (
+        op != "mul" or left.constant or right.constant or not (left.varies or right.varies))
+    texts = [f"({each.text})" if op == "mul" and " " in each.text else each.text
+             for each in (left, right)]
+    if op == "sub" and " " in right.text:
+        texts[1] = f"({right.text})"
+    return Affine(f" {sign} ".join(texts), left.points | right.points,
+                  left.counters | right.counters, known)
+
+
+def _is_whole(dim: SliceDim) -> bool:
+    """Whether a slice starts at the beginning and leaves nothing out, as far as one can see."""
+    return dim.start == i64(0) and dim.stride == i64(1)
