@@ -18,7 +18,9 @@ from typing import TypeAlias
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+from runelift.ir.source import Loc
 from runelift.ir.syntax import (
+    SEGOPS,
     ArrayType,
     Atom,
     AtomExp,
@@ -26,6 +28,7 @@ from runelift.ir.syntax import (
     Const,
     Dim,
     ForLoop,
+    Fun,
     Index,
     Iota,
     Lambda,
@@ -35,14 +38,18 @@ from runelift.ir.syntax import (
     Rearrange,
     Redomap,
     Scanomap,
+    SegHist,
+    SegMap,
     SegOp,
     SegRed,
+    SegScan,
+    SegScatter,
     SliceDim,
     Stm,
     Type,
     i64,
 )
-from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.traverse import bodies_of, bound_by, free_vars, lambdas_of
 
 
 class Pattern(IntEnum):
@@ -129,7 +136,7 @@ class Reference:
         return WALKS.get(walked[0], Pattern.UNKNOWN) if len(walked) == 1 else Pattern.UNKNOWN
 
     def __str__(self) -> str:
-        return f"{self.array.base}[{', '.join(dim.text for dim in self.dims)}]"
+        return f"{self.array}[{', '.join(dim.text for dim in self.dims)}]"
 
 
 def references(kernel: SegOp, type_of: Callable[[VName], Type]) -> list[Reference]:
@@ -140,8 +147,8 @@ def references(kernel: SegOp, type_of: Callable[[VName], Type]) -> list[Referenc
     """
     points = [dim.index for dim in kernel.space]
     counters = [points.pop()] if isinstance(kernel, SegRed) else []
-    env: dict[VName, _Value] = {p: Affine(p.base, points=frozenset({p})) for p in points}
-    env |= {c: Affine(c.base, counters=frozenset({c})) for c in counters}
+    env: dict[VName, _Value] = {p: _point(p) for p in points}
+    env |= {c: _counter(c) for c in counters}
     walk = _Walk(type_of, env)
     walk.body(kernel.body)
     return list(dict.fromkeys(walk.found))
@@ -220,9 +227,11 @@ class _Walk:
             case Loop(params, form, body):
                 self.made |= {p.param.name for p in params}
                 if isinstance(form, ForLoop):
-                    self.env[form.index] = Affine(form.index.base,
-                                                  counters=frozenset({form.index}))
+                    self.env[form.index] = _counter(form.index)
                 self.body(body)
+            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
+                self.env |= {d.index: _point(d.index) for d in stm.exp.space}
+                self.other(stm)
             case _:
                 self.other(stm)
 
@@ -230,8 +239,7 @@ class _Walk:
         """A function that is applied to the elements of arrays, one after the other."""
         self.made |= {p.name for p in lam.params}
         if lam.params:
-            counter = lam.params[0].name
-            place = Affine(counter.base, counters=frozenset({counter}))
+            place = _counter(lam.params[0].name)
             for param, array in zip(lam.params, arrays, strict=True):
                 self.element(param.name, array, place)
         self.body(lam.body)
@@ -265,6 +273,7 @@ class _Walk:
 
     def other(self, stm: Stm) -> None:
         """A statement that uses arrays as a whole, or is not looked into."""
+        self.made |= set(bound_by(stm.exp)) - self.env.keys()
         inner = [*bodies_of(stm.exp), *(lam.body for lam in lambdas_of(stm.exp))]
         for lam in lambdas_of(stm.exp):
             self.made |= {p.name for p in lam.params}
@@ -285,7 +294,7 @@ class _Walk:
         """A name from around the kernel."""
         type_ = self.type_of(name)
         return (_Part(name, (None,) * len(type_.shape)) if isinstance(type_, ArrayType)
-                else Affine(name.base))
+                else Affine(str(name)))
 
     def affine(self, atom: Atom) -> Affine:
         """A scalar as a sum."""
@@ -293,6 +302,14 @@ class _Walk:
             return Affine(str(atom.value), constant=True)
         value = self.value(atom)
         return value if isinstance(value, Affine) else UNKNOWN
+
+
+def _point(name: VName) -> Affine:
+    return Affine(str(name), points=frozenset({name}))
+
+
+def _counter(name: VName) -> Affine:
+    return Affine(str(name), counters=frozenset({name}))
 
 
 def _combined(op: str, left: Affine, right: Affine) -> Affine:
@@ -317,3 +334,52 @@ def _combined(op: str, left: Affine, right: Affine) -> Affine:
 def _is_whole(dim: SliceDim) -> bool:
     """Whether a slice starts at the beginning and leaves nothing out, as far as one can see."""
     return dim.start == i64(0) and dim.stride == i64(1)
+
+
+# All kernels of a program
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """The references of the kernel of a segmented operation; ``name`` is that of its result."""
+
+    name: str
+    loc: Loc | None
+    kernel: SegOp
+    references: tuple[Reference, ...]
+
+
+def accesses(fun: Fun) -> list[Accesses]:
+    """The references of all kernels of an entry point, in all of its versions."""
+    found: list[Accesses] = []
+    _collect(fun.body, {p.name: p.type for p in fun.params}, found)
+    return found
+
+
+def _collect(body: Body, types: dict[VName, Type], found: list[Accesses]) -> None:
+    for stm in body.stms:
+        if isinstance(stm.exp, SEGOPS):
+            found.append(Accesses(str(stm.pat[0].name) if stm.pat else "effect", stm.loc, stm.exp,
+                                  tuple(references(stm.exp, types.__getitem__))))
+        elif isinstance(stm.exp, Loop):
+            inner = {p.param.name: p.param.type for p in stm.exp.params}
+            index = {stm.exp.form.index: Prim.I64} if isinstance(stm.exp.form, ForLoop) else {}
+            _collect(stm.exp.body, {**types, **inner, **index}, found)
+        else:
+            for inside in bodies_of(stm.exp):
+                _collect(inside, dict(types), found)
+        types |= {p.name: p.type for p in stm.pat}
+
+
+def render(found: Iterable[Accesses]) -> str:
+    """The classes of references as text."""
+    lines: list[str] = []
+    for each in found:
+        space = ", ".join(str(dim.index) for dim in each.kernel.space)
+        kind = type(each.kernel).__name__.lower()
+        lines.append(f"{each.name} ({kind} over {space})" + (f" at {each.loc}" if each.loc else ""))
+        shown = [(str(r), r.pattern.title, r.pattern.meaning) for r in each.references]
+        widths = [max((len(row[k]) for row in shown), default=0) for k in range(2)]
+        lines += [f"  {text:<{widths[0]}}  {title:<{widths[1]}}  -- {meaning}"
+                  for text, title, meaning in shown]
+    return "\n".join(lines)

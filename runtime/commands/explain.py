@@ -1,7 +1,8 @@
 """Explain the code of an error (what it means, with an example and its cure), or how a program is
 flattened: which rule fired on which expression, what came of it, and why others did not apply.
 With --parameters, list what the kernels of a program can be launched or built with on a device,
-which 'run --param' sets and 'autotune' chooses.
+which 'run --param' sets and 'autotune' chooses; with --access, what class the references of each
+kernel to arrays have, which says what work-items have in common.
 
 Without an argument, list the codes.
 """
@@ -10,11 +11,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from runelift.frontend.files import read_source
 from runelift.frontend.load import load
+from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError
 from runelift.rewrite.flatten import derive
@@ -31,6 +34,7 @@ from runelift.runtime.commands.options import (
     print_json,
     rewriting_of,
 )
+from runelift.runtime.compiler import compile_source
 from runelift.runtime.parameters import render
 from runelift.runtime.program import compile as compile_program
 
@@ -42,6 +46,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parameters", action="store_true",
                         help="list the parameters of the kernels with their values (0: as the "
                              "sizes suggest)")
+    parser.add_argument("--access", action="store_true",
+                        help="list how the kernels of a program access arrays")
     add_entry(parser)
     add_device(parser)
     add_policy(parser)
@@ -60,6 +66,8 @@ def execute(args: argparse.Namespace) -> int:
         _explain_code(args)
     elif args.parameters:
         _list_parameters(args, existing(_program(args.subject)))
+    elif args.access:
+        _list_accesses(args, existing(_program(args.subject)))
     else:
         _explain_program(args, existing(_program(args.subject)))
     return 0
@@ -97,6 +105,26 @@ def _list_parameters(args: argparse.Namespace, path: Path) -> None:
         print(render(spaces))
 
 
+def _list_accesses(args: argparse.Namespace, path: Path) -> None:
+    rewriting = rewriting_of(args)
+    compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting)
+    funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
+    if not funs:
+        raise _unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
+    if args.json:
+        print_json({fun.name: [
+            {"kernel": each.name, "at": str(each.loc), "references": [
+                {"reference": str(r), "array": r.array.base, "class": r.pattern.title}
+                for r in each.references]} for each in patterns.accesses(fun)] for fun in funs})
+    else:
+        print("\n\n".join(f"{fun.name}\n" + patterns.render(patterns.accesses(fun))
+                          for fun in funs))
+
+
+def _unknown_entry(name: str, known: Iterable[str]) -> UserError:
+    return UserError(f"Unknown entry point '{name}'.  The program has {', '.join(known)}.")
+
+
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     names = rewriting.names
@@ -105,8 +133,7 @@ def _explain_program(args: argparse.Namespace, path: Path) -> None:
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
         if not derivations:
-            raise UserError(f"Unknown entry point '{args.entry}'.  The program has "
-                            f"{', '.join(fun.name for fun in program.funs)}.")
+            raise _unknown_entry(args.entry, (fun.name for fun in program.funs))
     if args.json:
         print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
     else:

@@ -1,0 +1,129 @@
+"""Coarse reductions: the same answers with all points and steps of a work-item, at all sizes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import runelift
+from runelift.codegen.parameters import Quantity
+from runelift.runtime.parameters import Space
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.forest import plans
+
+FLAT = """
+entry main [n][m] (xs: [n]f32) (fs: [m]f32): []f32 =
+  tabulate (n - m + 1) (\\i -> f32.sum (map (\\k -> xs[i + k] * fs[k]) (iota m)))
+"""
+TALL = """
+entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32): [][]f32 =
+  tabulate_2d (n - p + 1) (m - q + 1) (\\i j ->
+    f32.sum (tabulate p (\\k -> f32.sum (tabulate q (\\l -> xss[i + k, j + l] * fss[k, l])))))
+"""
+PAIRS = """
+entry main [n] (xs: [n]f32) (ys: [n]f32): [n](f32, f32) =
+  map2 (\\x y -> let (a, b) = reduce (\\(a, b) (c, d) -> (a + c, f32.max b d)) (0, -1000)
+                                    (map2 (\\u v -> (x * u, if v < y then v else u)) xs ys)
+                in (a, b)) xs ys
+"""
+ORDERED = """
+entry main [n][m] (xs: [n]i32) (ys: [m]i32): [n](i32, i32) =
+  map (\\x -> reduce (\\(a, b) (c, d) -> (c * a, c * b + d)) (1, 0)
+                    (map (\\y -> (y + x, y - x)) ys)) xs
+"""
+BATCHED = """
+entry main [a][b][c][m] (xsss: [a][b][c]i64) (ys: [m]i64): [a][b][c]i64 =
+  map (map (map (\\x -> i64.sum (map (\\y -> if y < x then loop s = x for _i < y do s * 3 + y
+                                            else x * y) ys)))) xsss
+"""
+PROGRAMS: dict[str, tuple[str, list[list[tuple[int, ...]]], Any]] = {
+    "flat": (FLAT, [[(70,), (9,)], [(9,), (9,)], [(41,), (25,)], [(7,), (1,)]], np.float32),
+    "tall": (TALL, [[(9, 21), (4, 3)], [(5, 5), (5, 5)], [(20, 8), (3, 8)]], np.float32),
+    "pairs": (PAIRS, [[(37,), (37,)], [(1,), (1,)], [(0,), (0,)]], np.float32),
+    "ordered": (ORDERED, [[(37,), (19,)], [(3,), (0,)]], np.int32),
+    "batched": (BATCHED, [[(2, 5, 7), (11,)], [(3, 1, 4), (1,)]], np.int64),
+}
+SETTINGS = [  # points, steps, split and group
+    (1, 1, 1, 4), (2, 1, 1, 4), (1, 4, 1, 8), (4, 2, 1, 8), (2, 4, 2, 8), (8, 8, 4, 16),
+    (16, 4, 16, 16), (4, 16, 8, 32)]
+
+
+def coarse_spaces(program: Program) -> list[Space]:
+    """The operations that can be done coarsely."""
+    return [space for space in program.spaces("main")
+            if any(each.parameter.quantity is Quantity.POINTS for each in space.ranges)]
+
+
+def chosen(program: Program, setting: tuple[int, ...]) -> Mapping[str, int]:
+    """Parameters for points, steps, split and group of all such operations."""
+    found: dict[str, int] = {}
+    for space in coarse_spaces(program):
+        names = [f"{space.operation.name}.{q}" for q in ("points", "steps", "split", "group")]
+        found |= zip(names, setting, strict=True)
+        assert space.obstacle(space.chosen(found)) == ""
+    return found
+
+
+def inputs(shapes: list[tuple[int, ...]], dtype: Any) -> list[Any]:
+    rng = np.random.default_rng(0)
+    return [rng.integers(-3, 4, shape).astype(dtype) for shape in shapes]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_setting(name: str) -> None:
+    text, cases, dtype = PROGRAMS[name]
+    program = runelift.compile(text, device="pocl", tuning={})
+    assert coarse_spaces(program)
+    flat = plans(program.tree.entry("main"))[-1 if name != "tall" else 4]
+    for shapes in cases:
+        args = inputs(shapes, dtype)
+        expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+        for setting in SETTINGS:
+            actual, _ = program.run("main", args, force=flat, thresholds=chosen(program, setting))
+            for want, got in zip(expected, actual, strict=True):
+                np.testing.assert_array_equal(np.asarray(got), np.asarray(want), str(setting))
+
+
+def test_points_and_steps_do_not_change_the_order_of_sums() -> None:
+    program = runelift.compile(TALL, device="pocl", tuning={})
+    rng = np.random.default_rng(2)
+    args = [rng.random(shape, dtype=np.float32) for shape in [(40, 50), (9, 13)]]
+    force = plans(program.tree.entry("main"))[4]
+    expected, _ = runelift.compile(TALL, device="interpreter").run("main", args)
+    for points, steps in [(1, 1), (4, 1), (1, 8), (8, 8), (2, 16)]:
+        actual, _ = program.run("main", args, force=force,
+                                thresholds=chosen(program, (points, steps, 1, 16)))
+        np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
+
+
+def test_what_segments_do_not_share_is_left_alone() -> None:
+    program = runelift.compile("def main [n][m] (xss: [n][m]f32) = map f32.sum xss", device="pocl",
+                               tuning={})
+    assert coarse_spaces(program) == []
+
+
+def test_no_races(simulator: str) -> None:
+    script = ("import sys; sys.path.insert(0, 'tests/codegen'); import test_coarse as t\n"
+              "import runelift, numpy as np\n"
+              "from runelift.runtime.tuner.forest import plans\n"
+              "for name in ('flat', 'tall', 'pairs'):\n"
+              "    text, cases, dtype = t.PROGRAMS[name]\n"
+              f"    program = runelift.compile(text, device={simulator!r}, tuning={{}})\n"
+              "    args = t.inputs(cases[0], dtype)\n"
+              "    expected, _ = runelift.compile(text, device='interpreter').run('main', args)\n"
+              "    force = plans(program.tree.entry('main'))[4 if name == 'tall' else -1]\n"
+              "    for setting in ((4, 2, 1, 8), (2, 2, 4, 16)):\n"
+              "        found, _ = program.run('main', args, force=force,\n"
+              "                               thresholds=t.chosen(program, setting))\n"
+              "        for want, got in zip(expected, found, strict=True):\n"
+              "            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))\n")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          check=False, env={**os.environ, "OCLGRIND_DATA_RACES": "1"})
+    assert done.returncode == 0, done.stderr
+    assert not any(word in done.stderr for word in ("race", "Invalid", "divergence"))
