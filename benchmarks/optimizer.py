@@ -29,7 +29,8 @@ from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Generator, parse_spec
 from runelift.runtime.program import Program
 from runelift.runtime.statistics import median
-from runelift.runtime.tuner.contest import Contest
+from runelift.runtime.tuner.contest import LOCAL, Contest
+from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.parameters import RIVALS, SHARE
 
@@ -82,6 +83,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a part of a program's name and its size")
     parser.add_argument("--budget", type=float, default=0.0,
                         help="seconds of search for each dataset (default: no search)")
+    parser.add_argument("--parameters", default=LOCAL, choices=[LOCAL, *EXPLORING],
+                        help="how settings are searched (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=math.inf, help="in all")
     parser.add_argument("--fp-contract", action="store_true")
     parser.add_argument("--json", type=Path)
@@ -106,7 +109,8 @@ def main() -> None:
                 print("the time is spent", flush=True)
                 break
             try:
-                result = measure(row, number, naive, program, options.budget)
+                result = measure(row, number, naive, program, options.budget,
+                                 options.parameters)
             except RuneliftError as error:
                 result = {"error": str(error).splitlines()[0]}
             found.append({"program": row.name, "dataset": SIZES[number], **result})
@@ -139,7 +143,7 @@ def show(result: Mapping[str, Any]) -> None:
 
 
 def measure(row: Row, number: int, naive: Program, program: Program,
-            budget: float) -> dict[str, Any]:
+            budget: float, strategy: str) -> dict[str, Any]:
     """Microseconds of the three, and whether their results agree."""
     args = row.inputs(number)
     resident, plain = program.place(args), naive.place(args)
@@ -149,7 +153,7 @@ def measure(row: Row, number: int, naive: Program, program: Program,
     agree = first_difference(expected, program.run("main", resident)[0]) is None
     chosen = None
     if budget:
-        chosen = search(row, program, resident, budget)
+        chosen = search(row, program, resident, budget, strategy)
         results = program.run("main", resident, force=chosen.force, thresholds=chosen.settings)[0]
         agree &= first_difference(expected, results) is None
         times["tuned"] = timed(program, resident, chosen.force, chosen.settings)
@@ -166,7 +170,8 @@ class Chosen:
     time: float
 
 
-def search(row: Row, program: Program, args: Sequence[Any], budget: float) -> Chosen:
+def search(row: Row, program: Program, args: Sequence[Any], budget: float,
+           strategy: str) -> Chosen:
     """The best version and settings that are found in ``budget`` seconds.
 
     Versions with fewer work-items than points are left out: they take minutes.
@@ -182,7 +187,7 @@ def search(row: Row, program: Program, args: Sequence[Any], budget: float) -> Ch
                     key=lambda each: each.time)
     for left, rival in zip(range(len(rivals), 0, -1), rivals, strict=True):
         seconds = (end - time.perf_counter()) / left
-        settings = settle(program, args, rival.force, seconds)
+        settings = settle(program, args, rival.force, seconds, strategy)
         tried = replace(rival, settings=settings,
                         time=timed(program, args, rival.force, settings, runs=5))
         best = min(best, tried, key=lambda each: each.time)
@@ -190,7 +195,7 @@ def search(row: Row, program: Program, args: Sequence[Any], budget: float) -> Ch
 
 
 def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
-           seconds: float) -> dict[str, int]:
+           seconds: float, strategy: str) -> dict[str, int]:
     """The best settings for the operations of a version that take a good part of its time."""
     spaces = {space.operation.name: space for space in program.spaces("main")}
     met = program.try_settings("main", args, force=force, thresholds={})
@@ -198,7 +203,7 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
     chosen: dict[str, int] = {}
     for each in met:
         if each.seconds >= SHARE * whole:
-            contest = Contest(spaces[each.meeting[0]])
+            contest = Contest(spaces[each.meeting[0]], strategy=strategy)
             program.try_settings("main", args, force=force, thresholds={}, searches={
                 each.meeting: partial(contest.search, "", 1.0, seconds * each.seconds / whole)})
             chosen |= contest.space.named(contest.best())

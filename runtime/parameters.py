@@ -79,20 +79,24 @@ class Space:
         Depth first: values that do not go with those chosen before are never combined with others.
         """
         yield self.default
-        for chosen in self._choices({}, sorted(self.ranges, key=_precedence)):
-            setting = tuple(chosen[each.parameter.quantity] for each in self.ranges)
-            if setting != self.default and self.allows(setting):
+        for setting in self._all(lambda each: each.values):
+            if setting != self.default:
                 yield setting
 
-    def _choices(self, chosen: Chosen, ranges: Sequence[Range]) -> Iterator[Chosen]:
-        """All ways to choose from the other ranges, too."""
-        if not ranges:
-            yield chosen
-            return
-        first, *others = ranges
-        for value in first.values:
-            if not _clash(first, value, chosen):
-                yield from self._choices({**chosen, first.parameter.quantity: value}, others)
+    def nearest(self, wanted: Chosen) -> Setting:
+        """A setting that has these values, or others near them where they do not go together."""
+        def near(each: Range) -> Sequence[int]:
+            place = each.values.index(wanted.get(each.parameter.quantity, each.default))
+            return sorted(each.values, key=lambda v: abs(each.values.index(v) - place))
+
+        return next(self._all(near), self.default)
+
+    def _all(self, values: Callable[[Range], Sequence[int]]) -> Iterator[Setting]:
+        """All settings, their values tried in the order given."""
+        for chosen in _choices({}, sorted(self.ranges, key=_precedence), values):
+            setting = tuple(chosen[each.parameter.quantity] for each in self.ranges)
+            if self.allows(setting):
+                yield setting
 
     def allows(self, setting: Setting) -> bool:
         """Whether the kernels fit the device with a setting."""
@@ -187,6 +191,18 @@ RULES = (
 )
 IDLE = (Quantity.GROUPS, Quantity.SHORT, Quantity.UNROLL)
 """What makes no difference to work-items that have several segments."""
+
+
+def _choices(chosen: Chosen, ranges: Sequence[Range],
+             values: Callable[[Range], Sequence[int]]) -> Iterator[Chosen]:
+    """All ways to choose from the other ranges, too."""
+    if not ranges:
+        yield chosen
+        return
+    first, *others = ranges
+    for value in values(first):
+        if not _clash(first, value, chosen):
+            yield from _choices({**chosen, first.parameter.quantity: value}, others, values)
 
 
 def _clash(each: Range, value: int, chosen: Chosen) -> str:

@@ -29,8 +29,8 @@ class Coming:
     settings: tuple[Setting, ...]
 
 
-Search: TypeAlias = Generator[Setting | Coming, "float | Setting | None", None]
-"""Asks for settings and is sent the seconds that each took, None for one that cannot run.
+Search: TypeAlias = Generator[Setting | Coming, "float | Setting | str | None", None]
+"""Asks for settings and is sent the seconds that each took, or why one cannot run.
 
 For one that launches the same kernels in the same way as another one did before, it is sent that.
 What is said to be :class:`Coming` is answered with None.
@@ -60,7 +60,7 @@ class TrialRun(Run):
         self._spans: list[tuple[Meeting, int, int]] = []
         self._merging = 0
         self._trying = False
-        self._failed = False
+        self._refusal = ""
         self._wanted: dict[Wanted, None] | None = None
         self._launched: list[tuple[int, int, int]] = []
 
@@ -93,12 +93,12 @@ class TrialRun(Run):
                 setting = search.send(None)
                 continue
             first = self.recorder.issued
-            self._trying, self._failed, self._launched = True, False, []
+            self._trying, self._refusal, self._launched = True, "", []
             yield setting
             self._trying = False
             commands = self.recorder.taken_back(first)
-            found: float | Setting | None = None
-            if not self._failed:
+            found: float | Setting | str = self._refusal
+            if not found:
                 same = seen.setdefault(tuple(self._launched), setting)
                 found = busy(commands) if same == setting else same
             for buffer, copy in kept:
@@ -152,8 +152,7 @@ class TrialRun(Run):
 
     def gives_up(self, reason: Exception) -> bool:
         """An operation could not run; whether that was more than a trial."""
-        del reason
-        self._failed = True
+        self._refusal = str(reason) or type(reason).__name__
         return not self._trying
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:

@@ -67,6 +67,8 @@ from runelift.runtime.tuner.autotune import (
     side_by_side,
 )
 from runelift.runtime.tuner.builders import Builders
+from runelift.runtime.tuner.contest import LOCAL
+from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.measure import (
@@ -143,6 +145,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="do not run the tuned program beside the default one")
     parser.add_argument("--no-parameters", action="store_true",
                         help="tune thresholds only, not the parameters of kernels")
+    parser.add_argument("--parameters", default=LOCAL, choices=[LOCAL, *EXPLORING],
+                        help="how the settings of kernels are searched (default: %(default)s)")
     parser.add_argument("--replay", type=Path, metavar="LOG",
                         help="fit to the runs in a log instead of running anything")
     parser.add_argument("--resume", action="store_true",
@@ -362,8 +366,8 @@ def _tune_parameters(args: argparse.Namespace, program: Program, runner: Triable
                     runner, forest, own, tuning.thresholds, budget=left,
                     repeats=args.runs or Forced.repeats,
                     device=program.device_info.choice.threshold, seed=args.seed,
-                    thorough=effort.thorough, end=end, known=known.get(forest.entry, ()),
-                    progress=shown.trying))
+                    strategy=args.parameters, thorough=effort.thorough, end=end,
+                    known=known.get(forest.entry, ()), progress=shown.trying))
     except KeyboardInterrupt:
         return False
     return True

@@ -5,17 +5,21 @@ the best.  The better half is tried again, and of that the better half (successi
 Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"), so most of the time
 goes to the settings among which it is hard to tell.  All are tried in turn, so that a drift of the
 clock frequency meets them alike, and the default in each turn.
+
+Other ways to find out which settings are good (:mod:`~runelift.runtime.tuner.exploring`) come
+before the halving and take most of the time.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.trials import Coming, Search
+from runelift.runtime.tuner.exploring import EXPLORING
 
 EXHAUSTIVE = 30
 """The largest space that is tried in whole."""
@@ -27,6 +31,10 @@ REPEATS = 5
 """and how often each of them is tried at least."""
 HANDED_ON = 6
 """How many settings that were best on some inputs are tried on others."""
+LOCAL = "local"
+"""The strategy that tries the neighbours of the best."""
+EXPLORED = 0.7
+"""What part of the time other strategies may explore; the rest goes to the best that they found."""
 WORTHWHILE = 0.02
 """By how much an operation must get faster: less could not be told from chance."""
 TOLERANCE = 0.02
@@ -67,15 +75,17 @@ class Contest:
 
     ``thorough``: how many times as many settings are tried as usual.  ``ahead``: for how many
     of them kernels can be built at the same time.
+    ``impossible`` has those that could not be built or launched, with the reason.
     """
 
     space: Space
     seed: int = 0
     thorough: int = 1
     ahead: int = 1
+    strategy: str = LOCAL
     clock: Callable[[], float] = time.perf_counter
     samples: list[Sample] = field(default_factory=list)
-    impossible: set[Setting] = field(default_factory=set)
+    impossible: dict[Setting, str] = field(default_factory=dict)
     tries: int = 0
     _everything: list[Setting] = field(default_factory=list)
 
@@ -94,11 +104,15 @@ class Contest:
     def search(self, dataset: str, weight: float, seconds: float) -> Search:
         """Try settings for so many seconds; what came of it is a sample."""
         end = self.clock() + seconds
+        local = self.strategy == LOCAL
         times: dict[Setting, list[float]] = {}
         same: dict[Setting, Setting] = {}
         default = self.space.default
         yield default  # warms up, and is not counted
-        alive = [s for s in self._entrants() if s != default and s not in self.impossible]
+        if local or self.samples:
+            alive = [s for s in self._entrants() if s != default and s not in self.impossible]
+        else:
+            alive = yield from self._explore(times, same, self.clock() + EXPLORED * seconds)
         while alive:
             yield from self._round([default, *alive], times, same, end)
             if self.clock() >= end:
@@ -107,7 +121,7 @@ class Contest:
             if len(alive) <= FINALISTS and all(len(times[s]) >= REPEATS for s in alive):
                 break
             alive = alive[: max(FINALISTS, len(alive) // 2)]
-            if not self.samples and len(alive) <= FINALISTS:
+            if local and not self.samples and len(alive) <= FINALISTS:
                 alive = [*alive, *(n for s in alive[:1] for n in self._neighbours(s)
                                    if n not in times and n not in same
                                    and n not in self.impossible)]
@@ -115,6 +129,20 @@ class Contest:
             least = {s: min(found) for s, found in times.items()}
             least |= {s: least[other] for s, other in same.items() if other in least}
             self.samples.append(Sample(dataset, weight, least[default], least))
+
+    def _explore(self, times: dict[Setting, list[float]], same: dict[Setting, Setting], end: float,
+                 ) -> Generator[Setting | Coming, float | Setting | str | None, list[Setting]]:
+        """Try what the strategy asks for; the best of it."""
+        default = self.space.default
+        exploring = EXPLORING[self.strategy](self.space, random.Random(self.seed))
+        batch = next(exploring, [])
+        while batch and self.clock() < end:
+            yield from self._round([default, *(s for s in batch if s != default)], times, same, end)
+            try:
+                batch = exploring.send({s: min(found) for s, found in times.items()})
+            except StopIteration:
+                break
+        return [s for s in _ranked(list(times), times) if s != default][: 2 * FINALISTS]
 
     def _round(self, settings: Sequence[Setting], times: dict[Setting, list[float]],
                same: dict[Setting, Setting], end: float) -> Search:
@@ -128,11 +156,11 @@ class Contest:
                 yield Coming(tuple(fresh[place: place + self.ahead]))
             seconds = yield setting
             self.tries += 1
-            if seconds is None:
-                self.impossible.add(setting)
+            if isinstance(seconds, str):
+                self.impossible[setting] = seconds
             elif isinstance(seconds, tuple):
                 same[setting] = seconds
-            else:
+            elif seconds is not None:
                 times.setdefault(setting, []).append(seconds)
 
     def _entrants(self) -> list[Setting]:

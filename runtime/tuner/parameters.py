@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -21,7 +21,7 @@ from runelift.runtime.parameters import Space
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.trials import Meeting, Met, Searches
 from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
-from runelift.runtime.tuner.contest import Contest, Trial
+from runelift.runtime.tuner.contest import LOCAL, Contest, Trial
 from runelift.runtime.tuner.forest import Forest, Forests, plans
 from runelift.runtime.tuner.measure import Dataset, Measurable, Run
 from runelift.runtime.tuner.report import show_seconds, table
@@ -69,7 +69,10 @@ BUDGET = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """What came of the trials of an operation, and the trials."""
+    """What came of the trials of an operation, and the trials.
+
+    ``impossible`` counts the settings that could not be built or launched, by reason.
+    """
 
     operation: str
     settings: int
@@ -77,7 +80,7 @@ class Settled:
     chosen: dict[str, int]
     ratio: float
     weight: float
-    impossible: int
+    impossible: dict[str, int]
     trials: tuple[Trial, ...] = ()
 
     @property
@@ -148,20 +151,22 @@ class With:
 
 def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset],
                     thresholds: Mapping[str, int], *, device: int, budget: float = BUDGET,
-                    repeats: int = 3, seed: int = 0, thorough: int = 1, end: float = math.inf,
-                    known: Sequence[Run] = (),
+                    repeats: int = 3, seed: int = 0, strategy: str = LOCAL, thorough: int = 1,
+                    end: float = math.inf, known: Sequence[Run] = (),
                     progress: Callable[[str], None] = lambda _: None) -> ParameterTuning:
     """Tune the parameters of an entry point that runs with ``thresholds`` so far.
 
-    ``device`` is the threshold that the device has by default.  Trials take ``budget`` seconds
+    ``device`` is the threshold that the device has by default, ``strategy`` how settings are
+    searched (:mod:`~runelift.runtime.tuner.exploring`).  Trials take ``budget`` seconds
     at most, of ``thorough`` times as many settings as usual; all is over by ``end``.
     What runs take that are ``known`` is not found out again.
     """
     started = time.perf_counter()
-    spaces = {space.operation.name: space for space in program.spaces(forest.entry)}
     occasions = [o for d in datasets for o in _occasions(program, forest, d, thresholds, known)]
-    contests = _hold(program, spaces, occasions, thresholds, time.perf_counter() + budget, seed,
-                     thorough, progress)
+    contests = _hold(program, {
+        space.operation.name: Contest(space, seed, thorough, program.builders, strategy)
+        for space in program.spaces(forest.entry)},
+        occasions, thresholds, time.perf_counter() + budget, progress)
     settled = tuple(_settled(contest) for contest in contests.values())
     chosen = {name: value for each in settled for name, value in each.chosen.items()}
     if not chosen:
@@ -258,20 +263,19 @@ def _representatives(met: Sequence[Met], whole: float, weight: float) -> dict[Me
 # Trials
 
 
-def _hold(program: Triable, spaces: Mapping[str, Space], occasions: Sequence[Occasion],
-          thresholds: Mapping[str, int], end: float, seed: int, thorough: int,
+def _hold(program: Triable, contests: Mapping[str, Contest], occasions: Sequence[Occasion],
+          thresholds: Mapping[str, int], end: float,
           progress: Callable[[str], None]) -> dict[str, Contest]:
-    """The contests of all operations; where an operation takes more time, it is tried longer."""
+    """The contests that were held; where an operation takes more time, it is tried longer."""
     left = sum(weight for o in occasions for weight in o.weights.values())
-    contests: dict[str, Contest] = {}
+    held: dict[str, Contest] = {}
     for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
         args = program.place(occasion.dataset.arguments())
         for meeting, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
             if time.perf_counter() > end:
-                return contests
+                return held
             name = meeting[0]
-            contest = contests.setdefault(name, Contest(
-                spaces[name], seed, thorough, program.builders))
+            contest = held.setdefault(name, contests[name])
             seconds = max(0.0, end - time.perf_counter()) * weight / left
             left -= weight
             progress(f"{name} on {occasion.dataset.name}")
@@ -281,7 +285,7 @@ def _hold(program: Triable, spaces: Mapping[str, Space], occasions: Sequence[Occ
                                          contest.search, occasion.dataset.name, weight, seconds)})
             except RuneliftError:
                 continue
-    return contests
+    return held
 
 
 def _settled(contest: Contest) -> Settled:
@@ -291,8 +295,8 @@ def _settled(contest: Contest) -> Settled:
     return Settled(contest.name, settings, contest.tries,
                    contest.space.named(best),
                    contest.score(best) if best != contest.space.default else 1.0,
-                   sum(sample.weight for sample in contest.samples), len(contest.impossible),
-                   tuple(contest.trials()))
+                   sum(sample.weight for sample in contest.samples),
+                   dict(Counter(contest.impossible.values())), tuple(contest.trials()))
 
 
 # What came of it

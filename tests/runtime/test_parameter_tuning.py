@@ -18,6 +18,7 @@ from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.trials import Coming, Met, Search, Searches, TrialRun
 from runelift.runtime.tuner.contest import EXHAUSTIVE, Contest
+from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.measure import Dataset
 from runelift.runtime.tuner.parameters import tune_parameters
@@ -25,6 +26,10 @@ from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
 
 SCAN = "def main [n] (xs: [n]i32) = scan (+) 0 (map (\\x -> x + 1) xs)"
 MAP = "entry main [n] (xs: [n]i32) = map (\\x -> x * x + 1) xs"
+PRODUCT = """
+entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
+  map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
+"""
 ROWS = "entry main [n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss"
 
 
@@ -33,7 +38,7 @@ def space_of(text: str) -> Space:
     return runelift.compile(text).spaces("main")[0]
 
 
-def drive(search: Search, cost: Callable[[Setting], float | Setting | None],
+def drive(search: Search, cost: Callable[[Setting], float | Setting | str],
           ) -> Counter[Setting]:
     """How often a search asks for each setting."""
     asked = Counter[Setting]()
@@ -85,11 +90,45 @@ def test_local_search_comes_to_the_bottom_of_a_valley(seed: int) -> None:
     assert cost(contest.best()) <= 2
 
 
+@pytest.mark.parametrize("strategy", EXPLORING)
+def test_strategies_come_near_the_bottom_of_a_valley(strategy: str) -> None:
+    now = 0.0
+    contest = Contest(space_of(SCAN), 3, strategy, clock=lambda: now)
+    settings = list(contest.space.settings())
+    best = settings[len(settings) // 3]
+    valley = distance(contest.space, best)
+
+    def cost(setting: Setting) -> float:
+        nonlocal now
+        now += 1
+        assert setting in settings
+        return valley(setting)
+
+    tries = 3 * len(settings) if strategy == "exhaustive" else 100
+    asked = drive(contest.search("a", 1.0, tries), cost)
+    assert valley(contest.best()) <= (4 if strategy == "random" else 2)
+    assert all(count == 1 for setting, count in asked.items()
+               if valley(setting) > 4 and setting != contest.space.default)
+
+
+def test_the_nearest_setting_has_values_that_go_together() -> None:
+    (space,) = (s for s in runelift.compile(PRODUCT).spaces("main")
+                if any(r.parameter.quantity is Quantity.SIDE for r in s.ranges))
+    wanted = {Quantity.SIDE: 8, Quantity.ROWS: 16, Quantity.COLUMNS: 16}
+    found = dict(zip((r.parameter.quantity for r in space.ranges), space.nearest(wanted),
+                     strict=True))
+    assert (found[Quantity.SIDE], found[Quantity.ROWS]) == (8, 16)
+    assert 1 <= found[Quantity.COLUMNS] <= 4
+    wanted[Quantity.SIDE] = 0
+    assert all(space.allows(s) for s in (space.nearest(wanted), *list(space.settings())[:50]))
+
+
 def test_what_cannot_run_is_asked_for_once() -> None:
     contest = Contest(space_of(MAP))
     bad = list(contest.space.settings())[1]
-    asked = drive(contest.search("a", 1.0, 1e9), lambda s: None if s == bad else 1.0)
+    asked = drive(contest.search("a", 1.0, 1e9), lambda s: "no" if s == bad else 1.0)
     assert asked[bad] == 1
+    assert contest.impossible == {bad: "no"}
     assert bad not in drive(contest.search("b", 1.0, 1e9), lambda s: 1.0)
     assert contest.best() == contest.space.default
 
@@ -102,7 +141,7 @@ def test_settings_that_launch_the_same_are_tried_once() -> None:
     assert all(asked[s] == 1 for s in others[1:])
     assert contest.best() in others
     assert contest.score(others[2]) == 0.5
-    assert contest.impossible == set()
+    assert contest.impossible == {}
 
 
 def test_a_search_ends_in_time() -> None:
@@ -238,7 +277,7 @@ def test_runs_go_on_as_if_nothing_had_been_tried() -> None:
     def search(space: Space) -> Search:
         for setting in list(space.settings())[:3]:
             asked.append(setting)
-            assert (yield setting) is not None
+            assert not isinstance((yield setting), str)
 
     met = program.try_settings("main", args)
     names = {each.meeting[0] for each in met}
@@ -259,7 +298,7 @@ def test_trials_tell_what_launches_the_same() -> None:
     program = runelift.compile(ROWS)
     (space,) = (s for s in program.spaces("main") if s.operation.name.endswith("_2"))
     (short,) = (k for k, r in enumerate(space.ranges) if r.parameter.quantity is Quantity.SHORT)
-    sent = list[tuple[Setting, float | Setting | None]]()
+    sent = list[tuple[Setting, float | Setting | str]]()
 
     def search() -> Search:
         for value in space.ranges[short].values:
@@ -278,7 +317,7 @@ def test_a_setting_that_fails_is_reported_and_left(monkeypatch: pytest.MonkeyPat
     program = runelift.compile(ROWS)
     (space,) = (s for s in program.spaces("main") if "segmap" in str(s.operation)[:4000])
     rows = np.arange(1 << 20, dtype=np.int32).reshape(1 << 18, 4)
-    sent = list[float | None]()
+    sent = list[float | Setting | str]()
 
     def search() -> Search:
         for setting in list(space.settings())[:2]:
@@ -295,8 +334,8 @@ def test_a_setting_that_fails_is_reported_and_left(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(TrialRun, "_enqueue", failing)
     met = program.try_settings("main", [rows], force={"main.versions_0": 0},
                                searches={(space.operation.name, 0): search})
-    assert sent[0] is not None
-    assert sent[1] is None
+    assert isinstance(sent[0], float)
+    assert sent[1] == "too large"
     assert [each.meeting[0] for each in met] == [space.operation.name]
 
 
