@@ -7,10 +7,11 @@ neighbour needs, and all bodies feel the same others.  A work-item that reduces 
 last dimension, as ``split`` leaves of it; that many share each segment, so that there is enough to
 do for a device where segments are few, and combine their totals in local memory.
 
-A work-item's segments lie below each other in the last dimension but one, where neighbours need
-the same and the accesses of neighbouring work-items stay side by side.  If there is one dimension
-only, they lie as far apart as the group is wide, and so do the elements that it combines at a time
-of a neighbourhood: then segment r + 1 needs at step u what segment r needs at step u + 1.
+A work-item's segments are neighbours in one dimension, its *axis*: that in which a step to the
+next element is as one to the next segment, so that segment r + 1 needs at step u what segment r
+needs at step u + 1; else any but the last, so that the accesses of neighbouring work-items stay
+side by side.  If the axis is the last dimension, segments and the elements that are combined at a
+time lie as far apart as the group is wide.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from runelift.codegen.launches import (
     LID,
     LSIZE,
     Lowering,
+    as_name,
     bind_point,
     branch,
     local_arrays,
@@ -55,21 +57,35 @@ def can_share(lowering: Lowering, exp: SegRed) -> bool:
 
 def lower_coarse(lowering: Lowering, exp: SegRed, otherwise: tuple[plan.Step, ...]) -> None:
     """The coarse kernel where it is wanted, else other steps."""
-    fresh = lowering.names.fresh
+    assert lowering.parameters is not None
+    fresh, known = lowering.names.fresh, dict(lowering.parameters.found)
     *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
+    axis = _axis(lowering, exp)
+    flat = axis == len(outer)
+    height = Size.of(0) if flat else outer.pop(axis)
     coarse = plan.Coarse(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
-        fresh("cells"), outer[-1] if outer else Size.of(0), width, product(outer[:-1]), length,
+        fresh("cells"), height, width, product(outer), length,
         (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
          lowering.setting(Quantity.SPLIT)))
     try:
-        steps = branch(lowering, lambda: _Coarse(lowering, exp, coarse).launch())
+        steps = branch(lowering, lambda: _Coarse(lowering, exp, coarse, axis).launch())
     except CompilerLimitation:
+        lowering.parameters.found = known
         lowering.steps += otherwise
         return
     apart = fresh("apart")
     lowering.steps += [coarse, plan.Compute(apart, "eq", Prim.I64, (coarse.points, i64(0))),
                        plan.Branch(apart, otherwise, steps)]
+
+
+def _axis(lowering: Lowering, exp: SegRed) -> int:
+    """The dimension in which a work-item's segments are neighbours."""
+    *points, element = (dim.index for dim in exp.space)
+    slid = {p for each in references(exp, lowering.type) if each.pattern is Pattern.RADIUS
+            for dim in each.dims if element in dim.counters for p in dim.points}
+    found = [place for place, p in enumerate(points) if p in slid]
+    return found[0] if found else max(0, len(points) - 2)
 
 
 class _Coarse:
@@ -79,12 +95,14 @@ class _Coarse:
     begin early enough to be whole, and leave to others what is theirs.
     """
 
-    def __init__(self, lowering: Lowering, exp: SegRed, sizes: plan.Coarse) -> None:
-        self.lowering, self.exp, self.sizes = lowering, exp, sizes
+    def __init__(self, lowering: Lowering, exp: SegRed, sizes: plan.Coarse, axis: int) -> None:
+        self.lowering, self.exp, self.sizes, self.axis = lowering, exp, sizes, axis
         self.slides = any(each.pattern is Pattern.RADIUS
                           for each in references(exp, lowering.type))
         self.k = lowering.builder()
         self.k.constants = list(sizes.names())
+        self.unroll = as_name(lowering.setting(Quantity.UNROLL))
+        self.k.settings = [self.unroll]
         self.across, self.split, self.points, self.steps = (
             imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))
         self.r, self.u = lowering.names.fresh("r"), lowering.names.fresh("u")
@@ -112,13 +130,13 @@ class _Coarse:
     def _groups(self) -> Size:
         sizes, across, points = self.sizes, Size.var(self.sizes.across), Size.var(self.sizes.points)
         if self._is_flat:
-            return ceil_div(sizes.width, across * points)
+            return sizes.batch * ceil_div(sizes.width, across * points)
         return sizes.batch * ceil_div(sizes.height, points) * ceil_div(sizes.width, across)
 
     @property
     def _is_flat(self) -> bool:
-        """Whether segments have one dimension."""
-        return len(self.exp.space) == 2
+        """Whether the axis is the last dimension of segments."""
+        return self.axis == len(self.exp.space) - 2
 
     # Places
 
@@ -132,17 +150,18 @@ class _Coarse:
         self.y = k.declare("y", Prim.I64, op("quot", LID, self.across))
         self.first = k.declare("first", Prim.I64, op("mul", op("rem", GROUP_ID, along), span))
         self.width = width
+        rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
         if self._is_flat:
             self.begin = k.declare("begin", Prim.I64, _least(self.first, _most(
                 op("sub", width, span), lit(0))))
-            return
-        rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
-        down = k.declare("down", Prim.I64, ceil_quot(outer[-1], self.points))
-        self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.points))
-        self.begin = k.declare("begin", Prim.I64, _least(
-            self.top, op("sub", outer[-1], self.points)))
-        self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
-            k.declare("batch", Prim.I64, op("quot", rest, down)), outer[:-1])]
+        else:
+            height = outer.pop(self.axis)
+            down = k.declare("down", Prim.I64, ceil_quot(height, self.points))
+            self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.points))
+            self.begin = k.declare("begin", Prim.I64, _least(
+                self.top, op("sub", height, self.points)))
+            rest = k.declare("batch", Prim.I64, op("quot", rest, down))
+        self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(rest, outer)]
 
     def _segment(self, x: Exp, r: Exp) -> tuple[list[Exp], Exp]:
         """The indices of a segment, and whether it is this group's."""
@@ -150,9 +169,10 @@ class _Coarse:
         if self._is_flat:
             found = op("add", op("add", self.begin, x), op("mul", self.across, r))
             inside = op("add", _least(op("add", self.begin, x), last), op("mul", self.across, r))
-            return [inside], _both(_at_most(self.first, found), op("lt", found, self.width))
+            return [*self.outer, inside], _both(_at_most(self.first, found),
+                                                op("lt", found, self.width))
         column, row = op("add", self.first, x), op("add", self.begin, r)
-        return ([*self.outer, row, _least(column, last)],
+        return ([*self.outer[: self.axis], row, *self.outer[self.axis:], _least(column, last)],
                 _both(_at_most(self.top, row), op("lt", column, self.width)))
 
     # Totals
@@ -210,7 +230,7 @@ class _Coarse:
             with k.block() as code:
                 self._element(totals, r, k.declare("e", Prim.I64, op(
                     "add", start, op("mul", number, stride))))
-            k.emit(*coarsen(code, lanes))
+            k.emit(*coarsen(code, lanes, self.unroll))
 
         whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, self.steps)))
         k.loop(whole, lambda n: element(op("add", n, u), several), step=self.steps, base="n")

@@ -70,17 +70,18 @@ class _Around:
 _Item: TypeAlias = "_Run | _Around | Stm"
 
 
-def coarsen(code: Sequence[Stm], lanes: Lanes) -> list[Stm]:
-    """The code for all lanes at once.
+def coarsen(code: Sequence[Stm], lanes: Lanes, unroll: VName | bool = False) -> list[Stm]:
+    """The code for all lanes at once; innermost loops around lanes are unrolled as said.
 
     CompilerLimitation if it needs a private array in different loops over the lanes.
     """
-    return _Coarsener(lanes, code).result()
+    return _Coarsener(lanes, code, unroll).result()
 
 
 class _Coarsener:
-    def __init__(self, lanes: Lanes, code: Sequence[Stm]) -> None:
+    def __init__(self, lanes: Lanes, code: Sequence[Stm], unroll: VName | bool) -> None:
         self.lanes = lanes
+        self.unroll = unroll
         self.written = {s.mem for s in statements(code) if isinstance(
             s, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek)}
         self.varying = {index for index, _ in lanes.indices}
@@ -182,7 +183,9 @@ class _Coarsener:
                     yield from self._arrays(stms)
                     yield self._for_all(stms)
                 case _Around(loop, inside):
-                    yield replace(loop, body=tuple(self._emit(inside)))
+                    innermost = not any(isinstance(each, _Around) for each in inside)
+                    yield replace(loop, body=tuple(self._emit(inside)),
+                                  unroll=loop.unroll or (innermost and self.unroll))
                 case _:
                     yield item
 

@@ -147,7 +147,7 @@ class Lowering:
             if scratch.stride is not None:
                 self._define(scratch.stride, scratch.count)
         if self.parameters is not None and has_loops(k.code, k.constants):
-            k.settings.append(as_name(self.setting(Quantity.UNROLL)))
+            k.settings = [as_name(self.setting(Quantity.UNROLL))]
             k.code = unrolled_by(k.settings[0], k.code, k.constants)
         kernel, args = finish(k, kind, self.stm, self.env)
         total = Size.of(0)

@@ -189,7 +189,7 @@ RULES = (
     Rule((Quantity.COLUMNS,), lambda columns, c: columns * c[Quantity.ROWS] <= MOST_CELLS,
          "a work-item cannot keep so many rows and columns of points in registers"),
 )
-IDLE = (Quantity.GROUPS, Quantity.SHORT, Quantity.UNROLL)
+IDLE = (Quantity.GROUPS, Quantity.SHORT)
 """What makes no difference to work-items that have several segments."""
 
 
