@@ -66,6 +66,7 @@ def lower_coarse(lowering: Lowering, exp: SegRed, otherwise: tuple[plan.Step, ..
     coarse = plan.Coarse(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
         fresh("cells"), height, width, product(outer), length,
+        int(_slides(lowering, exp)),
         (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
          lowering.setting(Quantity.SPLIT)))
     try:
@@ -77,6 +78,11 @@ def lower_coarse(lowering: Lowering, exp: SegRed, otherwise: tuple[plan.Step, ..
     apart = fresh("apart")
     lowering.steps += [coarse, plan.Compute(apart, "eq", Prim.I64, (coarse.points, i64(0))),
                        plan.Branch(apart, otherwise, steps)]
+
+
+def _slides(lowering: Lowering, exp: SegRed) -> bool:
+    """Whether neighbouring segments share most of their elements."""
+    return any(each.pattern is Pattern.RADIUS for each in references(exp, lowering.type))
 
 
 def _axis(lowering: Lowering, exp: SegRed) -> int:
@@ -97,8 +103,6 @@ class _Coarse:
 
     def __init__(self, lowering: Lowering, exp: SegRed, sizes: plan.Coarse, axis: int) -> None:
         self.lowering, self.exp, self.sizes, self.axis = lowering, exp, sizes, axis
-        self.slides = any(each.pattern is Pattern.RADIUS
-                          for each in references(exp, lowering.type))
         self.k = lowering.builder()
         self.k.constants = list(sizes.names())
         self.unroll = as_name(lowering.setting(Quantity.UNROLL))
@@ -204,7 +208,7 @@ class _Coarse:
         """
         k = self.k
         length = k.scalar(self.exp.space[-1].width)
-        if self._is_flat and self.slides and all(o.comm for o in self.exp.ops):
+        if self._is_flat and self.sizes.slides and all(o.comm for o in self.exp.ops):
             def some(first: Exp) -> None:
                 count = k.declare("count", Prim.I64, ceil_quot(op("sub", length, first),
                                                                self.across))

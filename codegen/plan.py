@@ -294,8 +294,9 @@ class Coarse:
     (``cells`` together).  A ``group`` has ``across`` work-items for neighbouring segments, and
     ``split`` for each of those.  ``points`` is 0 where this is not worth while.  There are
     ``batch`` times ``height`` times ``width`` segments of ``length`` elements; ``height`` is 0
-    where segments have one dimension only.  ``wanted`` says what group, points, steps and split
-    should be, 0 for any.
+    where a work-item's segments lie in the last dimension.  ``slides`` is 1 if neighbouring
+    segments share most elements.  ``wanted`` says what group, points, steps and split should be, 0
+    for any.
     """
 
     group: VName
@@ -308,6 +309,7 @@ class Coarse:
     width: Size
     batch: Size
     length: Size
+    slides: int
     wanted: tuple[Atom, Atom, Atom, Atom]
 
     def names(self) -> tuple[VName, ...]:

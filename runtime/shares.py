@@ -38,13 +38,15 @@ SHARES = 8
 """and no more are made than this for each compute unit."""
 
 
+NEIGHBOURS = 8
+"""Of segments that share elements with their neighbours, a work-item reduces so many."""
 KEPT = 32
 """A work-item that reduces several segments combines so many elements of all of them at a time."""
 LEAST_ACROSS = 16
 """Each of a group's segments has its work-items; so many at least are beside each other,"""
 CROWD = 1024
 """and as many share a segment as give so many to each compute unit,"""
-LEAST_STEPS = 32
+LEAST_STEPS = 4
 """if each has so many elements."""
 
 
@@ -212,38 +214,41 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
 
 
 @lru_cache(REMEMBERED)
-def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int,
+def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int, slides: int,
            units: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.Coarse`.
 
     A work-item has no more segments than there are in the dimension that it takes them from.  Of
     what is not ``wanted``, it takes as many steps as it can keep, and as many work-items share a
-    segment as give the device enough to do.
+    segment as give the device enough to do, or as would else be beside the last segment.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
-    >>> coarse(gpu, 512, 512, 1, 256, 132, (256, 8, 4, 1))
+    >>> coarse(gpu, 512, 512, 1, 256, 0, 132, (256, 8, 4, 1))
     (256, 256, 1, 8, 4, 32)
-    >>> coarse(gpu, 0, 500, 1, 500, 132, (256, 8, 4, 16))
+    >>> coarse(gpu, 0, 500, 1, 500, 0, 132, (256, 8, 4, 16))
     (256, 16, 16, 8, 4, 32)
-    >>> coarse(gpu, 0, 100, 1, 500, 132, (256, 8, 4, 16))
+    >>> coarse(gpu, 0, 100, 1, 500, 0, 132, (256, 8, 4, 16))
     (256, 16, 16, 4, 4, 16)
-    >>> coarse(gpu, 3, 9, 1, 9, 132, (64, 4, 2, 1))
+    >>> coarse(gpu, 3, 9, 1, 9, 0, 132, (64, 4, 2, 1))
     (64, 64, 1, 2, 2, 4)
-    >>> coarse(gpu, 4096, 4096, 1, 256, 132, (256, 8, 0, 0))
+    >>> coarse(gpu, 4096, 4096, 1, 256, 0, 132, (256, 8, 0, 0))
     (256, 256, 1, 8, 4, 32)
-    >>> coarse(gpu, 0, 16384, 1, 16384, 132, (256, 8, 0, 0))
+    >>> coarse(gpu, 0, 16384, 1, 16384, 0, 132, (256, 8, 0, 0))
     (256, 16, 16, 8, 4, 32)
-    >>> coarse(gpu, 512, 512, 1, 256, 132, (256, 0, 0, 0))
+    >>> coarse(gpu, 512, 512, 1, 256, 0, 132, (256, 0, 0, 0))
     (256, 256, 1, 0, 1, 0)
+    >>> coarse(gpu, 64, 64, 64, 64, 1, 132, (256, 0, 0, 0))
+    (256, 32, 8, 8, 4, 32)
     """
     group, points, steps, split = wanted
+    if not points and slides and limits.staged:
+        points = NEIGHBOURS
     if not points:
         return group, group, 1, 0, 1, 0
     if not split:
-        items = max(1, batch * max(height, 1) * width // points)
-        split = 1
-        while (2 * split <= min(group // LEAST_ACROSS, length // LEAST_STEPS)
-               and items * split < CROWD * units):
+        items, split = max(1, batch * max(height, 1) * width // points), 1
+        while 2 * split <= min(group // LEAST_ACROSS, length // LEAST_STEPS) and (
+                items * split < CROWD * units or group // split > _power(max(1, width))):
             split *= 2
     split = min(split, group)
     steps = steps or max(1, KEPT // points)

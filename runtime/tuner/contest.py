@@ -1,10 +1,11 @@
 """The search for the best setting of one operation, on the inputs that it meets in runs.
 
-A small space is tried in whole, of a large one some settings at random and then the neighbours of
-the best.  The better half is tried again, and of that the better half (successive halving: Karnin,
-Koren and Somekh 2013, "Almost optimal exploration in multi-armed bandits"), so most of the time
-goes to the settings among which it is hard to tell.  All are tried in turn, so that a drift of the
-clock frequency meets them alike, and the default in each turn.
+A small space is tried in whole, of a large one those that differ from the default in one parameter,
+some at random and then the neighbours of the best.  The better half is tried again, and of that
+the better half (successive halving: Karnin, Koren and Somekh 2013, "Almost optimal exploration in
+multi-armed bandits"), so most of the time goes to the settings among which it is hard to tell.  All
+are tried in turn, so that a drift of the clock frequency meets them alike, and the default in each
+turn.
 
 Other ways to find out which settings are good (:mod:`~runelift.runtime.tuner.exploring`) come
 before the halving and take most of the time.
@@ -171,8 +172,16 @@ class Contest:
         everything = self.everything
         if len(everything) <= EXHAUSTIVE * self.thorough:
             return everything
-        near = list(self._neighbours(self.space.default))
-        return [*near, *random.Random(self.seed).sample(everything, DRAWN * self.thorough)]
+        drawn = random.Random(self.seed).sample(everything, DRAWN * self.thorough)
+        return list(dict.fromkeys([*self._apart(self.space.default), *drawn]))
+
+    def _apart(self, setting: Setting) -> Iterator[Setting]:
+        """The settings that differ in one parameter."""
+        for k, each in enumerate(self.space.ranges):
+            for value in each.values:
+                changed = (*setting[:k], value, *setting[k + 1:])
+                if self.space.allows(changed):
+                    yield changed
 
     def _neighbours(self, setting: Setting) -> Iterator[Setting]:
         """The settings that differ by one step in one parameter."""
