@@ -136,7 +136,7 @@ def show(result: Mapping[str, Any]) -> None:
         return
     naive, default, tuned = (result[kind] for kind in ("naive", "default", "tuned"))
     chosen = result["chosen"] and " ".join(
-        [f"V{result['chosen']['version'] + 1}",
+        [f"V{result['chosen']['version']}",
          *(f"{name.rpartition('.')[2]}={value}"
            for name, value in result["chosen"]["settings"].items())])
     print(f"{label:16}{naive:>12.0f}{default:>12.0f}"
@@ -166,7 +166,10 @@ def measure(row: Row, number: int, naive: Program, program: Program,
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A version of a program, settings for its kernels, and how long it takes (microseconds)."""
+    """A version of a program, settings for its kernels, and how long it takes (microseconds).
+
+    Versions are counted from 1; 0 is what runs by default.
+    """
 
     version: int
     force: Mapping[str, int]
@@ -182,16 +185,16 @@ def search(row: Row, program: Program, args: Sequence[Any], budget: float,
     """
     started = time.perf_counter()
     end = started + budget
-    found: list[Chosen] = []
+    found = [Chosen(0, {}, {}, timed(program, args, runs=3))]
     for number, force in enumerate(plans(program.tree.entry("main"))):
         if number < row.naive or time.perf_counter() > (started + end) / 2:
             continue
         with contextlib.suppress(RuneliftError):
             program.time("main", args, force=force)
             once = program.time("main", args, force=force) * 1e6
-            if once > FAR * min((each.time for each in found), default=once):
+            if once > FAR * min(each.time for each in found):
                 continue
-            found.append(Chosen(number, force, {}, timed(program, args, force, runs=3)))
+            found.append(Chosen(number + 1, force, {}, timed(program, args, force, runs=3)))
     best = min(found, key=lambda each: each.time)
     rivals = sorted((each for each in found if each.time <= RIVALS * best.time),
                     key=lambda each: each.time)
