@@ -234,7 +234,7 @@ class _Coarse:
             with k.block() as code:
                 self._element(totals, r, k.declare("e", Prim.I64, op(
                     "add", start, op("mul", number, stride))))
-            k.emit(*coarsen(code, lanes, self.unroll))
+            k.emit(*coarsen(k.names, code, lanes, self.unroll))
 
         whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, self.steps)))
         k.loop(whole, lambda n: element(op("add", n, u), several), step=self.steps, base="n")

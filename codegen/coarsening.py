@@ -7,6 +7,9 @@ register allocation for subscripted variables").  So the compiler sees next to e
 neighbouring points load, and loads the same element once.  Each point is computed by the same
 operations in the same order as before.
 
+Indices are written as what is the same for all lanes plus what differs, the sum of the lanes' own
+numbers first: compilers see then that lane (0, 1) loads what lane (1, 0) does.
+
 Values that live from one loop over the lanes to another are in private arrays with a cell for each
 lane, which compilers keep in registers once the loops are unrolled; what follows from the indices
 alone is computed again instead.
@@ -18,6 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from runelift.codegen.views import lit, op
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
@@ -32,7 +36,7 @@ from runelift.ir.imp.traverse import (
     touched_by,
     variables,
 )
-from runelift.ir.names import VName
+from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import i64, zero
 
@@ -70,22 +74,28 @@ class _Around:
 _Item: TypeAlias = "_Run | _Around | Stm"
 
 
-def coarsen(code: Sequence[Stm], lanes: Lanes, unroll: VName | bool = False) -> list[Stm]:
+def coarsen(names: Names, code: Sequence[Stm], lanes: Lanes,
+            unroll: VName | bool = False) -> list[Stm]:
     """The code for all lanes at once; innermost loops around lanes are unrolled as said.
 
     CompilerLimitation if it needs a private array in different loops over the lanes.
     """
-    return _Coarsener(lanes, code, unroll).result()
+    return _Coarsener(names, lanes, code, unroll).result()
 
 
 class _Coarsener:
-    def __init__(self, lanes: Lanes, code: Sequence[Stm], unroll: VName | bool) -> None:
+    def __init__(self, names: Names, lanes: Lanes, code: Sequence[Stm],
+                 unroll: VName | bool) -> None:
+        self.names = names
         self.lanes = lanes
         self.unroll = unroll
         self.written = {s.mem for s in statements(code) if isinstance(
             s, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek)}
         self.varying = {index for index, _ in lanes.indices}
         self._find_varying(code)
+        self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
+        self.sums = {index: _Sum(lit(0), ((lit(1), (index,)),)) for index, _ in lanes.indices}
+        code = self._summed(code)
         self.items = self._split(code)
         self.types = {s.name: s.prim for s in statements(code) if isinstance(s, imp.Declare)}
         self.repeated: dict[VName, imp.Declare] = {}
@@ -127,6 +137,43 @@ class _Coarsener:
         return not (variables(exp).isdisjoint(self.varying)
                     and memories(exp).isdisjoint(self.written))
 
+    # Indices
+
+    def _summed(self, code: Sequence[Stm]) -> list[Stm]:
+        """The code with indices that differ between lanes as sums."""
+        found: list[Stm] = []
+        for stm in code:
+            match stm:
+                case imp.Declare(name, Prim.I64, init) if (
+                        init is not None and name in self.varying and name not in self.assigned
+                        and (total := self._sum(init)) is not None):
+                    base = self.names.fresh("base")
+                    self.sums[name] = replace(total, same=imp.Var(base))
+                    found += [imp.Declare(base, Prim.I64, total.same),
+                              imp.Declare(name, Prim.I64, self.sums[name].exp())]
+                case imp.For(body=body):
+                    found.append(replace(stm, body=tuple(self._summed(body))))
+                case _:
+                    found.append(stm)
+        return found
+
+    def _sum(self, exp: Exp) -> _Sum | None:
+        """An index as a sum, if it is one."""
+        if not memories(exp) and variables(exp).isdisjoint(self.varying):
+            return _Sum(exp, ())
+        match exp:
+            case imp.Var(name):
+                return self.sums.get(name)
+            case imp.Apply("add" | "sub" | "mul" as operation, Prim.I64, (left, right)):
+                one, other = self._sum(left), self._sum(right)
+                if one is None or other is None:
+                    return None
+                if operation == "mul":
+                    return (one.times(other.same) if not other.lanes else
+                            other.times(one.same) if not one.lanes else None)
+                return one.plus(other if operation == "add" else other.times(lit(-1)))
+        return None
+
     # Which loops go around lanes
 
     def _split(self, code: Sequence[Stm]) -> list[_Item]:
@@ -151,14 +198,13 @@ class _Coarsener:
 
     def _find_crossing(self, code: Sequence[Stm]) -> None:
         runs = [_touched(run.stms) for run in _runs(self.items)]
-        assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
         declared = {s.name: s for run in _runs(self.items) for s in run.stms
                     if isinstance(s, imp.Declare)}
         for stm in statements(code):
             match stm:
                 case imp.Declare(name, _, init) if name in self.varying and name in declared:
                     crossing = sum(name in run for run in runs) > 1
-                    if init is not None and name not in assigned and self._is_index(init):
+                    if init is not None and name not in self.assigned and self._is_index(init):
                         self.repeated[name] = stm
                     elif crossing:
                         self.kept.add(name)
@@ -223,6 +269,36 @@ class _Coarsener:
         if isinstance(exp, imp.Var) and exp.name in self.kept:
             return imp.Load(exp.name, self.lanes.cell, self.types[exp.name])
         return map_parts(exp, self._exp)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """``same``, and factors times sums of lane indices; neither differs between lanes."""
+
+    same: Exp
+    lanes: tuple[tuple[Exp, tuple[VName, ...]], ...]
+
+    def plus(self, other: _Sum) -> _Sum:
+        """The sum of both: indices with the same factor are added first."""
+        found = dict(self.lanes)
+        for factor, indices in other.lanes:
+            found[factor] = tuple(sorted((*found.get(factor, ()), *indices), key=lambda n: n.tag))
+        return _Sum(op("add", self.same, other.same), tuple(found.items()))
+
+    def times(self, factor: Exp) -> _Sum:
+        """A multiple."""
+        return _Sum(op("mul", self.same, factor),
+                    tuple((op("mul", each, factor), indices) for each, indices in self.lanes))
+
+    def exp(self) -> Exp:
+        """The code."""
+        total = self.same
+        for factor, indices in self.lanes:
+            number: Exp = imp.Var(indices[0])
+            for index in indices[1:]:
+                number = op("add", number, imp.Var(index))
+            total = op("add", total, op("mul", number, factor))
+        return total
 
 
 def _runs(items: Sequence[_Item]) -> Iterator[_Run]:
