@@ -204,6 +204,8 @@ class _Printer:
             times = self.constants[unroll]
             if times:
                 return [f"#pragma unroll {times}"]
+            if any(isinstance(stm, imp.For) for stm in body):  # over lanes, which are unrolled
+                return ["PARTLY_UNROLLED"]
         elif unroll and self.is_short(bound):
             return ["#pragma unroll"]
         return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
