@@ -18,7 +18,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -138,7 +138,7 @@ def show(result: Mapping[str, Any]) -> None:
     chosen = result["chosen"] and " ".join(
         [f"V{result['chosen']['version']}",
          *(f"{name.rpartition('.')[2]}={value}"
-           for name, value in result["chosen"]["settings"].items())])
+           for name, value in result["chosen"]["run"]["settings"].items())])
     print(f"{label:16}{naive:>12.0f}{default:>12.0f}"
           + (f"{tuned:>12.0f}" if tuned else f"{'-':>12}") + f"{naive / default:>9.2f}x"
           + (f"{naive / tuned:>8.2f}x" if tuned else f"{'-':>9}")
@@ -153,15 +153,26 @@ def measure(row: Row, number: int, naive: Program, program: Program,
     resident, plain = program.place(args), naive.place(args)
     force = plans(naive.tree.entry("main"))[row.naive]
     expected = naive.run("main", plain, force=force)[0]
-    times = {"naive": timed(naive, plain, force), "default": timed(program, resident)}
+    slow = timed(naive, plain, [Run(force)])[0]
     agree = first_difference(expected, program.run("main", resident)[0]) is None
-    chosen = None
+    runs, chosen = [Run()], None
     if budget:
         chosen = search(row, program, resident, budget, strategy)
-        results = program.run("main", resident, force=chosen.force, thresholds=chosen.settings)[0]
+        runs.append(chosen.run)
+        results = program.run("main", resident, force=chosen.run.force,
+                              thresholds=chosen.run.settings)[0]
         agree &= first_difference(expected, results) is None
-        times["tuned"] = timed(program, resident, chosen.force, chosen.settings)
-    return {"tuned": None, **times, "agree": agree, "chosen": chosen and asdict(chosen)}
+    times = dict(zip(("default", "tuned"), timed(program, resident, runs), strict=False))
+    return {"naive": slow, "tuned": None, **times, "agree": agree,
+            "chosen": chosen and asdict(chosen)}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Which version runs at each site, where that is not left to the guards, and the settings."""
+
+    force: Mapping[str, int] = field(default_factory=dict)
+    settings: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +183,7 @@ class Chosen:
     """
 
     version: int
-    force: Mapping[str, int]
-    settings: Mapping[str, int]
+    run: Run
     time: float
 
 
@@ -185,7 +195,7 @@ def search(row: Row, program: Program, args: Sequence[Any], budget: float,
     """
     started = time.perf_counter()
     end = started + budget
-    found = [Chosen(0, {}, {}, timed(program, args, runs=3))]
+    found = [Chosen(0, Run(), timed(program, args, [Run()], 3)[0])]
     for number, force in enumerate(plans(program.tree.entry("main"))):
         if number < row.naive or time.perf_counter() > (started + end) / 2:
             continue
@@ -194,15 +204,14 @@ def search(row: Row, program: Program, args: Sequence[Any], budget: float,
             once = program.time("main", args, force=force) * 1e6
             if once > FAR * min(each.time for each in found):
                 continue
-            found.append(Chosen(number + 1, force, {}, timed(program, args, force, runs=3)))
+            found.append(Chosen(number + 1, Run(force), timed(program, args, [Run(force)], 3)[0]))
     best = min(found, key=lambda each: each.time)
     rivals = sorted((each for each in found if each.time <= RIVALS * best.time),
                     key=lambda each: each.time)
     for left, rival in zip(range(len(rivals), 0, -1), rivals, strict=True):
         seconds = (end - time.perf_counter()) / left
-        settings = settle(program, args, rival.force, seconds, strategy)
-        tried = replace(rival, settings=settings,
-                        time=timed(program, args, rival.force, settings, runs=5))
+        run = Run(rival.run.force, settle(program, args, rival.run.force, seconds, strategy))
+        tried = Chosen(rival.version, run, timed(program, args, [run], 5)[0])
         best = min(best, tried, key=lambda each: each.time)
     return best
 
@@ -223,15 +232,20 @@ def settle(program: Program, args: Sequence[Any], force: Mapping[str, int],
     return chosen
 
 
-def timed(program: Program, args: Sequence[Any], force: Mapping[str, int] | None = None,
-          settings: Mapping[str, int] | None = None, runs: int = 10) -> float:
-    """The median of up to ``runs`` samples in microseconds, fewer if they take over a second."""
-    program.time("main", args, force=force, thresholds=settings)
-    samples: list[float] = []
+def timed(program: Program, args: Sequence[Any], runs: Sequence[Run],
+          samples: int = 10) -> list[float]:
+    """The medians of up to so many samples in microseconds, fewer if they take over a second.
+
+    The runs are timed in turn, so that a drift of the clock frequency meets them alike.
+    """
+    found: list[list[float]] = [[] for _ in runs]
+    for run in runs:
+        program.time("main", args, force=run.force, thresholds=run.settings)
     started = time.perf_counter()
-    while len(samples) < runs and (not samples or time.perf_counter() - started < 1):
-        samples.append(program.time("main", args, force=force, thresholds=settings))
-    return median(samples) * 1e6
+    while len(found[0]) < samples and (not found[0] or time.perf_counter() - started < 1):
+        for times, run in zip(found, runs, strict=True):
+            times.append(program.time("main", args, force=run.force, thresholds=run.settings))
+    return [median(times) * 1e6 for times in found]
 
 
 if __name__ == "__main__":

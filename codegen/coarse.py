@@ -17,8 +17,10 @@ time lie as far apart as the group is wide.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from runelift.codegen import plan
+from runelift.codegen.builder import Value
 from runelift.codegen.coarsening import Lanes, coarsen
 from runelift.codegen.launches import (
     GROUP_ID,
@@ -31,18 +33,54 @@ from runelift.codegen.launches import (
     local_arrays,
     require_scalar,
     share,
+    store_results,
     widths,
 )
+from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Quantity
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
-from runelift.ir.names import VName
+from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
+from runelift.ir.products import reducing
 from runelift.ir.sizes import Size, ceil_div, least, product
-from runelift.ir.syntax import SegRed, i64
+from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, Stm, i64
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Segments to be reduced; ``finish`` makes the results of a segment of its totals."""
+
+    exp: SegRed
+    kind: str
+    finish: Callable[[KernelBuilder, Sequence[Exp], Sequence[Exp]], Sequence[Value]]
+
+
+def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
+    """A map whose points reduce something, as segments, if it is that."""
+    parts = reducing(exp.body, exp.ret)
+    if parts is None or parts.redomap.width in {p.name for s in parts.before for p in s.pat}:
+        return None
+    redomap, index = parts.redomap, names.fresh("k")
+    taken = tuple(Stm((param,), Index(array, (index,)))
+                  for param, array in zip(redomap.lam.params, redomap.arrays, strict=True))
+    body = Body((*parts.before, *taken, *redomap.lam.body.stms), redomap.lam.body.result)
+
+    def finish(k: KernelBuilder, indices: Sequence[Exp], totals: Sequence[Exp]) -> Sequence[Value]:
+        bind_point(k, exp.space, indices)
+        return k.conclude(parts, totals)
+
+    space = (*exp.space, SegDim(index, redomap.width))
+    return Segments(SegRed(exp.level, space, redomap.ops, body, redomap.lam.ret), "segmap_coarse",
+                    finish)
+
+
+def segments_of_reduction(exp: SegRed) -> Segments:
+    """A segmented reduction, whose totals are its results."""
+    return Segments(exp, "segred_coarse", lambda k, indices, totals: totals)
 
 
 def can_share(lowering: Lowering, exp: SegRed) -> bool:
@@ -55,9 +93,13 @@ def can_share(lowering: Lowering, exp: SegRed) -> bool:
                     if each.pattern is not Pattern.UNKNOWN))
 
 
-def lower_coarse(lowering: Lowering, exp: SegRed, otherwise: tuple[plan.Step, ...]) -> None:
-    """The coarse kernel where it is wanted, else other steps."""
-    assert lowering.parameters is not None
+def lower_coarse(lowering: Lowering, segments: Segments | None,
+                 otherwise: Callable[[], None]) -> None:
+    """The coarse kernel where segments have something in common, and it is wanted, else others."""
+    if segments is None or lowering.parameters is None or not can_share(lowering, segments.exp):
+        otherwise()
+        return
+    exp, others = segments.exp, branch(lowering, otherwise)
     fresh, known = lowering.names.fresh, dict(lowering.parameters.found)
     *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
     axis = _axis(lowering, exp)
@@ -67,17 +109,18 @@ def lower_coarse(lowering: Lowering, exp: SegRed, otherwise: tuple[plan.Step, ..
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
         fresh("cells"), height, width, product(outer), length,
         int(_slides(lowering, exp)),
+        sum(require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
         (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
          lowering.setting(Quantity.SPLIT)))
     try:
-        steps = branch(lowering, lambda: _Coarse(lowering, exp, coarse, axis).launch())
+        steps = branch(lowering, lambda: _Coarse(lowering, segments, coarse, axis).launch())
     except CompilerLimitation:
         lowering.parameters.found = known
-        lowering.steps += otherwise
+        lowering.steps += others
         return
     apart = fresh("apart")
     lowering.steps += [coarse, plan.Compute(apart, "eq", Prim.I64, (coarse.points, i64(0))),
-                       plan.Branch(apart, otherwise, steps)]
+                       plan.Branch(apart, others, steps)]
 
 
 def _slides(lowering: Lowering, exp: SegRed) -> bool:
@@ -101,8 +144,10 @@ class _Coarse:
     begin early enough to be whole, and leave to others what is theirs.
     """
 
-    def __init__(self, lowering: Lowering, exp: SegRed, sizes: plan.Coarse, axis: int) -> None:
-        self.lowering, self.exp, self.sizes, self.axis = lowering, exp, sizes, axis
+    def __init__(self, lowering: Lowering, segments: Segments, sizes: plan.Coarse,
+                 axis: int) -> None:
+        self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
+        self.exp = exp = segments.exp
         self.k = lowering.builder()
         self.k.constants = list(sizes.names())
         self.unroll = as_name(lowering.setting(Quantity.UNROLL))
@@ -129,7 +174,8 @@ class _Coarse:
                       tuple(together)))
         if k.scratch or k.lengths:
             raise CompilerLimitation("segments whose work-items need memory")
-        self.lowering.launch(k, "segred_coarse", self._groups(), Size.var(sizes.group), fits=True)
+        self.lowering.launch(k, self.segments.kind, self._groups(), Size.var(sizes.group),
+                             fits=True)
 
     def _groups(self) -> Size:
         sizes, across, points = self.sizes, Size.var(self.sizes.across), Size.var(self.sizes.points)
@@ -291,8 +337,9 @@ class _Coarse:
         """Write the results of a segment if it is this group's."""
         k = self.k
         indices, own = self._segment(x, r)
-        k.emit(imp.If(own, tuple(out.write(indices, value)
-                                 for out, value in zip(outs, totals, strict=True))))
+        with k.block() as write:
+            store_results(k, outs, indices, self.segments.finish(k, indices, totals))
+        k.emit(imp.If(own, tuple(write)))
 
 
 def _least(left: Exp, right: Exp) -> Exp:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from runelift.codegen.builder import PlanEnv, Scratch
+from runelift.codegen.coarse import lower_coarse, segments_of_map
 from runelift.codegen.columns import columns_of_map, columns_of_reduction, reduce_columns
 from runelift.codegen.histograms import seghist
 from runelift.codegen.intragroup import lower_group
@@ -77,7 +78,8 @@ def _segmap(lowering: Lowering, exp: SegMap) -> None:
     elif (found := product_of(exp)) is not None:
         lower_product(lowering, found, branch(lowering, lambda: _segmap_points(lowering, exp)))
     else:
-        _segmap_points(lowering, exp)
+        lower_coarse(lowering, segments_of_map(exp, lowering.names),
+                     lambda: _segmap_points(lowering, exp))
 
 
 def _segmap_points(lowering: Lowering, exp: SegMap) -> None:

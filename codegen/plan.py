@@ -295,8 +295,8 @@ class Coarse:
     ``split`` for each of those.  ``points`` is 0 where this is not worth while.  There are
     ``batch`` times ``height`` times ``width`` segments of ``length`` elements; ``height`` is 0
     where a work-item's segments lie in the last dimension.  ``slides`` is 1 if neighbouring
-    segments share most elements.  ``wanted`` says what group, points, steps and split should be, 0
-    for any.
+    segments share most elements.  The totals of a segment have so many ``bytes``.  ``wanted`` says
+    what group, points, steps and split should be, 0 for any.
     """
 
     group: VName
@@ -310,6 +310,7 @@ class Coarse:
     batch: Size
     length: Size
     slides: int
+    bytes: int
     wanted: tuple[Atom, Atom, Atom, Atom]
 
     def names(self) -> tuple[VName, ...]:

@@ -260,10 +260,10 @@ class _Writer:
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.block({sizes}{_further(wanted)})")
             case plan.Coarse(height=height, width=width, batch=batch, length=length,
-                             slides=slides, wanted=wanted):
+                             slides=slides, bytes=size, wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.coarse({sizes}, {slides}{_further(wanted)})")
+                          f"rt.coarse({sizes}, {slides}, {size}{_further(wanted)})")
             case plan.Strip(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
-from runelift.codegen.coarse import can_share, lower_coarse
+from runelift.codegen.coarse import lower_coarse, segments_of_reduction
 from runelift.codegen.launches import (
     GROUP_ID,
     IS_FIRST,
@@ -104,10 +104,7 @@ def segred(lowering: Lowering, exp: SegRed) -> None:
     if len(exp.space) == 1:
         _segred_shared(lowering, exp, groups_per_segment(lowering, exp))
         return
-    if lowering.parameters is not None and can_share(lowering, exp):
-        lower_coarse(lowering, exp, branch(lowering, lambda: _segred_apart(lowering, exp)))
-    else:
-        _segred_apart(lowering, exp)
+    lower_coarse(lowering, segments_of_reduction(exp), lambda: _segred_apart(lowering, exp))
 
 
 def _segred_apart(lowering: Lowering, exp: SegRed) -> None:

@@ -29,13 +29,13 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import free_vars
 
-REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert)
+REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert, Iota)
 """What may come before the reduction: it is computed again for every element that is loaded."""
 
 
 def is_cheap(body: Body) -> bool:
     """Whether elements cost no more to compute than to load."""
-    return all(isinstance(s.exp, (*REPEATED, Iota, Replicate)) for s in body.stms)
+    return all(isinstance(s.exp, (*REPEATED, Replicate)) for s in body.stms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,12 +248,12 @@ class Run:
         return block(info.shares, height, width, batch, length, info.handle.max_compute_units,
                      wanted)
 
-    def coarse(self, height: int, width: int, batch: int, length: int, slides: int,
+    def coarse(self, height: int, width: int, batch: int, length: int, slides: int, size: int,
                *wanted: int) -> tuple[int, ...]:
         """How groups share segments that are reduced together."""
         info = self.device.info
-        return coarse(info.shares, height, width, batch, length, slides,
-                      info.handle.max_compute_units, wanted)
+        return coarse(info.shares, height, width, batch, length, slides, size,
+                      info.handle.max_compute_units, info.local_bytes, wanted)
 
     def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:
         """How work-items share reductions down columns."""

@@ -160,7 +160,8 @@ class Space:
             elif isinstance(step, plan.Coarse):
                 wanted = tuple(known[n] if isinstance(n, VName) else 0 for n in step.wanted)
                 known |= zip(step.names(), coarse(
-                    info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, 1, wanted), strict=True)
+                    info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.bytes, 1,
+                    info.local_bytes, wanted), strict=True)
         return known
 
 

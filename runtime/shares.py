@@ -215,30 +215,33 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
 
 @lru_cache(REMEMBERED)
 def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int, slides: int,
-           units: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
+           size: int, units: int, local_bytes: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.Coarse`.
 
     A work-item has no more segments than there are in the dimension that it takes them from.  Of
     what is not ``wanted``, it takes as many steps as it can keep, and as many work-items share a
-    segment as give the device enough to do, or as would else be beside the last segment.
+    segment as give the device enough to do, or as would else be beside the last segment.  Their
+    totals of ``size`` bytes fit into local memory.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
-    >>> coarse(gpu, 512, 512, 1, 256, 0, 132, (256, 8, 4, 1))
+    >>> coarse(gpu, 512, 512, 1, 256, 0, 4, 132, 48 << 10, (256, 8, 4, 1))
     (256, 256, 1, 8, 4, 32)
-    >>> coarse(gpu, 0, 500, 1, 500, 0, 132, (256, 8, 4, 16))
+    >>> coarse(gpu, 0, 500, 1, 500, 0, 4, 132, 48 << 10, (256, 8, 4, 16))
     (256, 16, 16, 8, 4, 32)
-    >>> coarse(gpu, 0, 100, 1, 500, 0, 132, (256, 8, 4, 16))
+    >>> coarse(gpu, 0, 100, 1, 500, 0, 4, 132, 48 << 10, (256, 8, 4, 16))
     (256, 16, 16, 4, 4, 16)
-    >>> coarse(gpu, 3, 9, 1, 9, 0, 132, (64, 4, 2, 1))
+    >>> coarse(gpu, 3, 9, 1, 9, 0, 4, 132, 48 << 10, (64, 4, 2, 1))
     (64, 64, 1, 2, 2, 4)
-    >>> coarse(gpu, 4096, 4096, 1, 256, 0, 132, (256, 8, 0, 0))
+    >>> coarse(gpu, 4096, 4096, 1, 256, 0, 4, 132, 48 << 10, (256, 8, 0, 0))
     (256, 256, 1, 8, 4, 32)
-    >>> coarse(gpu, 0, 16384, 1, 16384, 0, 132, (256, 8, 0, 0))
+    >>> coarse(gpu, 0, 16384, 1, 16384, 0, 4, 132, 48 << 10, (256, 8, 0, 0))
     (256, 16, 16, 8, 4, 32)
-    >>> coarse(gpu, 512, 512, 1, 256, 0, 132, (256, 0, 0, 0))
+    >>> coarse(gpu, 512, 512, 1, 256, 0, 4, 132, 48 << 10, (256, 0, 0, 0))
     (256, 256, 1, 0, 1, 0)
-    >>> coarse(gpu, 64, 64, 64, 64, 1, 132, (256, 0, 0, 0))
+    >>> coarse(gpu, 64, 64, 64, 64, 1, 4, 132, 48 << 10, (256, 0, 0, 0))
     (256, 32, 8, 8, 4, 32)
+    >>> coarse(gpu, 64, 64, 64, 64, 1, 64, 132, 48 << 10, (256, 0, 0, 0))
+    (256, 32, 8, 2, 4, 8)
     """
     group, points, steps, split = wanted
     if not points and slides and limits.staged:
@@ -254,7 +257,8 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     steps = steps or max(1, KEPT // points)
     across = group // split
     most = height if height else width // across
-    while points > 1 and points > most:
+    while points > 1 and (points > most or (
+            split > 1 and points * group * size > local_bytes)):
         points //= 2
     return group, across, split, points, steps, points * steps
 

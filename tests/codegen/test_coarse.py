@@ -42,16 +42,24 @@ entry main [a][b][c][m] (xsss: [a][b][c]i64) (ys: [m]i64): [a][b][c]i64 =
   map (map (map (\\x -> i64.sum (map (\\y -> if y < x then loop s = x for _i < y do s * 3 + y
                                             else x * y) ys)))) xsss
 """
+ROWS = """
+entry main [a][n][m] (xss: [a][n]f32) (fs: [m]f32): [a][]f32 =
+  map (\\xs -> tabulate (n - m + 1) (\\i ->
+    2 * f32.sum (map (\\k -> xs[i + k] * fs[k]) (iota m)) + f32.i64 i)) xss
+"""
 PROGRAMS: dict[str, tuple[str, list[list[tuple[int, ...]]], Any]] = {
     "flat": (FLAT, [[(70,), (9,)], [(9,), (9,)], [(41,), (25,)], [(7,), (1,)]], np.float32),
     "tall": (TALL, [[(9, 21), (4, 3)], [(5, 5), (5, 5)], [(20, 8), (3, 8)]], np.float32),
     "pairs": (PAIRS, [[(37,), (37,)], [(1,), (1,)], [(0,), (0,)]], np.float32),
     "ordered": (ORDERED, [[(37,), (19,)], [(3,), (0,)]], np.int32),
+    "rows": (ROWS, [[(3, 40), (9,)], [(1, 9), (9,)]], np.float32),
     "batched": (BATCHED, [[(2, 5, 7), (11,)], [(3, 1, 4), (1,)]], np.int64),
 }
+VERSIONS = {"flat": (0, 2), "tall": (2, 4), "pairs": (0, -1), "ordered": (0, -1),
+            "batched": (4, -1), "rows": (2, -1)}
+"""Which versions reduce segments: one as points of a map, one as a segmented reduction."""
 SETTINGS = [  # points, steps, split and group
-    (1, 1, 1, 4), (2, 1, 1, 4), (1, 4, 1, 8), (4, 2, 1, 8), (2, 4, 2, 8), (8, 8, 4, 16),
-    (16, 4, 16, 16), (4, 16, 8, 32)]
+    (4, 2, 1, 8), (2, 4, 4, 16), (1, 4, 1, 4), (8, 8, 4, 16), (16, 1, 16, 16)]
 
 
 def coarse_spaces(program: Program) -> list[Space]:
@@ -75,17 +83,20 @@ def inputs(shapes: list[tuple[int, ...]], dtype: Any) -> list[Any]:
     return [rng.integers(-3, 4, shape).astype(dtype) for shape in shapes]
 
 
+@pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_every_setting(name: str) -> None:
+def test_every_setting(name: str, which: int) -> None:
     text, cases, dtype = PROGRAMS[name]
     program = runelift.compile(text, device="pocl", tuning={})
     assert coarse_spaces(program)
-    flat = plans(program.tree.entry("main"))[-1 if name != "tall" else 4]
+    force = plans(program.tree.entry("main"))[VERSIONS[name][which]]
+    kinds = ("segmap_coarse", "segred_coarse")
+    assert f"kernel {kinds[which]}" in program.source("imp")
     for shapes in cases:
         args = inputs(shapes, dtype)
         expected, _ = runelift.compile(text, device="interpreter").run("main", args)
-        for setting in SETTINGS:
-            actual, _ = program.run("main", args, force=flat, thresholds=chosen(program, setting))
+        for setting in SETTINGS if which else SETTINGS[:2]:
+            actual, _ = program.run("main", args, force=force, thresholds=chosen(program, setting))
             for want, got in zip(expected, actual, strict=True):
                 np.testing.assert_array_equal(np.asarray(got), np.asarray(want), str(setting))
 
@@ -117,12 +128,13 @@ def test_no_races(simulator: str) -> None:
               f"    program = runelift.compile(text, device={simulator!r}, tuning={{}})\n"
               "    args = t.inputs(cases[0], dtype)\n"
               "    expected, _ = runelift.compile(text, device='interpreter').run('main', args)\n"
-              "    force = plans(program.tree.entry('main'))[4 if name == 'tall' else -1]\n"
-              "    for setting in ((4, 2, 1, 8), (2, 2, 4, 16)):\n"
-              "        found, _ = program.run('main', args, force=force,\n"
-              "                               thresholds=t.chosen(program, setting))\n"
-              "        for want, got in zip(expected, found, strict=True):\n"
-              "            np.testing.assert_array_equal(np.asarray(got), np.asarray(want))\n")
+              "    versions = plans(program.tree.entry('main'))\n"
+              "    for number in t.VERSIONS[name]:\n"
+              "        for setting in ((4, 2, 1, 8), (2, 2, 4, 16)):\n"
+              "            found, _ = program.run('main', args, force=versions[number],\n"
+              "                                   thresholds=t.chosen(program, setting))\n"
+              "            for want, got in zip(expected, found, strict=True):\n"
+              "                np.testing.assert_array_equal(np.asarray(got), np.asarray(want))\n")
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
                           check=False, env={**os.environ, "OCLGRIND_DATA_RACES": "1"})
     assert done.returncode == 0, done.stderr

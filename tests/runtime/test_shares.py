@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from runelift.runtime.shares import ShareLimits, share_out
+from runelift.runtime.device import select
+from runelift.runtime.opened import open_device
+from runelift.runtime.shares import ShareLimits, block, coarse, share_out
 
 GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
                   tile=1)
@@ -43,3 +45,29 @@ def test_few_groups_are_large() -> None:
     crowded = replace(GPU, crowd=10)
     assert share_out(crowded, (), (256,), 9) == (256, 1)
     assert share_out(crowded, (), (256,), 10) == (64, 1)
+
+
+def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
+    info = select(simulator)
+    assert info is not None
+    plain = info.plain()
+    assert block(info.shares, 4096, 4096, 1, 4096, 8)[2] > 0
+    assert block(plain.shares, 4096, 4096, 1, 4096, 8)[2] == 0
+    assert coarse(info.shares, 64, 64, 1, 64, 1, 4, 8, 9999, (64, 0, 0, 0))[3] > 0
+    assert coarse(plain.shares, 64, 64, 1, 64, 1, 4, 8, 9999, (64, 0, 0, 0))[3] == 0
+    assert not plain.interleaves
+    assert open_device(plain) is not open_device(info)
+    assert open_device(plain).info == plain
+
+
+@pytest.mark.parametrize("width", [1, 31, 64, 65, 1000])
+@pytest.mark.parametrize("height", [0, 1, 3, 100])
+@pytest.mark.parametrize("wanted", [(64, 8, 4, 1), (256, 16, 1, 32), (32, 4, 0, 0)])
+def test_coarse_blocks_lie_within_the_segments(width: int, height: int,
+                                               wanted: tuple[int, ...]) -> None:
+    group, across, split, points, steps, cells = coarse(GPU, height, width, 2, 50, 1, 16, 132,
+                                                        48 << 10, wanted)
+    assert split == 1 or points == 1 or points * group * 16 <= 48 << 10
+    assert group == across * split == wanted[0]
+    assert cells == points * steps
+    assert points == 1 or points <= (height or width // across)
