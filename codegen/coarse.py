@@ -83,58 +83,69 @@ def segments_of_reduction(exp: SegRed) -> Segments:
     return Segments(exp, "segred_coarse", lambda k, indices, totals: totals)
 
 
-def can_share(lowering: Lowering, exp: SegRed) -> bool:
-    """Whether segments need the same elements, and are reduced to scalars and nothing else."""
-    points = {dim.index for dim in exp.space[:-1]}
-    return (bool(points) and len(exp.body.result) == sum(len(o.neutral) for o in exp.ops)
-            and all(isinstance(t, Prim) for o in exp.ops for t in o.lam.ret)
-            and any(each.pattern is Pattern.RADIUS or each.points < points
-                    for each in references(exp, lowering.type)
-                    if each.pattern is not Pattern.UNKNOWN))
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What segments have in common: ``slides`` if neighbours share most of their elements.
+
+    ``axis`` is the dimension in which a work-item's segments are neighbours.
+    """
+
+    slides: bool
+    axis: int
+
+
+def sharing(lowering: Lowering, exp: SegRed) -> Sharing | None:
+    """What segments have in common, if they do, and are reduced to scalars and nothing else."""
+    *points, element = (dim.index for dim in exp.space)
+    scalars_only = len(exp.body.result) == sum(len(o.neutral) for o in exp.ops) and all(
+        isinstance(t, Prim) for o in exp.ops for t in o.lam.ret)
+    if not points or not scalars_only:
+        return None
+    found = [each for each in references(exp, lowering.type)
+             if each.pattern is not Pattern.UNKNOWN]
+    around = [each for each in found if each.pattern is Pattern.RADIUS]
+    if not around and not any(each.points < set(points) for each in found):
+        return None
+    slid = {p for each in around for dim in each.dims if element in dim.counters
+            for p in dim.points}
+    axes = [place for place, p in enumerate(points) if p in slid]
+    return Sharing(bool(around), axes[0] if axes else max(0, len(points) - 2))
 
 
 def lower_coarse(lowering: Lowering, segments: Segments | None,
                  otherwise: Callable[[], None]) -> None:
     """The coarse kernel where segments have something in common, and it is wanted, else others."""
-    if segments is None or lowering.parameters is None or not can_share(lowering, segments.exp):
+    shared = None
+    if segments is not None and lowering.parameters is not None:
+        shared = sharing(lowering, segments.exp)
+    if segments is None or lowering.parameters is None or shared is None:
         otherwise()
         return
-    exp, others = segments.exp, branch(lowering, otherwise)
-    fresh, known = lowering.names.fresh, dict(lowering.parameters.found)
-    *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
-    axis = _axis(lowering, exp)
-    flat = axis == len(outer)
-    height = Size.of(0) if flat else outer.pop(axis)
-    coarse = plan.Coarse(
-        fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
-        fresh("cells"), height, width, product(outer), length,
-        int(_slides(lowering, exp)),
-        sum(require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
-        (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
-         lowering.setting(Quantity.SPLIT)))
+    others = branch(lowering, otherwise)
+    known = dict(lowering.parameters.found)
+    sizes = _sizes(lowering, segments.exp, shared)
     try:
-        steps = branch(lowering, lambda: _Coarse(lowering, segments, coarse, axis).launch())
+        steps = branch(lowering, lambda: _Coarse(lowering, segments, sizes, shared.axis).launch())
     except CompilerLimitation:
         lowering.parameters.found = known
         lowering.steps += others
         return
-    apart = fresh("apart")
-    lowering.steps += [coarse, plan.Compute(apart, "eq", Prim.I64, (coarse.points, i64(0))),
+    apart = lowering.names.fresh("apart")
+    lowering.steps += [sizes, plan.Compute(apart, "eq", Prim.I64, (sizes.points, i64(0))),
                        plan.Branch(apart, others, steps)]
 
 
-def _slides(lowering: Lowering, exp: SegRed) -> bool:
-    """Whether neighbouring segments share most of their elements."""
-    return any(each.pattern is Pattern.RADIUS for each in references(exp, lowering.type))
-
-
-def _axis(lowering: Lowering, exp: SegRed) -> int:
-    """The dimension in which a work-item's segments are neighbours."""
-    *points, element = (dim.index for dim in exp.space)
-    slid = {p for each in references(exp, lowering.type) if each.pattern is Pattern.RADIUS
-            for dim in each.dims if element in dim.counters for p in dim.points}
-    found = [place for place, p in enumerate(points) if p in slid]
-    return found[0] if found else max(0, len(points) - 2)
+def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> plan.Coarse:
+    """How many segments and elements there are, and what is to be chosen."""
+    fresh = lowering.names.fresh
+    *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
+    height = Size.of(0) if shared.axis == len(outer) else outer.pop(shared.axis)
+    return plan.Coarse(
+        fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
+        fresh("cells"), height, width, product(outer), length, int(shared.slides),
+        sum(require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
+        (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
+         lowering.setting(Quantity.SPLIT)))
 
 
 class _Coarse:

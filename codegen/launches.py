@@ -347,12 +347,13 @@ def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...
     """The steps that ``make`` adds, as a block of their own."""
     outer, lowering.steps = lowering.steps, []
     held, lowering.temporaries = lowering.temporaries, []
-    make()
-    if lowering.temporaries:
-        lowering.steps.append(plan.Release(tuple(lowering.temporaries)))
-    steps, lowering.steps = tuple(lowering.steps), outer
-    lowering.temporaries = held
-    return steps
+    try:
+        make()
+        if lowering.temporaries:
+            lowering.steps.append(plan.Release(tuple(lowering.temporaries)))
+        return tuple(lowering.steps)
+    finally:
+        lowering.steps, lowering.temporaries = outer, held
 
 
 def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],

@@ -119,6 +119,23 @@ def test_what_segments_do_not_share_is_left_alone() -> None:
     assert coarse_spaces(program) == []
 
 
+def test_segments_that_need_arrays_of_their_own_are_left_alone() -> None:
+    text = """
+    entry main [n][m] (xs: [n]i32) (ys: [m]i32): [n]i32 =
+      map (\\x -> i32.sum (map (\\y ->
+        let zs = loop zs = replicate 5 y for i < 5 do zs with [i] = zs[i] * x + i32.i64 i
+        let s = loop s = 0 for i < m do s * 3 + ys[i]
+        in s + zs[x % 5]) ys)) xs
+    """
+    program = runelift.compile(text, device="pocl", tuning={})
+    assert coarse_spaces(program) == []
+    args = inputs([(9,), (7,)], np.int32)
+    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+    for force in plans(program.tree.entry("main")):
+        actual, _ = program.run("main", args, force=force)
+        np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
+
+
 def test_no_races(simulator: str) -> None:
     script = ("import sys; sys.path.insert(0, 'tests/codegen'); import test_coarse as t\n"
               "import runelift, numpy as np\n"
