@@ -93,9 +93,14 @@ class Space:
 
     def _all(self, values: Callable[[Range], Sequence[int]]) -> Iterator[Setting]:
         """All settings, their values tried in the order given."""
+        steps = tuple(plan.all_steps(self.operation.steps))
+        known: dict[Setting, bool] = {}
         for chosen in _choices({}, sorted(self.ranges, key=_precedence), values):
             setting = tuple(chosen[each.parameter.quantity] for each in self.ranges)
-            if self.allows(setting):
+            room = tuple(v for q, v in chosen.items() if q is not Quantity.UNROLL)
+            if room not in known:
+                known[room] = not self._unfit(setting, steps)
+            if known[room]:
                 yield setting
 
     def allows(self, setting: Setting) -> bool:
@@ -113,11 +118,15 @@ class Space:
         for each in self.ranges:
             if why_not := _clash(each, chosen[each.parameter.quantity], chosen):
                 return why_not
+        return self._unfit(setting, tuple(plan.all_steps(self.operation.steps)))
+
+    def _unfit(self, setting: Setting, steps: Sequence[plan.Step]) -> str:
+        """Why the kernels of these steps do not fit the device; unrolling makes no difference."""
         try:
-            known = self._sizes(setting)
+            known = self._sizes(setting, steps)
         except _Impossible as why:
             return str(why)
-        for step in plan.all_steps(self.operation.steps):
+        for step in steps:
             if isinstance(step, plan.Launch) and (why_not := self._misfit(step, known)):
                 return why_not
         return ""
@@ -135,14 +144,14 @@ class Space:
             return f"{launch.kernel.name} would have groups of {group} work-items"
         return ""
 
-    def _sizes(self, setting: Setting) -> dict[VName, int]:
+    def _sizes(self, setting: Setting, steps: Sequence[plan.Step]) -> dict[VName, int]:
         """The sizes of the device, the parameters, and what follows where data are plenty."""
         info = self.info
         known = {name: getattr(info, name.base) for name in (
             plan.GROUP_SIZE, plan.NUM_GROUPS, plan.SEQUENTIAL_SEGMENT, plan.LOCAL_BYTES)}
         known |= {each.parameter.variable: value
                   for each, value in zip(self.ranges, setting, strict=True)}
-        for step in plan.all_steps(self.operation.steps):
+        for step in steps:
             if isinstance(step, plan.Tile):
                 group, chunk = (known.get(n, 0) if isinstance(n, VName) else 0  # untuned: any
                                 for n in step.wanted)
