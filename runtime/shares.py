@@ -46,6 +46,8 @@ LEAST_ACROSS = 16
 """Each of a group's segments has its work-items; so many at least are beside each other,"""
 CROWD = 1024
 """and as many share a segment as give so many to each compute unit,"""
+MOST_SPLIT = 32
+"""but no more than this,"""
 LEAST_STEPS = 4
 """if each has so many elements."""
 
@@ -250,7 +252,7 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
         return group, group, 1, 0, 1, 0
     if not split:
         items, split = max(1, batch * max(height, 1) * width // points), 1
-        while 2 * split <= min(group // LEAST_ACROSS, length // LEAST_STEPS) and (
+        while 2 * split <= min(group // LEAST_ACROSS, MOST_SPLIT, length // LEAST_STEPS) and (
                 items * split < CROWD * units or group // split > _power(max(1, width))):
             split *= 2
     split = min(split, group)
