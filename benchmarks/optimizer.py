@@ -2,9 +2,9 @@
 
 ``python benchmarks/optimizer.py [--device NAME] [--only PART] [--budget SECONDS] [--json OUT]``
 
-The programs and sizes are those of Sohler and others' automatic optimizer for the Heterogeneous
-Programming Library: convolutions, direct Coulomb summation, matrix products, n-body.  ``naive`` is
-one work-item per point without any of the optimizer's stages (:meth:`~.device.DeviceInfo.plain`),
+The programs and sizes are those of Fernández-Fabeiro and others, "An automatic optimizer for
+heterogeneous devices": convolutions, direct Coulomb summation, matrix products, n-body.  ``naive``
+is one work-item per point without any of the stages there (:meth:`~.device.DeviceInfo.plain`),
 ``default`` what runs without tuning, ``tuned`` the best version with parameters that ``--budget``
 seconds of search found, for each dataset by itself.  Times are medians of host time for a call with
 inputs and outputs on the device; the results of all three are compared.

@@ -3,9 +3,9 @@
 Every reference to an array that lives outside of a kernel has a class, which follows from its
 index expressions.  An index of the points of the kernel (*g*) is another number in every
 work-item, a counter of a sequential loop inside (*c*) takes the same numbers in all of them.  The
-classes are those of Fabeiro, Andrade, Fraguela and Doallo, "Automatic generation of optimized
-OpenCL codes using OCLoptimizer and HPL"; they say which arrays are worth a copy in local memory,
-and which elements several work-items, or several points of one, have in common.
+classes are those of Fernández-Fabeiro, Andrade, Fraguela and Doallo, "An automatic optimizer for
+heterogeneous devices"; they say which arrays are worth a copy in local memory, and which elements
+several work-items, or several points of one, have in common.
 """
 
 from __future__ import annotations
