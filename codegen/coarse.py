@@ -48,6 +48,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
 from runelift.ir.sizes import Size, ceil_div, least, product
 from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, Stm, i64
+from runelift.ir.traverse import free_vars
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,14 @@ class Segments:
 def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
     """A map whose points reduce something, as segments, if it is that."""
     parts = reducing(exp.body, exp.ret)
-    if parts is None or parts.redomap.width in {p.name for s in parts.before for p in s.pat}:
+    if parts is None:
         return None
     redomap, index = parts.redomap, names.fresh("k")
+    of_a_point = {*(d.index for d in exp.space), *(p.name for s in parts.before for p in s.pat)}
+    of_all = {redomap.width, *(a for o in redomap.ops for a in o.neutral),
+              *(v for o in redomap.ops for v in free_vars(o.lam))}
+    if of_a_point & of_all:
+        return None
     taken = tuple(Stm((param,), Index(array, (index,)))
                   for param, array in zip(redomap.lam.params, redomap.arrays, strict=True))
     body = Body((*parts.before, *taken, *redomap.lam.body.stms), redomap.lam.body.result)

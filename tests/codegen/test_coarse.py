@@ -119,14 +119,24 @@ def test_what_segments_do_not_share_is_left_alone() -> None:
     assert coarse_spaces(program) == []
 
 
-def test_segments_that_need_arrays_of_their_own_are_left_alone() -> None:
-    text = """
+@pytest.mark.parametrize("text", [
+    """
     entry main [n][m] (xs: [n]i32) (ys: [m]i32): [n]i32 =
       map (\\x -> i32.sum (map (\\y ->
         let zs = loop zs = replicate 5 y for i < 5 do zs with [i] = zs[i] * x + i32.i64 i
         let s = loop s = 0 for i < m do s * 3 + ys[i]
-        in s + zs[x % 5]) ys)) xs
+        in s + zs[x % 5]) ys)) xs""",
     """
+    entry main [n][m] (xs: [n]i32) (ys: [m]i32): [n]i32 =
+      map (\\x -> reduce i32.min (100 + x) ys + x) xs""",
+    """
+    entry main [n][m] (xs: [n]i32) (ys: [m]i32): [n]i32 =
+      map (\\x -> reduce (\\a b -> (a + b + x) % 7) (7 - x) ys) xs""",
+    """
+    entry main [n][m] (xs: [n]i32) (ys: [m]i32): [n]i32 =
+      map (\\x -> i32.sum (map (\\k -> ys[k % m] * x) (iota (i64.i32 x + 4)))) xs""",
+], ids=["arrays", "neutral elements", "operators", "lengths"])
+def test_segments_that_have_what_is_their_own_are_left_alone(text: str) -> None:
     program = runelift.compile(text, device="pocl", tuning={})
     assert coarse_spaces(program) == []
     args = inputs([(9,), (7,)], np.int32)
