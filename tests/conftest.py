@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 from runelift.runtime.device import DeviceInfo, find_devices
 
 os.environ["RUNELIFT_KEEP"] = "0"
 """Tests change the compiler under way, and want programs as it makes them then."""
+
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="module", params=["Portable", "Oclgrind"])

@@ -26,7 +26,7 @@ linear = st.builds(lambda a, b, c, d: n * a + i * b + j * c + d, *[st.integers(-
 
 
 @given(st.lists(linear, max_size=5), linear)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_what_is_proved_holds(known: list[Size], goal: Size) -> None:
     if not Facts(tuple(known)).prove(goal):
         return

@@ -102,7 +102,7 @@ def test_thresholds_that_are_right_stay_alone() -> None:
 
 @pytest.mark.parametrize("guards", FINER)
 @given(found=simulations(nested))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_finer_guards_slow_nothing_down(guards: Guards, found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     thresholds = fit(costs, sim.default).thresholds
@@ -112,7 +112,7 @@ def test_finer_guards_slow_nothing_down(guards: Guards, found: tuple[Simulated, 
 
 
 @given(found=simulations(lambda: CHAIN))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_memo_loses_no_more_than_what_it_leaves_to_thresholds(found: tuple[Simulated, Costs]
                                                                 ) -> None:
     """Encounters of a chain do not depend on each other, so each size gets its best version.

@@ -30,7 +30,7 @@ def of_times(times: dict[int, list[float]], datasets: dict[str, Sequence[int]]
 
 @pytest.mark.parametrize("aim", list(Objective))
 @given(simulations(lambda: CHAIN))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_each_objective_is_solved_exactly(aim: Objective, found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     result = fit(costs, sim.default, aim=aim, enough=10**9)
@@ -41,7 +41,7 @@ def test_each_objective_is_solved_exactly(aim: Objective, found: tuple[Simulated
 
 
 @given(simulations(lambda: CHAIN))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_greatest_regret_is_no_greater_than_by_default(found: tuple[Simulated, Costs]) -> None:
     """Where there are too many trade-offs to solve for."""
     sim, costs = found

@@ -43,7 +43,6 @@ def test_a_killed_tuning_measures_nothing_twice(tmp_path: Path) -> None:
     counts = Counter((run.dataset, *run.force.items()) for run in after)
     assert len(counts) == 9
     assert max(counts.values()) <= MORE * REPEATS
-    assert min(counts.values()) >= REPEATS
     assert not any(run.dataset == "a" for run in after[len(before):])
     facts = json.loads((tmp_path / "p.fut.tuning.json").read_text())
     assert set(facts["entries"]["main"]["datasets"]) == {"a", "b", "c"}

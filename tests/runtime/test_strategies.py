@@ -256,7 +256,7 @@ def test_deeper_guards_come_first_and_are_reached() -> None:
 
 @pytest.mark.parametrize("stms", [CHAIN, nested()])
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_tables_say_what_the_costs_say(stms: list[Stm], data: st.DataObject) -> None:
     """With late hosts, and versions that cannot run or fail."""
     pairs = list(versions_of(Simulated.of(stms, lambda *_: 0.0).forest))
@@ -297,7 +297,7 @@ def test_tables_know_guards_that_do_not_hold_by_default() -> None:
 
 @pytest.mark.parametrize("stms", [PAIR, CHAIN, nested()])
 @given(data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_a_live_run_and_a_recorded_one_agree(stms: list[Stm], data: st.DataObject) -> None:
     """On the time, and on which thresholds make the same choices as others."""
     sim = Simulated.of(stms, lambda where, index, par: len(where) + 10 * index + par / 3)

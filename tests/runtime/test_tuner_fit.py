@@ -95,7 +95,7 @@ def unconstrained(sim: Simulated, costs: Costs, enough: int) -> float:
 
 
 @given(simulations(lambda: CHAIN))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_chain_equals_brute_force(found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     best = brute_force(sim, costs)
@@ -103,7 +103,7 @@ def test_chain_equals_brute_force(found: tuple[Simulated, Costs]) -> None:
 
 
 @given(simulations(nested))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_nested_sites_equal_brute_force(found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     best = brute_force(sim, costs)
@@ -111,7 +111,7 @@ def test_nested_sites_equal_brute_force(found: tuple[Simulated, Costs]) -> None:
 
 
 @given(simulations(lambda: CHAIN), simulations(nested))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_without_enumeration_it_is_between_the_best_and_the_default(
         chain: tuple[Simulated, Costs], tree: tuple[Simulated, Costs]) -> None:
     for sim, costs in (chain, tree):
@@ -120,7 +120,7 @@ def test_without_enumeration_it_is_between_the_best_and_the_default(
 
 
 @given(simulations(nested))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_never_worse_than_the_default(found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     result = fit(costs, sim.default)
@@ -149,7 +149,7 @@ def test_thresholds_lie_in_the_middle_where_the_sides_do_not_cross() -> None:
 
 
 @given(simulations(lambda: CHAIN))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_the_best_that_slows_nothing_down(found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     best = exhaustive(costs, sim.default)
@@ -159,7 +159,7 @@ def test_the_best_that_slows_nothing_down(found: tuple[Simulated, Costs]) -> Non
 
 
 @given(simulations(nested))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_thresholds_anywhere_in_their_intervals_cost_the_same(
         found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
@@ -172,7 +172,7 @@ def test_thresholds_anywhere_in_their_intervals_cost_the_same(
 
 
 @given(simulations(nested, issued=True), st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_run_takes_as_long_as_the_later_clock(found: tuple[Simulated, Costs],
                                                 data: st.DataObject) -> None:
     """What no version accounts for, before the first and after the last, is no longer than that."""
@@ -188,7 +188,7 @@ def test_a_run_takes_as_long_as_the_later_clock(found: tuple[Simulated, Costs],
 
 
 @given(simulations(nested, issued=True))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_best_of_two_clocks(found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     best = exhaustive(costs, sim.default)
@@ -199,7 +199,7 @@ def test_the_best_of_two_clocks(found: tuple[Simulated, Costs]) -> None:
 
 
 @given(simulations(nested, issued=True))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_two_clocks_without_enumeration(found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     result = fit(costs, sim.default, enough=0)
@@ -300,7 +300,7 @@ def test_intervals_have_geometric_middles() -> None:
 
 
 @given(simulations(nested))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_the_best_that_slows_nothing_down_in_nested_sites(found: tuple[Simulated, Costs]) -> None:
     sim, costs = found
     best = exhaustive(costs, sim.default)
