@@ -31,6 +31,8 @@ BUILD = 300.0
 """After how many seconds a build (and other work before a run) is taken for one without an end."""
 TICK = 0.05
 """How often to look for Ctrl-C while a worker is at work (seconds)."""
+
+
 class Placed(Sequence[Any]):
     """Arguments that a worker has, and that the next one will be given."""
 
