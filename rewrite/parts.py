@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import SCRATCH
@@ -41,6 +41,23 @@ def makes(exp: Exp) -> bool:
         makes(stm.exp) for version in exp.alternatives for stm in version.body.stms)
 
 
+def maker(array: VName, stms: Sequence[Stm], place: Callable[[VName], int]
+          ) -> tuple[int, int | None] | None:
+    """Which statement makes an array that it could make elsewhere, and which one rearranges it.
+
+    ``place`` says where a name is bound, -1 if that is not here.  What versions make is not looked
+    at through a rearrangement.
+    """
+    made, view = place(array), None
+    if made >= 0 and isinstance(turned := stms[made].exp, Rearrange):
+        made, view = place(turned.array), made
+    if made < 0:
+        return None
+    exp = stms[made].exp
+    fits = makes(exp) if view is None else isinstance(exp, SegMap)
+    return (made, view) if fits else None
+
+
 def scalars_for(atoms: Iterable[Atom], stms: Sequence[Stm], place: int) -> list[int] | None:
     """The statements from ``place`` on that compute ``atoms``, the last one first.
 
@@ -74,10 +91,12 @@ def concat_in_parts(stms: Sequence[Stm], types: Mapping[VName, Type], names: Nam
     *before, stm = stms
     exp = stm.exp
     assert isinstance(exp, Concat)
-    makers = _makers(exp.arrays, before)
+    bound = {p.name: n for n, s in enumerate(before) for p in s.pat}
+    makers = [found for a in exp.arrays
+              if (found := maker(a, before, lambda name: bound.get(name, -1))) is not None]
     if not makers:
         return None
-    first, (param,) = min(makers), stm.pat
+    first, (param,) = min(made for made, _ in makers), stm.pat
     shape = shape_of(param.type)
     early = scalars_for(shape, before, first)
     if early is None:
@@ -87,21 +106,6 @@ def concat_in_parts(stms: Sequence[Stm], types: Mapping[VName, Type], names: Nam
             Stm((scratch,), Replicate(shape, zero(elem_of(param.type))), (SCRATCH,), stm.loc),
             *(s for n, s in enumerate(before[first:], first) if n not in early),
             *_updates(stm, exp, scratch.name, types, names))
-
-
-def _makers(arrays: Sequence[VName], stms: Sequence[Stm]) -> list[int]:
-    """Where the arrays are made, of those that can be made elsewhere as well."""
-    bound = {p.name: n for n, s in enumerate(stms) for p in s.pat}
-    found = []
-    for array in arrays:
-        place = bound.get(array)
-        if place is not None and isinstance(turned := stms[place].exp, Rearrange):
-            place = bound.get(turned.array)
-            if place is not None and not isinstance(stms[place].exp, SegMap):
-                continue
-        if place is not None and makes(stms[place].exp):
-            found.append(place)
-    return found
 
 
 def _updates(stm: Stm, exp: Concat, array: VName, types: Mapping[VName, Type],

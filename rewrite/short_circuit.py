@@ -49,7 +49,7 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import free_vars, map_inside, substitute_stm
 from runelift.rewrite.bounds import Known
-from runelift.rewrite.parts import concat_in_parts, makes, scalars_for
+from runelift.rewrite.parts import concat_in_parts, maker, scalars_for
 from runelift.rewrite.placing import Views, made_in_place, note_view, shown
 from runelift.rewrite.regions import Region, accesses, disjoint, region
 from runelift.rewrite.rule import Rewriting, rule
@@ -111,15 +111,15 @@ class _Walk:
         if not any(isinstance(stm.exp, Concat) for stm in body.stms):
             return body
         types = {**known.types, **{p.name: p.type for stm in body.stms for p in stm.pat}}
-        done: tuple[Stm, ...] = ()
+        done: list[Stm] = []
         for stm in body.stms:
-            done = (*done, stm)
+            done.append(stm)
             if isinstance(stm.exp, Concat) and self.rewriting.permits(concat_in_parts):
                 new = concat_in_parts.apply(done, types, self.names)
                 if new is not None:
                     self.rewriting.record(concat_in_parts, (stm,), new)
-                    done = new
-        return replace(body, stms=done)
+                    done = list(new)
+        return replace(body, stms=tuple(done))
 
     def _with_moves(self, body: Body, known: Known, views: Views) -> Body:
         """The body with its updates where they can be earliest."""
@@ -325,16 +325,17 @@ def _maker(site: _Site) -> _Made | None:
     if site.update.checked or not isinstance(value, VName) or not any(
             isinstance(d, SliceDim) for d in site.update.dims):
         return None
-    place, view = site.done.place(value), None
-    if place >= 0 and isinstance(turned := stms[place].exp, Rearrange):
-        view, place = place, site.done.place(turned.array)
-        others = (s for n, s in enumerate(stms[place + 1:], place + 1) if n != view)
+    found = maker(value, stms, site.done.place)
+    if found is None:
+        return None
+    made, view = found
+    if view is not None:
+        turned = stms[view].exp
+        assert isinstance(turned, Rearrange)
+        others = (s for n, s in enumerate(stms[made + 1:], made + 1) if n != view)
         if site.wanted(turned.array, others):
             return None
-    if place < 0 or not (isinstance(stms[place].exp, SegMap) if view is not None
-                         else makes(stms[place].exp)):
-        return None
-    return _Made(place, view)
+    return _Made(made, view)
 
 
 def _is_last_look(site: _Site) -> bool:
