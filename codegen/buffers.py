@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from runelift.codegen import plan
 from runelift.codegen.parameters import Parameters
 from runelift.codegen.placement import Places, place_of
+from runelift.codegen.residence import Residence
 from runelift.codegen.views import View, lit, row_major
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
@@ -49,7 +50,7 @@ class Buffers:
     """The steps so far, what names stand for, and which memory belongs to the present body."""
 
     names: Names
-    needed: frozenset[VName]
+    residence: Residence
     entry: str
     interleave: bool = False
     operations: int = 0
@@ -63,6 +64,7 @@ class Buffers:
     places: Places = field(default_factory=Places)
     local_bytes: list[Size] = field(default_factory=list)
     deferred: dict[VName, imp.Exp] = field(default_factory=dict)
+    cells: dict[VName, VName] = field(default_factory=dict)
     indices: set[VName] = field(default_factory=set)
     idle: set[VName] = field(default_factory=set)
     promised: dict[VName, VName] = field(default_factory=dict)

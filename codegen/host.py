@@ -21,7 +21,7 @@ from runelift.codegen.coalesce import PROMISED, coalesce
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
-from runelift.codegen.residence import needed_on_host
+from runelift.codegen.residence import residence
 from runelift.codegen.views import interleaved, iota, lit, replicate, row_major
 from runelift.ir import failures, imp
 from runelift.ir.consumption import consumed_in, idle_copies, root_of
@@ -67,6 +67,7 @@ from runelift.ir.syntax import (
     Type,
     Update,
     Versions,
+    WhileLoop,
     array_of,
     elem_of,
     i64,
@@ -84,15 +85,17 @@ def interface(fun: Fun) -> plan.Interface:
                           tuple(_spec(p) for p in fun.params[fun.sizes:]))
 
 
-def plan_fun(fun: Fun, names: Names, *, interleave: bool = False) -> plan.Plan:
+def plan_fun(fun: Fun, names: Names, *, interleave: bool = False,
+             coherent: bool = False) -> plan.Plan:
     """The plan of an entry point; CompilerLimitation if no version of it can be compiled.
 
     ``interleave``: arrays that neighbouring work-items make lie interleaved in memory, so that
-    the device writes elements of the same index together.
+    the device writes elements of the same index together.  ``coherent``: one kernel can run all
+    iterations of a loop.
     """
     if interleave:
         fun = coalesce(fun, names)
-    host = HostBuilder(names, needed_on_host(fun), fun.name, interleave)
+    host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave)
     for param in fun.params:
         host.bind_input(param)
     results = host.body(fun.body, frozenset())
@@ -220,7 +223,7 @@ class HostBuilder(Buffers):
 
     def _defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
         """Whether a scalar comes from the device or a loop's index, and the host can do without."""
-        return stm.pat[0].name not in self.needed and any(
+        return stm.pat[0].name not in self.residence.needed and any(
             arg in self.deferred or arg in self.indices for arg in args)
 
     def _defer(self, stm: Stm, exp: imp.Exp) -> None:
@@ -228,10 +231,38 @@ class HostBuilder(Buffers):
 
     def _scalar_result(self, name: VName, prim: Prim, buffer: VName) -> None:
         """A scalar that is the only element of ``buffer``."""
-        if name in self.needed:
+        if name in self.residence.needed:
             self.emit(plan.Read(name, prim, buffer, lit(0)))
         else:
             self.deferred[name] = imp.Load(buffer, lit(0), prim)
+
+    def _cell(self, param: Param) -> VName:
+        """The name under which control hands on a scalar of the device; the scalar is its value."""
+        cell = self.cells.get(param.name)
+        if cell is None:
+            cell = self.cells[param.name] = self.names.fresh(param.name)
+            self.types[cell] = param.type
+            self.deferred[param.name] = imp.Load(cell, lit(0), elem_of(param.type))
+        return cell
+
+    def _in_cells(self, atoms: Sequence[tuple[Atom, Prim]]) -> list[VName]:
+        """Buffers with nothing but the values of ``atoms``; one kernel makes those that are new."""
+        made: dict[Atom, Param] = {}
+        found: list[VName] = []
+        for atom, prim in atoms:
+            match self.deferred.get(atom) if isinstance(atom, VName) else None:
+                case imp.Load(buffer, imp.Lit(value)) if value == i64(0):
+                    found.append(buffer)
+                case _:
+                    base = atom if isinstance(atom, VName) else "cell"
+                    made.setdefault(atom, Param(self.names.fresh(base), array_of((i64(1),), prim)))
+                    found.append(made[atom].name)
+        if made:
+            one = SegDim(self.names.fresh("one"), i64(1))
+            kernel = SegMap(Level.GRID, (one,), Body((), tuple(made)),
+                            tuple(elem_of(p.type) for p in made.values()))
+            self.statement(Stm(tuple(made.values()), kernel))
+        return found
 
     # Kernels
 
@@ -351,7 +382,7 @@ class HostBuilder(Buffers):
             buffer = self.copy(exp.array)
             view = self.views[buffer]
         assert view.mem is not None
-        if param.name in self.needed:
+        if param.name in self.residence.needed:
             self.emit(plan.Read(param.name, param.type, view.mem, view.at(indices)))
         else:  # a copy, because the array may be updated in place
             held = self.names.fresh(param.name)
@@ -505,10 +536,11 @@ class HostBuilder(Buffers):
 
     def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom]) -> None:
         taken: set[VName] = set()
-        held: list[tuple[VName, Atom]] = []
+        held = self._held_in_cells(pat, results)
         for param, atom in zip(pat, results, strict=True):
             if isinstance(param.type, Prim):
-                held.append((param.name, atom))
+                if param.name not in self.residence.cells:
+                    held.append((param.name, atom))
                 continue
             assert isinstance(atom, VName)
             buffer = self.own_buffer(atom, shared=True)
@@ -517,6 +549,14 @@ class HostBuilder(Buffers):
             taken.add(buffer)
             held.append((param.name, buffer))
         self.parallel_bind(held)
+
+    def _held_in_cells(self, pat: Sequence[Param], atoms: Sequence[Atom]
+                       ) -> list[tuple[VName, Atom]]:
+        """The cells of those of ``pat`` that have one, each with a buffer of its value."""
+        handed = [(p, atom) for p, atom in zip(pat, atoms, strict=True)
+                  if p.name in self.residence.cells]
+        buffers = self._in_cells([(atom, elem_of(p.type)) for p, atom in handed])
+        return [(self._cell(p), buffer) for (p, _), buffer in zip(handed, buffers, strict=True)]
 
     def parallel_bind(self, pairs: Sequence[tuple[VName, Atom]]) -> None:
         """Bind all targets at once: a source may be another's target."""
@@ -548,12 +588,14 @@ class HostBuilder(Buffers):
 
     def _loop(self, stm: Stm, exp: Loop) -> None:
         taken, only_read, borrowed = set[VName](), _only_read(exp), set[VName]()
-        start: list[tuple[VName, Atom]] = []
+        params = [p.param for p in exp.params]
+        start = self._held_in_cells(params, [p.init for p in exp.params])
         self.later.append(self.later[-1] | free_vars(exp.body))
         for p in exp.params:
             self.types[p.param.name] = p.param.type
             if isinstance(p.param.type, Prim):
-                start.append((p.param.name, p.init))
+                if p.param.name not in self.cells:
+                    start.append((p.param.name, p.init))
                 continue
             assert isinstance(p.init, VName)
             if p.param.name in only_read and self.is_input(p.init):
@@ -567,7 +609,6 @@ class HostBuilder(Buffers):
             start.append((p.param.name, buffer))
         self.later.pop()
         self.parallel_bind(start)
-        params = [p.param for p in exp.params]
         with self.block() as steps:
             self._own_results(params, borrowed)
             if isinstance(exp.form, ForLoop):
@@ -575,16 +616,27 @@ class HostBuilder(Buffers):
                 self.indices.add(exp.form.index)
             results = self.body(exp.body, frozenset())
             self._bind_results(params, results)
-        if isinstance(exp.form, ForLoop):
-            steady = (all(isinstance(p.type, ArrayType) for p in params)
-                      and may_persist(exp.form.index, steps))
-            self.emit(plan.CountedLoop(exp.form.index, exp.form.bound, tuple(steps),
-                                       tuple(p.name for p in params) if steady else None))
-        else:
-            self.emit(plan.WhileLoop(exp.form.cond, tuple(steps)))
+        self._rounds(exp.form, params, tuple(steps))
         pairs = list(zip(stm.pat, params, strict=True))
-        self.parallel_bind([(out.name, p.name) for out, p in pairs])
+        self.parallel_bind([(out.name, p.name) for out, p in pairs if p.name not in self.cells])
+        for out, param in pairs:
+            if (cell := self.cells.get(param.name)) is not None:
+                self._scalar_result(out.name, elem_of(out.type), cell)
         self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed})
+
+    def _rounds(self, form: ForLoop | WhileLoop, params: Sequence[Param],
+                body: tuple[plan.Step, ...]) -> None:
+        """A loop; one kernel may run it if all that iterations hand on is in buffers."""
+        held = [self.cells.get(p.name, p.name) for p in params
+                if isinstance(p.type, ArrayType) or p.name in self.cells]
+        carried = tuple(held) if len(held) == len(params) else None
+        if isinstance(form, ForLoop):
+            steady = may_persist(body, form.index)
+            self.emit(plan.CountedLoop(form.index, form.bound, body, carried if steady else None))
+        elif (cell := self.cells.get(form.cond)) is not None:
+            self.emit(plan.WhileLoop(cell, body, True, carried if may_persist(body) else None))
+        else:
+            self.emit(plan.WhileLoop(form.cond, body))
 
     def _versions(self, stm: Stm, exp: Versions) -> None:
         versions: list[plan.PlanVersion] = []
@@ -619,7 +671,9 @@ class HostBuilder(Buffers):
                  for size in (version.guard.par, version.guard.group, version.guard.groups)
                  if size is not None for v in size.variables()}
         recorded = tuple(sorted(sizes, key=lambda n: n.tag))
-        self.emit(plan.Choose(exp.site, tuple(versions), recorded, tuple(map(_spec, stm.pat))))
+        results = tuple(plan.ValueSpec(self.cells[p.name], elem_of(p.type), (i64(1),))
+                        if p.name in self.cells else _spec(p) for p in stm.pat)
+        self.emit(plan.Choose(exp.site, tuple(versions), recorded, results))
         self._own_results(stm.pat)
 
 

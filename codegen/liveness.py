@@ -76,11 +76,11 @@ class _Releaser:
                 return filled, self.release((before | {name}) - live)
             case plan.CountedLoop(_, _, body):
                 again = self.live_before(body, frozenset())
-                loop = replace(step, body=self.block(body, live | again))
-                return loop, self.release(again - live)
+                return (replace(step, body=self.block(body, live | again)),
+                        self.release(again - live))
             case plan.WhileLoop(cond, body):
-                again = self.live_before(body, frozenset())
-                return (plan.WhileLoop(cond, self.block(body, live | again)),
+                again = self.live_before(body, frozenset()) | {cond}
+                return (replace(step, body=self.block(body, live | again)),
                         self.release(again - live))
             case plan.Operation(_, _, steps):
                 # It may be run again, so what it reads outlives it.
@@ -101,8 +101,10 @@ class _Releaser:
             match step:
                 case plan.Fill(name, steps):
                     live = live | {name} | self.live_before(steps, live | {name})
-                case plan.CountedLoop(_, _, body) | plan.WhileLoop(_, body):
+                case plan.CountedLoop(_, _, body):
                     live = live | self.live_before(body, frozenset())
+                case plan.WhileLoop(cond, body):
+                    live = live | self.live_before(body, frozenset()) | ({cond} & self.buffers)
                 case plan.Operation(_, _, steps):
                     live = self.live_before(steps, live)
                 case plan.Branch() | plan.Choose():

@@ -28,17 +28,17 @@ from runelift.ir.sizes import Size
 # Which loops
 
 
-def may_persist(index: VName, steps: Sequence[plan.Step]) -> bool:
+def may_persist(steps: Sequence[plan.Step], index: VName | None = None) -> bool:
     """Whether an iteration only launches, and depends on ``index`` in arguments of kernels only.
 
-    So all iterations take the same decisions on the host.
+    So all iterations take the same decisions on the host.  Loops without a count have no index.
     """
     inside = list(plan.all_steps(steps))
     return (any(isinstance(step, plan.Launch) for step in inside)
             and all(_is_steady(index, step) for step in inside))
 
 
-def _is_steady(index: VName, step: plan.Step) -> bool:
+def _is_steady(index: VName | None, step: plan.Step) -> bool:
     match step:
         case plan.Read() | plan.CopyBuffer() | plan.WhileLoop() | plan.CountedLoop():
             return False
@@ -78,8 +78,8 @@ def _is_steady(index: VName, step: plan.Step) -> bool:
             return False
 
 
-def _mention(index: VName, sizes: Sequence[Size]) -> bool:
-    return any(index in size.variables() for size in sizes)
+def _mention(index: VName | None, sizes: Sequence[Size]) -> bool:
+    return index is not None and any(index in size.variables() for size in sizes)
 
 
 def is_free(kernel: imp.Kernel) -> bool:
@@ -109,14 +109,35 @@ class Phase:
 NAME = "persistent"
 
 
-def persistent_source(phases: Sequence[Phase], bases: dict[str, int], buffers: int,
-                      scalars: Sequence[Prim], late: int) -> str:
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A kernel that runs iterations of a loop: its phases, buffers and scalars.
+
+    ``cond``: a C expression for a pointer to what says whether there is another iteration, if it
+    is not the host that says how many there are.
+    """
+
+    phases: tuple[Phase, ...]
+    buffers: int
+    scalars: tuple[Prim, ...]
+    cond: str | None = None
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells it from other kernels of its program."""
+        return (*((p.kernel.name, p.constants, p.args, p.offsets) for p in self.phases),
+                self.scalars, self.cond)
+
+
+def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
     """A kernel that runs ``iterations`` of the phases, the loop's index from ``first`` on.
 
+    With a condition it runs fewer when that is false, and says in ``done`` how many.
     ``arrived`` counts the groups that came to barriers, modulo 2³², from one launch to the next:
     ``before`` is what it counts when this one begins, so nothing need be cleared.  ``late`` is the
     failure code for a barrier that not all groups came to.
     """
+    phases = merged.phases
     functions = dict.fromkeys((p.kernel, p.constants) for p in phases)
     lines = [prelude(), f"#define LATE {late}", BARRIER]
     for kernel, constants in functions:
@@ -125,16 +146,24 @@ def persistent_source(phases: Sequence[Phase], bases: dict[str, int], buffers: i
               "volatile __global uint *arrived", "const uint before", "const long iterations",
               "const long first",
               f"__local {LOCAL_CELL} *local_memory"]
-    params += [f"__global uchar *buffer_{n}" for n in range(buffers)]
-    params += [f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(scalars)]
+    params += [f"__global uchar *buffer_{n}" for n in range(merged.buffers)]
+    params += [f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(merged.scalars)]
     params += [f"const long groups_{n}" for n in range(len(phases))]
+    again = "round < iterations"
+    if merged.cond is not None:  # a loop with one exit: compilers know how to put barriers into it
+        params.append("__global long *done")
+        again = f"({again}) & *(volatile __global uchar *)({merged.cond})"
     lines += [f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
               "    uint target = before;",
-              "    for (long round = 0; round < iterations; round++) {",
+              "    long round = 0;",
+              f"    for (; {again}; round++) {{",
               "        const long index = first + round;"]
     for n, phase in enumerate(phases):
         lines += _phase(n, phase)
-    return "\n".join([*lines, "    }", "}", ""])
+    lines.append("    }")
+    if merged.cond is not None:
+        lines.append("    if (get_global_id(0) == 0) *done = round;")
+    return "\n".join([*lines, "}", ""])
 
 
 def _phase(number: int, phase: Phase) -> list[str]:

@@ -385,10 +385,16 @@ class CountedLoop:
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
-    """``while cond``: the body sets ``cond`` again."""
+    """``while cond``: the body sets ``cond`` again.
+
+    ``in_cell``: whether ``cond`` is a buffer whose only element says so.  ``carried`` is as of
+    counted loops; they need the condition in a buffer.
+    """
 
     cond: VName
     body: tuple[Step, ...]
+    in_cell: bool = False
+    carried: tuple[VName, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ own, followed by ``wrap_i32`` and the like; others are ``apply``, the meaning th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
@@ -176,6 +176,11 @@ def _conversion(from_: Prim, to: Prim, arg: str) -> str:
     return f"convert({from_.value!r}, {to.value!r}, {arg})"
 
 
+def _buffers(names: Sequence[VName]) -> str:
+    """What the names stand for at the time."""
+    return f"lambda: ({''.join(f'{_var(name)}, ' for name in names)})"
+
+
 def _replay_result(spec: plan.ValueSpec) -> str:
     """A result of a version: its value or buffer, its type, and its shape if it is an array."""
     shape = None if spec.shape is None else f"({''.join(f'{_atom(s)}, ' for s in spec.shape)})"
@@ -284,14 +289,14 @@ class _Writer:
                 self.line(f"if {_var(name)} is None:")
                 self.nested(steps, version)
             case plan.CountedLoop(index, bound, body, carried):
-                rounds = f"range({_atom(bound)})"
-                if carried is not None:
-                    buffers = "".join(f"{_var(name)}, " for name in carried)
-                    rounds = f"rt.rounds({_atom(bound)}, lambda: ({buffers}))"
+                rounds = (f"range({_atom(bound)})" if carried is None
+                          else f"rt.rounds({_atom(bound)}, {_buffers(carried)})")
                 self.line(f"for {_var(index)} in {rounds}:")
                 self.nested(body, version)
-            case plan.WhileLoop(cond, body):
-                self.line(f"while {_var(cond)}:")
+            case plan.WhileLoop(cond, body, in_cell, carried):
+                again = f"rt.read({_var(cond)}, 'bool', 0)" if in_cell else _var(cond)
+                self.line(f"while {again}:" if carried is None else
+                          f"for _ in rt.rounds_while(lambda: {_var(cond)}, {_buffers(carried)}):")
                 self.nested(body, version)
             case plan.Choose():
                 self._choose(step)

@@ -3,12 +3,13 @@
 Reading a scalar back from the device makes the host wait until everything before it is done.
 So a scalar that a kernel computed is read only if the host needs it: for a branch, the bound of a
 loop, a size or an assertion.  Otherwise the kernels that use it load it themselves, and repeat
-what little arithmetic is in between (:meth:`runelift.codegen.host.HostBuilder.statement`).
+what little arithmetic is in between (:meth:`runelift.codegen.host.HostBuilder.statement`).  What
+versions, branches and iterations hand on of them is in a *cell*, a buffer of one element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runelift.ir.names import VName
@@ -46,37 +47,152 @@ from runelift.ir.syntax import (
     Type,
     Update,
     Versions,
+    WhileLoop,
     shape_of,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 
 
-def needed_on_host(fun: Fun) -> frozenset[VName]:
-    """The names of scalars whose value the host must know when it runs ``fun``."""
-    needs = _Needs()
-    needs.types(p.type for p in (*fun.params, *fun.results))
-    needs.body(fun.body)
-    needs.atoms(fun.body.result)
-    return needs.closed()
+@dataclass(frozen=True, slots=True)
+class Residence:
+    """Where the scalars of a function are.
+
+    ``needed``: the host must know their values.  ``cells``: results of branches and versions, and
+    parameters of loops, that stay on the device.
+    """
+
+    needed: frozenset[VName]
+    cells: frozenset[VName]
+
+
+def residence(fun: Fun, *, coherent: bool = False) -> Residence:
+    """Where the scalars of ``fun`` are when the host runs it.
+
+    ``coherent``: one kernel can run all iterations of a loop.  It also looks at the condition then,
+    if an iteration reads nothing back and all that it hands on is on the device.
+    """
+    steady = {loop.form.cond: loop for loop in _loops(fun.body)
+              if isinstance(loop.form, WhileLoop)} if coherent else {}
+    while True:
+        made = made_by_device(fun.body, {
+            p.param.name for loop in steady.values() for p in loop.params
+            if isinstance(p.param.type, Prim)})
+        needs = _Needs(made, steady.keys())
+        needs.types(p.type for p in (*fun.params, *fun.results))
+        needs.body(fun.body)
+        needs.atoms(fun.body.result)
+        needed = needs.closed()
+        read_back = made & needed
+        unsteady = [cond for cond, loop in steady.items()
+                    if not read_back.isdisjoint(_bound_in(loop)) or any(_loops(loop.body))]
+        if not unsteady:
+            return Residence(needed, frozenset(needs.handed & made - needed))
+        for cond in unsteady:
+            del steady[cond]
+
+
+def _loops(body: Body) -> Iterator[Loop]:
+    """The loops that the host runs."""
+    for stm in body.stms:
+        if isinstance(stm.exp, Loop):
+            yield stm.exp
+        for inner in _host_bodies(stm.exp):
+            yield from _loops(inner)
+
+
+def _bound_in(loop: Loop) -> Iterator[VName]:
+    """The names that are bound by a loop of the host, but for those that kernels bind."""
+    yield from (p.param.name for p in loop.params)
+    bodies = [loop.body]
+    while bodies:
+        for stm in bodies.pop().stms:
+            yield from (p.name for p in stm.pat)
+            bodies += _host_bodies(stm.exp)
+
+
+def _host_bodies(exp: Exp) -> tuple[Body, ...]:
+    return tuple(bodies_of(exp)) if isinstance(exp, If | Loop | Versions) else ()
+
+
+def made_by_device(body: Body, given: Iterable[VName] = ()) -> frozenset[VName]:
+    """The scalars of host code that kernels compute, or that are come of those or of ``given``."""
+    made = set(given)
+    count = -1
+    while count < len(made):  # what an iteration makes may be what the next one starts with
+        count = len(made)
+        _add_made(body, made)
+    return frozenset(made)
+
+
+def _add_made(body: Body, made: set[VName]) -> None:
+    for stm in body.stms:
+        for inner in _host_bodies(stm.exp):
+            _add_made(inner, made)
+        for param, sources in _sources(stm):
+            if isinstance(param.type, Prim) and (sources is None or made & sources):
+                made.add(param.name)
+
+
+def _sources(stm: Stm) -> Iterator[tuple[Param, set[Atom] | None]]:
+    """The names that a statement binds on the host, and what each is; None for kernels."""
+    match stm.exp:
+        case PrimOp(args=args):
+            yield stm.pat[0], set() if stm.exp.may_trap else set(args)
+        case Convert(arg=arg) | AtomExp(arg):
+            yield stm.pat[0], {arg}
+        case If(_, then_, else_):
+            for param, *results in zip(stm.pat, then_.result, else_.result, strict=True):
+                yield param, set(results)
+        case Versions(_, alternatives):
+            bodies = [version.body.result for version in alternatives]
+            for param, *results in zip(stm.pat, *bodies, strict=True):
+                yield param, set(results)
+        case Loop(params, _, body):
+            for out, given, result in zip(stm.pat, params, body.result, strict=True):
+                yield given.param, {given.init, result}
+                yield out, {given.param.name}
+        case _:
+            for param in stm.pat:
+                yield param, None
 
 
 @dataclass(slots=True)
 class _Needs:
+    """``made``: the scalars of the device; ``handed``: those that control hands on.
+
+    ``conditions``: those of loops that look at them on the device.
+    """
+
+    made: frozenset[VName]
+    conditions: Collection[VName]
+    handed: set[VName] = field(default_factory=set)
     needed: set[VName] = field(default_factory=set)
     sources: dict[VName, set[VName]] = field(default_factory=dict)
     """What a scalar that the host can compute is computed from."""
 
     def closed(self) -> frozenset[VName]:
-        """The needed names, and all that these are computed from."""
+        """The needed names, all that these are computed from, and what comes of those alone."""
         todo = list(self.needed)
         while todo:
-            for source in self.sources.get(todo.pop(), set()) - self.needed:
-                self.needed.add(source)
-                todo.append(source)
+            while todo:
+                for source in self.sources.get(todo.pop(), set()) - self.needed:
+                    self.needed.add(source)
+                    todo.append(source)
+            todo = [name for name in self.handed - self.needed
+                    if not (self.sources[name] & self.made) - self.needed]
+            self.needed.update(todo)
         return frozenset(self.needed)
 
     def atoms(self, atoms: Iterable[Atom]) -> None:
         self.needed |= {a for a in atoms if isinstance(a, VName)}
+
+    def hand(self, name: VName, atoms: Iterable[Atom]) -> None:
+        """Control hands on one of ``atoms`` as ``name``."""
+        if name in self.made:
+            self.handed.add(name)
+            self.sources[name] = {a for a in atoms if isinstance(a, VName)}
+        else:
+            self.atoms(atoms)
 
     def types(self, types: Iterable[Type]) -> None:
         for type_ in types:
@@ -108,21 +224,27 @@ class _Needs:
             case Assert(cond, _, args):
                 self.atoms((cond, *args))
             case If(cond, then_, else_):
-                self.atoms((cond, *then_.result, *else_.result))
+                self.atoms((cond,))
+                for param, *results in zip(stm.pat, then_.result, else_.result, strict=True):
+                    self.hand(param.name, results)
                 self.body(then_)
                 self.body(else_)
             case Loop(params, form, body):
                 self.types(p.param.type for p in params)
-                self.atoms(p.init for p in params)
-                self.atoms(body.result)
+                for p, result in zip(params, body.result, strict=True):
+                    self.hand(p.param.name, (p.init, result))
                 if isinstance(form, ForLoop):
                     self.atoms((form.bound,))
+                elif form.cond not in self.conditions:
+                    self.atoms((form.cond,))
                 self.body(body)
             case Versions(_, alternatives):
+                bodies = [version.body.result for version in alternatives]
+                for param, *results in zip(stm.pat, *bodies, strict=True):
+                    self.hand(param.name, results)
                 for version in alternatives:
                     if version.guard is not None:
                         self.needed |= version.guard.par.variables()
-                    self.atoms(version.body.result)
                     self.body(version.body)
             case _:
                 self.inside(exp)

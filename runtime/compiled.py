@@ -34,22 +34,25 @@ class Compiled:
     """The attributes ``#[param(name)]`` with the values that they were given, if any."""
     warned: tuple[Warning, ...] = field(default=(), compare=False)
     """What the program was warned of when it was compiled."""
-    plans: dict[tuple[str, bool], Plan] = field(default_factory=dict, compare=False)
-    """Those that were asked for, by entry point and ``interleave``."""
+    plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
+    """Those that were asked for, by entry point, ``interleave`` and ``coherent``."""
 
-    def plan(self, entry: str, *, interleave: bool = False) -> Plan:
+    def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False) -> Plan:
         """The host plan of an entry point, made when first asked for.
 
         ``interleave``: whether neighbouring work-items of the device should access neighbouring
-        elements (:attr:`~runelift.runtime.device.DeviceInfo.interleaves`).  CompilerLimitation if
+        elements (:attr:`~runelift.runtime.device.DeviceInfo.interleaves`).  ``coherent``: whether
+        one kernel can run all iterations of a loop
+        (:attr:`~runelift.runtime.device.DeviceInfo.coherent`).  CompilerLimitation if
         no version of it can be compiled; the interpreter may still run it.
         """
-        key = entry, interleave
+        key = entry, interleave, coherent
         if key not in self.plans:
             from runelift.codegen.host import plan_fun
 
             (fun,) = (fun for fun in self.versioned.funs if fun.name == entry)
-            self.plans[key] = plan_fun(fun, self.names, interleave=interleave)
+            self.plans[key] = plan_fun(fun, self.names, interleave=interleave,
+                                       coherent=coherent)
         return self.plans[key]
 
     @property

@@ -18,7 +18,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.opencl import opencl_program
-from runelift.codegen.persistent import NAME, Phase, is_free, persistent_source
+from runelift.codegen.persistent import NAME, Merged, is_free, persistent_source
 from runelift.codegen.plan import Launch, Plan, Statuses, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
 from runelift.codegen.python import FUNCTION, Generated, python_source
@@ -96,15 +96,6 @@ class Kernels:
     version: str
     number: int | None = None
     constants: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """A program of a kernel that runs the rounds of a loop."""
-
-    phases: tuple[Phase, ...]
-    buffers: int
-    scalars: tuple[Prim, ...]
 
 
 Wanted: TypeAlias = Kernels | Merged
@@ -228,9 +219,7 @@ class Executable:
     def _source_of(self, wanted: Wanted) -> tuple[str, ...] | None:
         """The text and further options of a program, if it is to be built at all."""
         if isinstance(wanted, Merged):
-            key = _persistent_key(wanted.phases, wanted.scalars)
-            return None if key in self._persistent else self._persistent_source(
-                wanted.phases, wanted.buffers, wanted.scalars)
+            return None if wanted.key in self._persistent else self._persistent_source(wanted)
         if wanted.number is None:
             return None if wanted.version in self._built else (
                 self._text(self._sites_of(wanted.version), {}),)
@@ -263,17 +252,15 @@ class Executable:
             self._build([site], dict(zip(kernel.built_for, values, strict=True)))
             site.variants[values] = site.kernel
 
-    def persistent(self, phases: Sequence[Phase], buffers: int,
-                   scalars: Sequence[Prim]) -> Any:
-        """The kernel that runs iterations of these phases; None if it does not build."""
-        key = _persistent_key(phases, scalars)
+    def persistent(self, merged: Merged) -> Any:
+        """The kernel that runs iterations of a loop; None if it does not build."""
+        key = merged.key
         if key not in self._persistent:
-            self._persistent[key] = self._build_persistent(phases, buffers, scalars)
+            self._persistent[key] = self._build_persistent(merged)
         return self._persistent[key]
 
-    def _build_persistent(self, phases: Sequence[Phase], buffers: int,
-                          scalars: Sequence[Prim]) -> Any:
-        source = self._persistent_source(phases, buffers, scalars)
+    def _build_persistent(self, merged: Merged) -> Any:
+        source = self._persistent_source(merged)
         if source is None:
             return None
         started = time.perf_counter()
@@ -282,16 +269,15 @@ class Executable:
         except Infeasible:
             return None
         kernel.set_scalar_arg_dtypes([
-            None, None, None, np.uint32, np.int64, np.int64, None, *[None] * buffers,
-            *map(_scalar_type, scalars), *[np.int64] * len(phases)])
+            None, None, None, np.uint32, np.int64, np.int64, None, *[None] * merged.buffers,
+            *map(_scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
+            *[None] * (merged.cond is not None)])
         self.build_seconds += time.perf_counter() - started
         return kernel
 
-    def _persistent_source(self, phases: Sequence[Phase], buffers: int, scalars: Sequence[Prim]
-                           ) -> tuple[str, ...] | None:
+    def _persistent_source(self, merged: Merged) -> tuple[str, ...] | None:
         try:
-            source = persistent_source(phases, self._bases, buffers, scalars,
-                                       len(self.failures) - 1)
+            source = persistent_source(merged, self._bases, len(self.failures) - 1)
         except CompilerLimitation:
             return None
         return source, *self.device.info.persistent_options
@@ -322,10 +308,6 @@ class Executable:
     def _made(self, source: str, *further: str) -> Any:
         """A program from the cache, or built; may run in any thread."""
         return build_program(self.device, source, *self.options, *further)
-
-
-def _persistent_key(phases: Sequence[Phase], scalars: Sequence[Prim]) -> tuple[Any, ...]:
-    return (*((p.kernel.name, p.constants, p.args, p.offsets) for p in phases), tuple(scalars))
 
 
 @contextmanager

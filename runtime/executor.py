@@ -15,7 +15,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.opencl import FAILURE_ARGS
-from runelift.codegen.persistent import Phase
+from runelift.codegen.persistent import Merged
 from runelift.codegen.plan import Choose
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
@@ -289,9 +289,14 @@ class Run:
         """Whether one kernel might do the rounds of a loop."""
         return self.device.info.coherent and bound >= persistent.LEAST_ROUNDS
 
-    def merged_kernel(self, phases: Sequence[Phase], buffers: int, scalars: Sequence[Prim]) -> Any:
+    def rounds_while(self, cond: Callable[[], Buffer],
+                     carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[None]:
+        """The same for a loop that goes on while the only element of ``cond()`` says so."""
+        return persistent.rounds_while(self, cond, carried)
+
+    def merged_kernel(self, merged: Merged) -> Any:
         """The kernel that does the rounds of a loop; None if there is none."""
-        return self.executable.persistent(tuple(phases), buffers, tuple(scalars))
+        return self.executable.persistent(merged)
 
     @contextlib.contextmanager
     def noting_allocations(self) -> Iterator[list[Buffer]]:

@@ -1,7 +1,8 @@
 """Loops of kernels that a single launch finishes; see :mod:`runelift.codegen.persistent`.
 
 The first iterations run as any others do.  Then one is traced: its launches are noted and not
-issued.  Together they say what all further iterations do, so a kernel is built that does it.
+issued.  Together they say what all further iterations do, so a kernel is built that does it.  Where
+the device knows whether there is another iteration, it is asked once for many of them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
-from runelift.codegen.persistent import Phase, argument
+from runelift.codegen.persistent import Merged, Phase, argument
 from runelift.ir import imp
 from runelift.ir.prim import Prim
 from runelift.runtime.choice import MOST_WAVES
@@ -32,6 +33,10 @@ LEAST_ROUNDS = 8
 """Loops of fewer iterations are not worth a kernel of their own."""
 MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
+FEW_ROUNDS, MOST_ROUNDS = 1 << 6, 1 << 12
+"""How many iterations one launch may do where the host does not know their number, the first time
+and at most: it waits for them, and a user may want to stop a loop that does not end.  Both even.
+"""
 CELL_BYTES = 16
 """The size of a cell of local memory (:data:`runelift.codegen.opencl.LOCAL_CELL`)."""
 
@@ -93,10 +98,14 @@ class Arguments:
             self.scalars.append(value)
             self.prims.append(param.prim)
             return f"scalar_{len(self.scalars) - 1}"
-        if (pair := self.swapped.get(id(value))) is None:
-            return argument(param, self._buffer(value))
-        now, other = (self._buffer(handle) for handle in pair)
-        return argument(param, f"round & 1 ? {other} : {now}")
+        return argument(param, self.place(value))
+
+    def place(self, handle: Any) -> str:
+        """The C expression for a buffer, which may be another one every other iteration."""
+        if (pair := self.swapped.get(id(handle))) is None:
+            return self._buffer(handle)
+        now, other = map(self._buffer, pair)
+        return f"round & 1 ? {other} : {now}"
 
     def _buffer(self, handle: Any) -> str:
         place = next((n for n, b in enumerate(self.buffers) if b is handle), None)
@@ -128,16 +137,95 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
         yield from range(first + 1, bound)
 
 
+def rounds_while(run: Run, cond: Callable[[], Buffer],
+                 carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[None]:
+    """The iterations of a loop that goes on while the only element of ``cond()`` is true."""
+    def goes_on() -> bool:
+        return bool(run.read(cond(), "bool", 0))
+
+    fresh: list[Buffer] = []
+    met = run.encounters
+    for _ in range(LEAST_ROUNDS // 2):
+        if not goes_on():
+            return
+        with run.noting_allocations() as fresh:
+            yield
+    if run.encounters == met and run.merges(LEAST_ROUNDS) and goes_on():
+        traced = Round(carried(), fresh=frozenset(id(b.handle) for b in fresh))
+        fresh, asked = [], cond()
+        with run.tracing(traced):
+            yield
+        traced.after = carried()
+        if (joined := _join(run, traced, asked)) is not None:
+            joined.run_while(run)
+            return
+        run.replay(traced, 0)
+    while goes_on():
+        yield
+
+
 def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     """Run the traced iteration and all after it by one kernel; False if that is not possible."""
+    joined = _join(run, traced)
+    if joined is None:
+        return False
+    joined.launch(run, first, count)
+    run.device.arrivals(joined.arrivals(count))
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A kernel for the iterations of a loop, with what it is given at each launch.
+
+    ``groups`` work-groups of ``group`` work-items meet after each of ``phases`` phases; ``pairs``
+    of buffers swap roles after every iteration.
+    """
+
+    kernel: Any
+    groups: int
+    group: int
+    phases: int
+    local_bytes: int
+    args: tuple[Any, ...]
+    pairs: Sequence[tuple[Buffer, Buffer]]
+
+    def launch(self, run: Run, first: int, count: int, *done: Any) -> None:
+        """Run ``count`` iterations, the index of the loop from ``first`` on."""
+        device = run.device
+        device.statuses.repeat(self.phases * count)
+        self.kernel.set_args(*device.failure, device.arrived, device.arrivals(0), count, first,
+                             cl.LocalMemory(self.local_bytes), *self.args, *done)
+        run.enqueue_persistent(self.kernel, self.groups, self.group)
+
+    def run_while(self, run: Run) -> None:
+        """Run iterations until the device says that there is none."""
+        done = run.allocate(8)
+        most, left = FEW_ROUNDS, True
+        while left:
+            self.launch(run, 0, most, done.handle)
+            count = run.read(done, "i64", 0)
+            run.device.arrivals(self.arrivals(count))
+            most, left = min(2 * most, MOST_ROUNDS), count == most
+        if count % 2 == 0:  # the results are where the traced iteration found its operands
+            for old, new in self.pairs:
+                run.copy(new, old, new.size)
+
+    def arrivals(self, count: int) -> int:
+        """How often groups come to a barrier in ``count`` iterations."""
+        return self.groups * self.phases * count
+
+
+def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
+    """The kernel for a traced iteration and those after it; None if there is none."""
     pairs, launches = traced.exchanged(), traced.launches
     sites = run.executable.sites
     group = _group(launches, [sites[launched.number].free() for launched in launches])
     if pairs is None or not 0 < len(launches) <= MOST_PHASES or group is None:
-        return False
+        return None
     swapped = {id(old.handle): (old.handle, new.handle) for old, new in pairs}
     swapped |= {id(new.handle): (new.handle, old.handle) for old, new in pairs}
-    arguments, phases, room = Arguments(swapped), list[Phase](), 0
+    arguments, phases, room = Arguments(swapped), list[Phase](), CELL_BYTES
     for launched in launches:
         offsets = _offsets(launched.lengths)
         room = max(room, CELL_BYTES * offsets[-1])
@@ -148,17 +236,14 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     counts = [-(-launched.groups * launched.group // group) for launched in launches]
     groups, most = run.device.resident_groups(group, room), max(counts)
     if most > MOST_WAVES * groups:
-        return False
-    kernel = run.merged_kernel(phases, len(arguments.buffers), arguments.prims)
+        return None
+    asked = None if cond is None else arguments.place(cond.handle)
+    kernel = run.merged_kernel(Merged(tuple(phases), len(arguments.buffers),
+                                      tuple(arguments.prims), asked))
     if kernel is None:
-        return False
-    device, groups = run.device, min(groups, most)
-    device.statuses.repeat(len(phases) * count)
-    kernel.set_args(*device.failure, device.arrived, device.arrivals(groups * len(phases) * count),
-                    count, first, cl.LocalMemory(max(room, CELL_BYTES)), *arguments.buffers,
-                    *arguments.scalars, *counts)
-    run.enqueue_persistent(kernel, groups, group)
-    return True
+        return None
+    return Joined(kernel, min(groups, most), group, len(phases), room,
+                  (*arguments.buffers, *arguments.scalars, *counts), pairs)
 
 
 def _group(launches: Sequence[Launched], free: Sequence[bool]) -> int | None:

@@ -221,8 +221,10 @@ class Program:
                             f"{', '.join(self.entries)}.") from None
 
     def _plan(self, entry: str) -> Plan:
-        interleave = self.device_info is not None and self.device_info.interleaves
-        return self.compiled.plan(self.interface(entry).entry, interleave=interleave)
+        name, info = self.interface(entry).entry, self.device_info
+        if info is None:
+            return self.compiled.plan(name)
+        return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent)
 
     def _executable(self, entry: str) -> Any:
         from runelift.runtime.executable import Executable

@@ -10,11 +10,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from runelift.codegen.persistent import Phase
+from runelift.codegen.persistent import Merged
 from runelift.ir.errors import RuneliftError
-from runelift.ir.prim import Prim
 from runelift.runtime.choice import Crowd
-from runelift.runtime.executable import Executable, Infeasible, Merged, Wanted
+from runelift.runtime.executable import Executable, Infeasible, Wanted
 from runelift.runtime.executor import Force, Run
 from runelift.runtime.memory import Buffer
 
@@ -87,9 +86,9 @@ class Rehearsal(Run):
             self._wanted[self.executable.wanted(number, constants)] = None
             self._items += groups * group
 
-    def merged_kernel(self, phases: Sequence[Phase], buffers: int, scalars: Sequence[Prim]) -> None:
+    def merged_kernel(self, merged: Merged) -> None:
         """Note a kernel for a loop; there is none to launch, so the loop's own are noted, too."""
-        self._wanted[Merged(tuple(phases), buffers, tuple(scalars))] = None
+        self._wanted[merged] = None
 
     # Versions
 

@@ -157,11 +157,16 @@ class TrialRun(Run):
 
     def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:
         """All iterations; where one kernel would run them, what they launch is not tried."""
-        return self._merged(bound) if self.merges(bound) else range(bound)
+        return self._merged(range(bound)) if self.merges(bound) else range(bound)
 
-    def _merged(self, bound: int) -> Iterator[int]:
+    def rounds_while(self, cond: Callable[[], Buffer],
+                     carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[None]:
+        """The same where the device says whether there is another one."""
+        return self._merged(iter(lambda: self.read(cond(), "bool", 0), False))
+
+    def _merged(self, rounds: Iterable[Any]) -> Iterator[Any]:
         self._merging += 1
-        yield from range(bound)
+        yield from rounds
         self._merging -= 1
 
     def met(self) -> list[Met]:
