@@ -28,7 +28,7 @@ from compare import EXAMPLES, ROWS, arguments
 
 import runelift
 from runelift.ir.errors import RuneliftError, UserError
-from runelift.runtime.commands.autotune import EXCLUDED_TAGS
+from runelift.runtime.commands.bench import EXCLUDED_TAGS
 from runelift.runtime.data.values import format_values
 from runelift.runtime.device import select
 from runelift.runtime.statistics import median

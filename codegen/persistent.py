@@ -144,8 +144,7 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
         lines.append(phase_function(kernel, bases[kernel.name], constants))
     params = ["volatile __global int *failure_code", "__global long *failure_args",
               "volatile __global uint *arrived", "const uint before", "const long iterations",
-              "const long first",
-              f"__local {LOCAL_CELL} *local_memory"]
+              "const long first"]
     params += [f"__global uchar *buffer_{n}" for n in range(merged.buffers)]
     params += [f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(merged.scalars)]
     params += [f"const long groups_{n}" for n in range(len(phases))]
@@ -153,6 +152,7 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
     if merged.cond is not None:  # a loop with one exit: compilers know how to put barriers into it
         params.append("__global long *done")
         again = f"({again}) & *(volatile __global uchar *)({merged.cond})"
+    params.append(f"__local {LOCAL_CELL} *local_memory")
     lines += [f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
               "    uint target = before;",
               "    long round = 0;",

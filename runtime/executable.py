@@ -32,6 +32,7 @@ from runelift.runtime.decisions import Remembered
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.opened import Device
 from runelift.runtime.parameters import Setting, Space, default_of, settings_under, spaces
+from runelift.runtime.prepared import Prepared
 from runelift.runtime.scalars import SCALARS
 
 KERNELS = "kernels"
@@ -52,23 +53,16 @@ class Infeasible(Exception):
 class Site:
     """A kernel launch of the plan, prepared once.
 
-    ``scalars`` holds the NumPy type of each parameter, None for a buffer.  PyOpenCL sets all
-    arguments of a kernel that knows these types in less time than one NumPy scalar.
+    ``types`` holds the NumPy type of each parameter, None for a buffer.
     """
 
     launch: Launch
     version: str
     fallible: bool
-    scalars: tuple[type[np.generic] | None, ...]
-    kernel: Any = None
-    variants: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    types: tuple[type[np.generic] | None, ...]
+    kernel: Prepared | None = None
+    variants: dict[tuple[int, ...], Prepared | None] = field(default_factory=dict)
     _free: bool | None = None
-
-    def prepare(self, kernel: Any) -> None:
-        """Take the built kernel; the failure buffers are its first two arguments."""
-        kernel.set_scalar_arg_dtypes([None, None, *self.scalars,
-                                      *(None for _ in self.launch.kernel.local_memory)])
-        self.kernel = kernel
 
     def free(self) -> bool:
         """Whether the kernel can run in groups of another size than it is launched in."""
@@ -79,9 +73,9 @@ class Site:
 
 def _site(launch: Launch, version: str) -> Site:
     kernel = launch.kernel
-    scalars = tuple(None if isinstance(p, imp.BufferParam) else _scalar_type(p.prim)
-                    for p in kernel.params)
-    return Site(launch, version, bool(kernel.failures), scalars)
+    types = tuple(None if isinstance(p, imp.BufferParam) else _scalar_type(p.prim)
+                  for p in kernel.params)
+    return Site(launch, version, bool(kernel.failures), types)
 
 
 def _scalar_type(prim: Prim) -> type[np.generic]:
@@ -128,7 +122,7 @@ class Executable:
         self._ready: dict[tuple[str, ...], Any] = {}
         self.building: Callable[[bool], None] = lambda begins: None
         self.outside: Callable[[Sequence[tuple[str, ...]]], None] | None = None
-        self._persistent: dict[tuple[Any, ...], Any] = {}
+        self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
         self.build_seconds = 0.0
         if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
             device.prove()
@@ -252,14 +246,14 @@ class Executable:
             self._build([site], dict(zip(kernel.built_for, values, strict=True)))
             site.variants[values] = site.kernel
 
-    def persistent(self, merged: Merged) -> Any:
+    def persistent(self, merged: Merged) -> Prepared | None:
         """The kernel that runs iterations of a loop; None if it does not build."""
         key = merged.key
         if key not in self._persistent:
             self._persistent[key] = self._build_persistent(merged)
         return self._persistent[key]
 
-    def _build_persistent(self, merged: Merged) -> Any:
+    def _build_persistent(self, merged: Merged) -> Prepared | None:
         source = self._persistent_source(merged)
         if source is None:
             return None
@@ -268,12 +262,12 @@ class Executable:
             kernel = cl.Kernel(self._program(*source), NAME)
         except Infeasible:
             return None
-        kernel.set_scalar_arg_dtypes([
-            None, None, None, np.uint32, np.int64, np.int64, None, *[None] * merged.buffers,
-            *map(_scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
-            *[None] * (merged.cond is not None)])
+        types = [np.uint32, np.int64, np.int64, *[None] * merged.buffers,
+                 *map(_scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
+                 *[None] * (merged.cond is not None)]
+        prepared = Prepared(kernel, (*self.device.failure, self.device.arrived), types)
         self.build_seconds += time.perf_counter() - started
-        return kernel
+        return prepared
 
     def _persistent_source(self, merged: Merged) -> tuple[str, ...] | None:
         try:
@@ -290,7 +284,8 @@ class Executable:
         started = time.perf_counter()
         program = self._program(source)
         for site in sites:
-            site.prepare(cl.Kernel(program, site.launch.kernel.name))
+            site.kernel = Prepared(cl.Kernel(program, site.launch.kernel.name),
+                                   self.device.failure, site.types)
         self.build_seconds += time.perf_counter() - started
 
     def _program(self, source: str, *further: str) -> Any:

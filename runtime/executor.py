@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -24,6 +23,7 @@ from runelift.runtime.choice import Crowd
 from runelift.runtime.executable import Executable, Infeasible, Main, Site
 from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
+from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
 from runelift.runtime.shares import block, coarse, share_out, spread, strip, tile
@@ -32,12 +32,6 @@ Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
-
-
-@cache
-def _local_memory(size: int) -> Any:
-    """Local memory as an argument; it may not be empty."""
-    return cl.LocalMemory(max(size, 16))
 
 
 class DeviceFailed(UserError):
@@ -80,7 +74,6 @@ class Run:
         self.coherent = int(info.coherent)
         self.counters = executable.device.counters
         self._sites = executable.sites
-        self._failure = self.device.failure
         self._pool = self.device.pool
         self.allocate = self._pool.allocate
         self.launch, self.launch_built = self.issue, self.issue_built
@@ -266,9 +259,10 @@ class Run:
             raise Infeasible(f"kernel {site.launch.kernel.name} needs {needed} bytes of local "
                              "memory")
         kernel = site.kernel
+        assert kernel is not None
         try:
-            kernel.set_args(*self._failure, *args, *map(_local_memory, lengths))
-            event = _enqueue_kernel(self.queue, kernel, (groups * group,), (group,))
+            kernel.give(args, lengths)
+            event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
         except cl.MemoryError:
             raise OutOfMemory(f"kernel {site.launch.kernel.name} needs more than the device has; "
                               f"{self._pool.live:,} bytes are in use") from None
@@ -294,7 +288,7 @@ class Run:
         """The same for a loop that goes on while the only element of ``cond()`` says so."""
         return persistent.rounds_while(self, cond, carried)
 
-    def merged_kernel(self, merged: Merged) -> Any:
+    def merged_kernel(self, merged: Merged) -> Prepared | None:
         """The kernel that does the rounds of a loop; None if there is none."""
         return self.executable.persistent(merged)
 
@@ -343,9 +337,9 @@ class Run:
             else:
                 self.issue(launched.number, *shape, *args)
 
-    def enqueue_persistent(self, kernel: Any, groups: int, group: int) -> None:
+    def enqueue_persistent(self, kernel: Prepared, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
-        event = _enqueue_kernel(self.queue, kernel, (groups * group,), (group,))
+        event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))
         self._command(event, launch=True)
         self._fallible = True
 

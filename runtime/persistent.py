@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-import pyopencl as cl
-
 from runelift.codegen.persistent import Merged, Phase, argument
 from runelift.ir import imp
 from runelift.ir.prim import Prim
 from runelift.runtime.choice import MOST_WAVES
 from runelift.runtime.memory import Buffer
+from runelift.runtime.prepared import Prepared
 
 if TYPE_CHECKING:
     from runelift.runtime.executor import Run
@@ -143,16 +142,19 @@ def rounds_while(run: Run, cond: Callable[[], Buffer],
     def goes_on() -> bool:
         return bool(run.read(cond(), "bool", 0))
 
-    fresh: list[Buffer] = []
     met = run.encounters
-    for _ in range(LEAST_ROUNDS // 2):
+    for _ in range(LEAST_ROUNDS // 2 - 1):
         if not goes_on():
             return
-        with run.noting_allocations() as fresh:
-            yield
+        yield
+    if not goes_on():
+        return
+    with run.noting_allocations() as fresh:
+        yield
     if run.encounters == met and run.merges(LEAST_ROUNDS) and goes_on():
         traced = Round(carried(), fresh=frozenset(id(b.handle) for b in fresh))
-        fresh, asked = [], cond()
+        fresh.clear()
+        asked = cond()
         with run.tracing(traced):
             yield
         traced.after = carried()
@@ -182,7 +184,7 @@ class Joined:
     of buffers swap roles after every iteration.
     """
 
-    kernel: Any
+    kernel: Prepared
     groups: int
     group: int
     phases: int
@@ -194,8 +196,8 @@ class Joined:
         """Run ``count`` iterations, the index of the loop from ``first`` on."""
         device = run.device
         device.statuses.repeat(self.phases * count)
-        self.kernel.set_args(*device.failure, device.arrived, device.arrivals(0), count, first,
-                             cl.LocalMemory(self.local_bytes), *self.args, *done)
+        self.kernel.give((device.arrivals(0), count, first, *self.args, *done),
+                         (self.local_bytes,))
         run.enqueue_persistent(self.kernel, self.groups, self.group)
 
     def run_while(self, run: Run) -> None:
@@ -238,11 +240,11 @@ def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
     if most > MOST_WAVES * groups:
         return None
     asked = None if cond is None else arguments.place(cond.handle)
-    kernel = run.merged_kernel(Merged(tuple(phases), len(arguments.buffers),
+    merged = run.merged_kernel(Merged(tuple(phases), len(arguments.buffers),
                                       tuple(arguments.prims), asked))
-    if kernel is None:
+    if merged is None:
         return None
-    return Joined(kernel, min(groups, most), group, len(phases), room,
+    return Joined(merged, min(groups, most), group, len(phases), room,
                   (*arguments.buffers, *arguments.scalars, *counts), pairs)
 
 
