@@ -148,3 +148,79 @@ def test_no_more_groups_than_surely_fit(device: Spied) -> None:
     assert real.resident_groups(256, 0) == 4 * units
     assert real.resident_groups(32, 0) == 16 * units
     assert real.resident_groups(32, 3 << 10) == 12 * units
+
+
+# Loops without a count
+
+WHILE = """
+entry main [n] (most: i32) (xs: [n]i32): ([n]i32, i32) =
+  loop (xs, k) = (xs, 0) while i32.sum xs < most do (map (+ 1) xs, k + 1)
+"""
+FLAGGED = """
+entry main [n] (most: i32) (xs: [n]i32): ([n]i32, bool, i32) =
+  loop (xs, more, k) = (xs, true, 0) while more && k < most do
+    let ys = map2 (\\i x -> i32.max x xs[i64.max 0 (i - 1)]) (iota n) xs
+    in (ys, or (map2 (!=) xs ys), k + 1)
+"""
+ON_THE_HOST = """
+entry main [n] (most: i32) (xs: [n]i32): i64 =
+  (loop (xs, k) = (xs, 0) while i32.sum xs < most do
+     (map (+ 1) (if k % 2 == 0 then xs else reverse xs), k + 1)).1
+"""
+
+
+def run_with(device: Spied, text: str, args: Sequence[object]) -> tuple[list[object], int]:
+    """The results of a program, and how many of its loops asked for a persistent kernel."""
+    program = Program(compile_source(Source("loop", text)), device.info)
+    program._device = device
+    before = device.persistent
+    results, _ = program.run("main", args)
+    return [np.asarray(result).tolist() for result in results], device.persistent - before
+
+
+def expected_of(text: str, args: Sequence[object]) -> list[object]:
+    results, _ = runelift.compile(text, device="interpreter").run("main", args)
+    return [np.asarray(result).tolist() for result in results]
+
+
+@pytest.mark.parametrize("rounds", [0, 1, 3, 4, 5, 6, 7, 67, 68, 69, 70, 210, 400])
+def test_the_device_says_when_a_loop_ends(device: Spied, rounds: int) -> None:
+    """After an odd or even number of iterations, in one launch or several."""
+    args = [np.int32(5 * rounds + 10), np.arange(5, dtype=np.int32)]
+    results, persistent_loops = run_with(device, WHILE, args)
+    assert results == expected_of(WHILE, args) == [[rounds + k for k in range(5)], rounds]
+    assert persistent_loops == (rounds > persistent.LEAST_ROUNDS // 2)
+
+
+@pytest.mark.parametrize("most", [0, 6, 1000])
+def test_a_loop_that_may_end_for_two_reasons(device: Spied, most: int) -> None:
+    args = [np.int32(most), np.array([9, *range(40)], np.int32)]
+    results, persistent_loops = run_with(device, FLAGGED, args)
+    assert results == expected_of(FLAGGED, args)
+    assert persistent_loops == (most > 0)
+
+
+def test_a_loop_whose_iterations_the_host_must_know_is_asked_each_time(device: Spied) -> None:
+    args = [np.int32(100), np.arange(5, dtype=np.int32)]
+    results, persistent_loops = run_with(device, ON_THE_HOST, args)
+    assert results == expected_of(ON_THE_HOST, args)
+    assert persistent_loops == 0
+
+
+def test_a_recorded_loop_takes_every_iteration_that_chooses(device: Spied) -> None:
+    text = """
+entry main [n][m] (most: i32) (xss: [n][m]i32): [n][m]i32 =
+  loop xss while i32.sum (flatten xss) < most do
+    map (\\xs -> let s = reduce i32.max 0 xs in map (\\x -> x + s) xs) xss
+"""
+    program = Program(compile_source(Source("loop", text)), device.info)
+    program._device = device
+    args = [np.int32(1 << 20), np.ones((3, 4), np.int32)]
+    before = device.persistent
+    (expected,), _ = program.run("main", args)
+    assert device.persistent == before + 1
+    (actual,), record = program.run("main", args, record=True)
+    assert device.persistent == before + 1
+    np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+    assert record is not None
+    assert len(record.encounters) > persistent.LEAST_ROUNDS
