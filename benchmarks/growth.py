@@ -79,6 +79,7 @@ SERIES = [
            lambda n: [*["[2048]f32"] * 5, *[f"[{n}]f32"] * 3], linear),
     Series("stencil", (16, 34, 75, 160, 345),
            lambda n: ["20i32", "0.1666667f32", "0.0277778f32", f"[{n}][{n}][{n}]f32"], cube),
+    Series("poisson", SQUARES, lambda n: ["1e-30f64", "20i32", f"[{n}][{n}]f64"], square),
     Series("kmeans", DECADES, lambda n: ["5i64", "20i32", f"[{n}][34]f32"], linear),
     Series("OptionPricing", DECADES, lambda n: [f"{n}i64", "5i64", "3i64"], linear, "synthetic"),
     Series("lavaMD", (2, 4, 9, 20), lambda n: [f"{n}i64", "0.5f32", *[f"[{n**3}][100]f32"] * 5],

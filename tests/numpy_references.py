@@ -116,6 +116,22 @@ def stencil(iterations: int, centre: float, around: float, grid: Floats) -> Floa
     return a
 
 
+def poisson(tolerance: float, limit: int, b: Floats) -> tuple[Floats, int]:
+    """The solution by conjugate gradients, and how many iterations it took."""
+    def laplacian(xs: Floats) -> Floats:
+        around = np.pad(xs, 1)
+        return (4 * xs - around[:-2, 1:-1] - around[2:, 1:-1] - around[1:-1, :-2]
+                - around[1:-1, 2:])
+
+    x, r, p, i = np.zeros_like(b), b, b, 0
+    while (r * r).sum() > tolerance**2 * (b * b).sum() and i < limit:
+        ap = laplacian(p)
+        alpha = (r * r).sum() / (p * ap).sum()
+        x, old, r = x + alpha * p, r, r - alpha * ap
+        p, i = r + (r * r).sum() / (old * old).sum() * p, i + 1
+    return x, i
+
+
 def tpacf(ascensions: Floats, declinations: Floats, random_ascensions: Floats,
           random_declinations: Floats) -> tuple[Ints, Ints, Ints]:
     """Histograms of the angles between pairs: within the data, across, within random sets."""

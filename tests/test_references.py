@@ -49,6 +49,10 @@ def stencil_inputs(rng: np.random.Generator) -> list[Any]:
     return [np.int32(5), np.float32(1 / 6), np.float32(1 / 36), uniform(rng, 9, 31, 37)]
 
 
+def poisson_inputs(rng: np.random.Generator) -> list[Any]:
+    return [1e-9, np.int32(1000), rng.random((21, 35))]
+
+
 def tpacf_inputs(rng: np.random.Generator) -> list[Any]:
     return [*40 * rng.random((2, 61)), *40 * rng.random((2, 3, 45))]
 
@@ -102,6 +106,7 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "nw": nw_inputs,
     "mri-q": mriq_inputs,
     "stencil": stencil_inputs,
+    "poisson": poisson_inputs,
     "tpacf": tpacf_inputs,
     "LocVolCalib": locvolcalib_inputs,
     "OptionPricing": optionpricing_inputs,
