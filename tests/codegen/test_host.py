@@ -17,13 +17,23 @@ DEFERRED = {
     "an element that is overwritten": (
         "loop ys = copy xs for i < 3 do let y = ys[0] let ys[0] = 7 in map (+ y) ys"),
     "a value that is written": "let s = f32.sum xs in copy xs with [0] = s",
+    "a loop's value": (
+        "(loop (s, ys) = (0, copy xs) for _i < 3 do (s + f32.sum ys, map (+ s) ys)).1"),
+    "values that iterations exchange": (
+        "(loop (a, b, ys) = (f32.sum xs, 2, copy xs) for _i < 3 do"
+        " (b, a + f32.minimum ys, map (\\y -> y * b - a) ys)).2"),
+    "a branch's value": (
+        "let s = f32.sum xs let (a, b) = if n > 3 then (s, 1) else (2, s * 3)"
+        " in map (\\x -> x * a + b) xs"),
+    "a version's value": (
+        "let s = f32.sum (map (\\x -> f32.product (map (+ x) xs)) xs) in map (/ s) xs"),
 }
 NEEDED = {
     "a branch": "let s = f32.sum xs in if s > 3 then map (+ 1) xs else map (* s) xs",
     "a bound": "let s = i32.f32 (f32.sum xs) in loop ys = copy xs for _i < s % 4 do map (+ 1) ys",
     "an assertion": "let s = f32.sum xs in assert (s > 0) (map (/ s) xs)",
-    "a loop's value": (
-        "(loop (s, ys) = (0, copy xs) for _i < 3 do (s + f32.sum ys, map (+ s) ys)).1"),
+    "a condition": (
+        "(loop (s, ys) = (0, copy xs) while s < 20 do (s + f32.sum ys, map (+ s) ys)).1"),
 }
 
 
