@@ -71,8 +71,9 @@ def residence(fun: Fun, *, coherent: bool = False) -> Residence:
     ``coherent``: one kernel can run all iterations of a loop.  It also looks at the condition then,
     if an iteration reads nothing back and all that it hands on is on the device.
     """
+    made = made_by_device(fun.body)
     steady = {loop.form.cond: loop for loop in _loops(fun.body)
-              if isinstance(loop.form, WhileLoop)} if coherent else {}
+              if isinstance(loop.form, WhileLoop) and loop.form.cond in made} if coherent else {}
     while True:
         made = made_by_device(fun.body, {
             p.param.name for loop in steady.values() for p in loop.params

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.plan import WhileLoop, all_steps
 from runelift.ir.source import Source
 from runelift.runtime import persistent
 from runelift.runtime.compiler import compile_source
@@ -205,6 +206,19 @@ def test_a_loop_whose_iterations_the_host_must_know_is_asked_each_time(device: S
     results, persistent_loops = run_with(device, ON_THE_HOST, args)
     assert results == expected_of(ON_THE_HOST, args)
     assert persistent_loops == 0
+
+
+def test_a_loop_that_the_host_can_run_alone_stays_there(device: Spied) -> None:
+    text = """
+entry main [n] (most: i64) (xs: [n]i64): [n]i64 =
+  let (_, steps) = loop (left, steps) = (most, 0) while left > 1 do (left / 2, steps + 1)
+  in loop xs for _i < steps do map (+ 1) xs
+"""
+    host = compile_source(Source("loop", text)).plan("main", coherent=True)
+    loops = [step for step in all_steps(host.steps) if isinstance(step, WhileLoop)]
+    assert [loop.in_cell for loop in loops] == [False]
+    results, _ = run_with(device, text, [np.int64(40), np.arange(3)])
+    assert results == [[5, 6, 7]]
 
 
 def test_a_recorded_loop_takes_every_iteration_that_chooses(device: Spied) -> None:
