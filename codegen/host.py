@@ -16,13 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from runelift.codegen import plan
-from runelift.codegen.buffers import Buffers
+from runelift.codegen.cells import Cells
 from runelift.codegen.coalesce import PROMISED, coalesce
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
 from runelift.codegen.residence import residence
-from runelift.codegen.views import interleaved, iota, lit, replicate, row_major
+from runelift.codegen.views import interleaved, iota, replicate, row_major
 from runelift.ir import failures, imp
 from runelift.ir.consumption import consumed_in, idle_copies, root_of
 from runelift.ir.errors import CompilerLimitation
@@ -140,7 +140,7 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
 
 
 @dataclass(slots=True)
-class HostBuilder(Buffers):
+class HostBuilder(Cells):
     """The steps of the statements that the host runs."""
 
     # Bodies
@@ -162,12 +162,12 @@ class HostBuilder(Buffers):
         for param in stm.pat:
             self.types[param.name] = param.type
         match stm.exp:
-            case PrimOp(op, prim, args) if not stm.exp.may_trap and self._defers(stm, args):
-                self._defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
-            case Convert(from_, to, arg) if self._defers(stm, (arg,)):
-                self._defer(stm, imp.Convert(from_, to, self.scalar(arg)))
-            case AtomExp(atom) if self._defers(stm, (atom,)):
-                self._defer(stm, self.scalar(atom))
+            case PrimOp(op, prim, args) if not stm.exp.may_trap and self.defers(stm, args):
+                self.defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
+            case Convert(from_, to, arg) if self.defers(stm, (arg,)):
+                self.defer(stm, imp.Convert(from_, to, self.scalar(arg)))
+            case AtomExp(atom) if self.defers(stm, (atom,)):
+                self.defer(stm, self.scalar(atom))
             case PrimOp(name, prim, args):
                 self.emit(plan.Compute(stm.pat[0].name, name, prim, args, stm.loc))
             case Convert(from_, to, arg):
@@ -219,51 +219,6 @@ class HostBuilder(Buffers):
             case _:
                 self._sequential(stm)
 
-    # Deferred scalars
-
-    def _defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
-        """Whether a scalar comes from the device or a loop's index, and the host can do without."""
-        return stm.pat[0].name not in self.residence.needed and any(
-            arg in self.deferred or arg in self.indices for arg in args)
-
-    def _defer(self, stm: Stm, exp: imp.Exp) -> None:
-        self.deferred[stm.pat[0].name] = exp
-
-    def _scalar_result(self, name: VName, prim: Prim, buffer: VName) -> None:
-        """A scalar that is the only element of ``buffer``."""
-        if name in self.residence.needed:
-            self.emit(plan.Read(name, prim, buffer, lit(0)))
-        else:
-            self.deferred[name] = imp.Load(buffer, lit(0), prim)
-
-    def _cell(self, param: Param) -> VName:
-        """The name under which control hands on a scalar of the device; the scalar is its value."""
-        cell = self.cells.get(param.name)
-        if cell is None:
-            cell = self.cells[param.name] = self.names.fresh(param.name)
-            self.types[cell] = param.type
-            self.deferred[param.name] = imp.Load(cell, lit(0), elem_of(param.type))
-        return cell
-
-    def _in_cells(self, atoms: Sequence[tuple[Atom, Prim]]) -> list[VName]:
-        """Buffers with nothing but the values of ``atoms``; one kernel makes those that are new."""
-        made: dict[Atom, Param] = {}
-        found: list[VName] = []
-        for atom, prim in atoms:
-            match self.deferred.get(atom) if isinstance(atom, VName) else None:
-                case imp.Load(buffer, imp.Lit(value)) if value == i64(0):
-                    found.append(buffer)
-                case _:
-                    base = atom if isinstance(atom, VName) else "cell"
-                    made.setdefault(atom, Param(self.names.fresh(base), array_of((i64(1),), prim)))
-                    found.append(made[atom].name)
-        if made:
-            one = SegDim(self.names.fresh("one"), i64(1))
-            kernel = SegMap(Level.GRID, (one,), Body((), tuple(made)),
-                            tuple(elem_of(p.type) for p in made.values()))
-            self.statement(Stm(tuple(made.values()), kernel))
-        return found
-
     # Kernels
 
     def segop(self, stm: Stm) -> None:
@@ -308,7 +263,7 @@ class HostBuilder(Buffers):
         self.settle(p.name for p in pat)
         for name, param in zip(scalars, pat, strict=True):
             if isinstance(param.type, Prim):
-                self._scalar_result(name, param.type, param.name)
+                self.scalar_result(name, param.type, param.name)
 
     def _make_room(self, param: Param, exp: SegOp) -> None:
         """A buffer for a result; arrays that work-items make one each may be interleaved."""
@@ -354,7 +309,7 @@ class HostBuilder(Buffers):
         for param, array in zip(stm.pat, pat, strict=True):
             self.types[param.name] = param.type
             if isinstance(param.type, Prim):
-                self._scalar_result(param.name, param.type, array.name)
+                self.scalar_result(param.name, param.type, array.name)
             else:
                 self.bind_view(param, self.views[array.name].reshape(self.shape(param.type)))
 
@@ -388,7 +343,7 @@ class HostBuilder(Buffers):
             held = self.names.fresh(param.name)
             self.emit(plan.Alloc(held, param.type, Size.of(1)),
                       plan.CopyBuffer(held, view.mem, param.type, Size.of(1), view.at(indices)))
-            self._scalar_result(param.name, param.type, held)
+            self.scalar_result(param.name, param.type, held)
 
     def _check_bounds(self, exp: Index | Update, stm: Stm) -> None:
         shape = shape_of(self.types[exp.array])
@@ -536,7 +491,7 @@ class HostBuilder(Buffers):
 
     def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom]) -> None:
         taken: set[VName] = set()
-        held = self._held_in_cells(pat, results)
+        held = self.hand_on(pat, results)
         for param, atom in zip(pat, results, strict=True):
             if isinstance(param.type, Prim):
                 if param.name not in self.residence.cells:
@@ -549,14 +504,6 @@ class HostBuilder(Buffers):
             taken.add(buffer)
             held.append((param.name, buffer))
         self.parallel_bind(held)
-
-    def _held_in_cells(self, pat: Sequence[Param], atoms: Sequence[Atom]
-                       ) -> list[tuple[VName, Atom]]:
-        """The cells of those of ``pat`` that have one, each with a buffer of its value."""
-        handed = [(p, atom) for p, atom in zip(pat, atoms, strict=True)
-                  if p.name in self.residence.cells]
-        buffers = self._in_cells([(atom, elem_of(p.type)) for p, atom in handed])
-        return [(self._cell(p), buffer) for (p, _), buffer in zip(handed, buffers, strict=True)]
 
     def parallel_bind(self, pairs: Sequence[tuple[VName, Atom]]) -> None:
         """Bind all targets at once: a source may be another's target."""
@@ -589,7 +536,7 @@ class HostBuilder(Buffers):
     def _loop(self, stm: Stm, exp: Loop) -> None:
         taken, only_read, borrowed = set[VName](), _only_read(exp), set[VName]()
         params = [p.param for p in exp.params]
-        start = self._held_in_cells(params, [p.init for p in exp.params])
+        start = self.hand_on(params, [p.init for p in exp.params])
         self.later.append(self.later[-1] | free_vars(exp.body))
         for p in exp.params:
             self.types[p.param.name] = p.param.type
@@ -621,7 +568,7 @@ class HostBuilder(Buffers):
         self.parallel_bind([(out.name, p.name) for out, p in pairs if p.name not in self.cells])
         for out, param in pairs:
             if (cell := self.cells.get(param.name)) is not None:
-                self._scalar_result(out.name, elem_of(out.type), cell)
+                self.scalar_result(out.name, elem_of(out.type), cell)
         self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed})
 
     def _rounds(self, form: ForLoop | WhileLoop, params: Sequence[Param],

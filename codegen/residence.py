@@ -116,7 +116,7 @@ def _host_bodies(exp: Exp) -> tuple[Body, ...]:
 
 
 def made_by_device(body: Body, given: Iterable[VName] = ()) -> frozenset[VName]:
-    """The scalars of host code that kernels compute, or that are come of those or of ``given``."""
+    """The scalars of host code that kernels compute, or that come of those or of ``given``."""
     made = set(given)
     count = -1
     while count < len(made):  # what an iteration makes may be what the next one starts with

@@ -1,0 +1,88 @@
+"""Scalars that stay on the device (:mod:`runelift.codegen.residence`).
+
+A *deferred* scalar is an expression over buffers, which every kernel that uses it computes.  What
+branches, versions and iterations hand on is in a *cell*, a buffer of one element, which has a name
+of its own, since it is another buffer each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runelift.codegen import plan
+from runelift.codegen.buffers import Buffers
+from runelift.codegen.views import lit
+from runelift.ir import imp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    Atom,
+    Body,
+    Level,
+    Param,
+    SegDim,
+    SegMap,
+    Stm,
+    array_of,
+    elem_of,
+    i64,
+)
+
+
+@dataclass(slots=True)
+class Cells(Buffers):
+    """Where the scalars are that kernels made."""
+
+    def defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
+        """Whether a scalar comes from the device or a loop's index, and the host can do without."""
+        return stm.pat[0].name not in self.residence.needed and any(
+            arg in self.deferred or arg in self.indices for arg in args)
+
+    def defer(self, stm: Stm, exp: imp.Exp) -> None:
+        """Have kernels compute a scalar."""
+        self.deferred[stm.pat[0].name] = exp
+
+    def scalar_result(self, name: VName, prim: Prim, buffer: VName) -> None:
+        """A scalar that is the only element of ``buffer``."""
+        if name in self.residence.needed:
+            self.emit(plan.Read(name, prim, buffer, lit(0)))
+        else:
+            self.deferred[name] = imp.Load(buffer, lit(0), prim)
+
+    def hand_on(self, pat: Sequence[Param], atoms: Sequence[Atom]) -> list[tuple[VName, Atom]]:
+        """The cells of those of ``pat`` that have one, each with a buffer of its value."""
+        handed = [(p, atom) for p, atom in zip(pat, atoms, strict=True)
+                  if p.name in self.residence.cells]
+        buffers = self._in_buffers([(atom, elem_of(p.type)) for p, atom in handed])
+        return [(self._cell(p), buffer) for (p, _), buffer in zip(handed, buffers, strict=True)]
+
+    def _cell(self, param: Param) -> VName:
+        """The name of the cell of a scalar, whose value it is from now on."""
+        cell = self.cells.get(param.name)
+        if cell is None:
+            cell = self.cells[param.name] = self.names.fresh(param.name)
+            self.types[cell] = param.type
+            self.deferred[param.name] = imp.Load(cell, lit(0), elem_of(param.type))
+        return cell
+
+    def _in_buffers(self, atoms: Sequence[tuple[Atom, Prim]]) -> list[VName]:
+        """Buffers with nothing but the values of ``atoms``; one kernel makes those that are new."""
+        made: dict[Atom, Param] = {}
+        found: list[VName] = []
+        for atom, prim in atoms:
+            match self.deferred.get(atom) if isinstance(atom, VName) else None:
+                case imp.Load(buffer, imp.Lit(value)) if value == i64(0):
+                    found.append(buffer)
+                case _:
+                    base = atom if isinstance(atom, VName) else "cell"
+                    made.setdefault(atom, Param(self.names.fresh(base), array_of((i64(1),), prim)))
+                    found.append(made[atom].name)
+        for param in made.values():
+            self.allocate(param)
+        if made:
+            one = SegDim(self.names.fresh("one"), i64(1))
+            kernel = SegMap(Level.GRID, (one,), Body((), tuple(made)),
+                            tuple(elem_of(p.type) for p in made.values()))
+            self.segop(Stm(tuple(made.values()), kernel))
+        return found
