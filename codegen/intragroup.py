@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from runelift.codegen import plan
 from runelift.codegen.access import exchanged_arrays, own_elements, scanned_spaces
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
@@ -35,12 +36,13 @@ from runelift.codegen.launches import (
     total,
     widths,
 )
-from runelift.codegen.local_memory import places, share_local_memory
+from runelift.codegen.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Quantity
 from runelift.codegen.reductions import tree_reduce
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
-from runelift.codegen.views import View, lit, op, unflat_index
+from runelift.codegen.teams import may_team, only_if
+from runelift.codegen.views import View, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
@@ -92,12 +94,32 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
     k.locals = share_local_memory(k.code, k.locals)
     groups = total(lowering, exp.space)
     chunk = lowering.setting(Quantity.CHUNK) if k.shares else i64(0)
-    shares = k.share_out(k.loops, groups, (lowering.setting(Quantity.LANES), chunk))
+    shares = k.share_out(k.loops, groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
     k.constants = list(shares.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))
-    lowering.steps.append(shares)
+    teams = bool(exp.space) and not k.scratch and may_team(k.code)
+    lowering.steps.append(replace(shares, teams=teams))
+    if teams:
+        _side_by_side(k, lowering, exp.space, groups)
     lowering.launch(k, "intragroup", groups, Size.var(k.group))
+
+
+def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size) -> None:
+    """Let groups of the device be several of these groups."""
+    k.teams = lowering.names.fresh("teams")
+    k.constants.append(k.teams)
+    need = Size.of(0)
+    for array in k.locals:
+        if array.within is None:
+            need = need + cells_of(array) * CELL_BYTES
+    lowering.steps.append(plan.Teams(k.teams, k.group, groups, need,
+                                     lowering.setting(Quantity.TEAMS)))
+    present = imp.Var(k.names.fresh("present"))
+    alone = imp.Apply("eq", Prim.I64, (imp.Var(k.teams), lit(1)))
+    exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))
+    k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (alone, exists))),
+              *only_if(present, k.code)]
 
 
 @dataclass(slots=True)

@@ -33,6 +33,9 @@ UNROLLED = 64
 PLAIN = 24
 """Loops of at most as many steps in a row are partly unrolled on devices that gain by it."""
 
+ROOM = "room"
+"""What a kernel with teams is told for each local array: how many cells a team has of it."""
+
 _IDS = {
     Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
     Id.GLOBAL_SIZE: "get_global_size", Id.LOCAL_SIZE: "get_local_size",
@@ -72,19 +75,29 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
              | dict(constants or {}))
     printer = _Printer(kernel, base, given)
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
-    params += [printer.param(p) for p in kernel.params]
+    params += [printer.param(p) for p in parameters(kernel)]
     params += [_local_param(a) for a in kernel.local_memory]
     lines = [f"// {kernel.comment}"] if kernel.comment else []
     chosen = "" if constants else "  // chosen by the host for each build"
     lines += [f"#define {name(c)} {given[c]}L{chosen}" for c in kernel.constants]
     if kernel.constants:
-        group = given[kernel.constants[0]]
+        group = given[kernel.constants[0]] * printer.teams
         lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
-    lines += _local_arrays(kernel)
+    lines += printer.start()
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
+
+
+def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
+    """The parameters of a kernel between the failure buffers and the local memory."""
+    rooms = () if kernel.teams is None else kernel.local_memory
+    return (*kernel.params, *(imp.ScalarParam(_room(a.name), Prim.I64) for a in rooms))
+
+
+def _room(array: VName) -> VName:
+    return VName(ROOM, array.tag)
 
 
 def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
@@ -101,12 +114,12 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
     printer = _Printer(kernel, base, given, virtual=True)
     params = ["const long group_id", "const long num_groups",
               "volatile __global int *failure_code", "__global long *failure_args"]
-    params += [printer.param(p) for p in kernel.params]
+    params += [printer.param(p) for p in parameters(kernel)]
     params += [_local_param(a) for a in kernel.local_memory]
     lines = [f"#define {name(c)} {given[c]}L" for c in kernel.constants]
     lines.append(f"inline void {phase_name(kernel, constants)}(\n    "
                  + ",\n    ".join(params) + ")\n{")
-    lines += _local_arrays(kernel)
+    lines += printer.start()
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
@@ -115,13 +128,6 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
 def _local_param(array: imp.LocalArray) -> str:
     """Local memory by its widest type, so that compilers know how it is aligned."""
     return f"__local {LOCAL_CELL} *{name(array.name)}_cells"
-
-
-def _local_arrays(kernel: imp.Kernel) -> list[str]:
-    """The local arrays by their own types; those within another one start where it does."""
-    return [f"    __local {TYPES[a.prim]} *{name(a.name)} = (__local {TYPES[a.prim]} *)"
-            f"{f'{name(a.name)}_cells' if a.within is None else name(a.within)};"
-            for a in kernel.locals]
 
 
 def name(vname: VName) -> str:
@@ -135,7 +141,27 @@ class _Printer:
         self.kernel = kernel
         self.base = base
         self.constants = constants
-        self.virtual = virtual
+        self.teams = 1 if kernel.teams is None else constants[kernel.teams]
+        self.ids = {**_IDS, **_VIRTUAL_IDS} if virtual else _IDS
+
+    def start(self) -> list[str]:
+        """Which team a work-item is in, if there are some, and the local arrays it has."""
+        if self.teams == 1:
+            return [self._local_array(array) for array in self.kernel.locals]
+        items = name(self.kernel.constants[0])
+        lines = [f"    const long team = (uint)get_local_id(0) / (uint){items}, "
+                 f"item = (uint)get_local_id(0) % (uint){items};",
+                 f"    const long row = {self.ids[Id.GROUP_ID]} * {self.teams}L + team;"]
+        self.ids = {**self.ids, Id.LOCAL_ID: "item", Id.GROUP_ID: "row"}
+        return lines + [self._local_array(array) for array in self.kernel.locals]
+
+    def _local_array(self, array: imp.LocalArray) -> str:
+        """An array by its own type; it starts where that does in which it lies."""
+        type_ = TYPES[array.prim]
+        place = name(array.within) if array.within else f"{name(array.name)}_cells"
+        if self.teams > 1 and array.within is None:
+            place = f"({place} + team * {name(_room(array.name))})"
+        return f"    __local {type_} *{name(array.name)} = (__local {type_} *){place};"
 
     def param(self, param: imp.KernelParam) -> str:
         if isinstance(param, imp.ScalarParam):
@@ -254,12 +280,11 @@ class _Printer:
                         f": ({TYPES[prim]})({self.exp(else_)}))")
             case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.constants:
                 return name(self.kernel.constants[0])
-            case imp.WorkItem(kind, dim) if self.virtual and kind in _VIRTUAL_IDS:
-                if dim:
-                    raise CompilerLimitation("a phase of a persistent kernel has one dimension")
-                return _VIRTUAL_IDS[kind]
             case imp.WorkItem(kind, dim):
-                return f"(long){_IDS[kind]}({dim})"
+                if dim and self.ids[kind] != _IDS[kind]:
+                    raise CompilerLimitation("several groups that run as one have one dimension")
+                return f"(long){_IDS[kind]}({dim})" if self.ids[kind] == _IDS[kind] else (
+                    self.ids[kind])
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"
             case imp.Apply("div" | "mod" as op, prim, (arg, imp.Lit(Const(int() as divisor)))) if (

@@ -157,7 +157,8 @@ class Launch:
     """Run a kernel with one argument per parameter of the kernel, in order.
 
     ``groups`` work-groups of ``group`` work-items.  A launch of 0 groups does nothing.  The host
-    knows the kernel's constants under the same names; a kernel is built for their values.
+    knows the kernel's constants under the same names; a kernel is built for their values.  If it
+    has teams, groups of the device are that many of these.
     """
 
     kernel: imp.Kernel
@@ -187,7 +188,7 @@ class ShareOut:
     ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
     ``loops`` are numbers of points that the work-items share in loops of any length, ``groups`` is
     how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
-    0 for any.
+    0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`Teams`.
     """
 
     group: VName
@@ -196,6 +197,7 @@ class ShareOut:
     loops: tuple[Size, ...]
     groups: Size
     wanted: tuple[Atom, Atom] = (i64(0), i64(0))
+    teams: bool = False
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -204,6 +206,21 @@ class ShareOut:
     def sizes(self) -> tuple[Size, ...]:
         """What the choice depends on."""
         return (*(c.points for c in self.chunks), *self.loops, self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Teams:
+    """``teams`` := how many of the ``groups`` run side by side, as one group of the device.
+
+    They have ``group`` work-items and ``bytes`` of local memory each.  ``wanted`` says how many
+    there should be, 0 for any.
+    """
+
+    teams: VName
+    group: VName
+    groups: Size
+    bytes: Size
+    wanted: Atom
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,7 +451,7 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Spread | Tile | Statuses | Block | Strip
+    | Promise | Fill | Check | Launch | ShareOut | Teams | Spread | Tile | Statuses | Block | Strip
     | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
 )
 

@@ -100,12 +100,11 @@ class SharingBuilder(KernelBuilder):
         self.group = self.names.fresh("group")
         self.staged = self.names.fresh("staged")
 
-    def share_out(self, loops: Sequence[Size], groups: Size,
-                  wanted: tuple[Atom, Atom]) -> plan.ShareOut:
+    def share_out(self, loops: Sequence[Size], groups: Size, wanted: tuple[Atom, Atom], *,
+                  teams: bool) -> plan.ShareOut:
         """The step that chooses the constants of the kernel, if possible as they are wanted."""
         chunks = tuple(plan.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
-        return plan.ShareOut(self.group, self.staged, chunks, tuple(loops), groups,
-                             wanted)
+        return plan.ShareOut(self.group, self.staged, chunks, tuple(loops), groups, wanted, teams)
 
     # Shares
 

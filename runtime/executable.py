@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.opencl import opencl_program
+from runelift.codegen.opencl import opencl_program, parameters
 from runelift.codegen.persistent import NAME, Phase, is_free, persistent_source
 from runelift.codegen.plan import Launch, Plan, Statuses, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
@@ -80,7 +80,7 @@ class Site:
 def _site(launch: Launch, version: str) -> Site:
     kernel = launch.kernel
     scalars = tuple(None if isinstance(p, imp.BufferParam) else _scalar_type(p.prim)
-                    for p in kernel.params)
+                    for p in parameters(kernel))
     return Site(launch, version, bool(kernel.failures), scalars)
 
 

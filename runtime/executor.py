@@ -26,7 +26,7 @@ from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
-from runelift.runtime.shares import block, coarse, share_out, spread, strip, tile
+from runelift.runtime.shares import block, coarse, share_out, spread, strip, teams, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -216,15 +216,20 @@ class Run:
         self._enqueue(site, groups, group, lengths, args)
 
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...], groups: int,
-                  lanes: int, chunk: int) -> tuple[int, ...]:
+                  lanes: int, chunk: int, teams: bool) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        key = points, loops, groups >= self.device.info.shares.crowd, lanes, chunk
+        key = points, loops, groups >= self.device.info.shares.crowd, lanes, chunk, teams
         if (shares := self._shares.get(key)) is None:
             limits = self.device.info.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
-            shares = self._shares[key] = share_out(limits, points, loops, groups)
+            shares = self._shares[key] = share_out(limits, points, loops, groups, teams=teams)
         return shares
+
+    def teams(self, group: int, groups: int, size: int, wanted: int) -> int:
+        """How many groups run side by side."""
+        info = self.device.info
+        return teams(info.shares, group, groups, size, info.local_bytes, wanted)
 
     def spread(self, most: int, points: int) -> int:
         """How large the groups of work-items that have much to do should be."""

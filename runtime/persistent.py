@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyopencl as cl
 
+from runelift.codegen.local_memory import CELL_BYTES
+from runelift.codegen.opencl import parameters
 from runelift.codegen.persistent import Phase, argument
 from runelift.ir import imp
 from runelift.ir.prim import Prim
@@ -32,8 +34,6 @@ LEAST_ROUNDS = 8
 """Loops of fewer iterations are not worth a kernel of their own."""
 MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
-CELL_BYTES = 16
-"""The size of a cell of local memory (:data:`runelift.codegen.opencl.LOCAL_CELL`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
         room = max(room, CELL_BYTES * offsets[-1])
         kernel = sites[launched.number].launch.kernel
         phases.append(Phase(kernel, launched.constants, tuple(
-            arguments.of(p, v) for p, v in zip(kernel.params, launched.args, strict=True)),
+            arguments.of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
             offsets[:-1]))
     counts = [-(-launched.groups * launched.group // group) for launched in launches]
     groups, most = run.device.resident_groups(group, room), max(counts)

@@ -27,6 +27,9 @@ PIECES = 4
 SLABS = 8
 """if each goes through so many slabs at least."""
 
+BUSY = 3
+"""Groups run side by side if so many are left for each compute unit."""
+
 
 NARROWEST = 4
 """A work-item reduces so many neighbouring columns at least, or each by itself."""
@@ -64,7 +67,7 @@ class ShareLimits:
     ``window`` large tiles, whose totals they ask for ``patience`` times at most; 0 on CPUs, where a
     group that waits may keep the one it waits for from running.  A work-item reduces up to
     ``columns`` neighbouring columns of a matrix at a time, 0 where neighbouring work-items had
-    better have one each.
+    better have one each.  Small groups run side by side, ``together`` work-items in all.
     """
 
     lanes: int
@@ -78,6 +81,7 @@ class ShareLimits:
     window: int = 1
     patience: int = 0
     columns: int = 0
+    together: int = 1
 
     def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
         """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
@@ -89,8 +93,10 @@ class ShareLimits:
 
 @lru_cache(REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
-              groups: int) -> tuple[int, ...]:
+              groups: int, *, teams: bool = False) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
+
+    Of several that run side by side (``teams``), none has more work-items than it needs.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132)
     >>> share_out(gpu, (4096, 256), (), 4096)
@@ -101,6 +107,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     ((32, 1), (128, 1))
     >>> share_out(gpu, (1000000,), (), 1000)
     (0, 1, 1024, 0)
+    >>> share_out(gpu, (5,), (), 1000), share_out(gpu, (5,), (), 1000, teams=True)
+    ((32, 1, 1, 0), (8, 1, 1, 0))
     """
     longest, chunk = max(points, default=1), 1
     while chunk < limits.chunk and _over(longest, chunk) > limits.lanes:
@@ -109,13 +117,29 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
         chunk *= 2
     alone = ALONE if groups >= limits.crowd else 1
     looping = min(_over(max(loops, default=1), alone), limits.group)
-    group = min(max(limits.lanes, _power(_over(longest, chunk)), _power(looping)),
+    least = 1 if teams and groups >= limits.crowd else limits.lanes
+    group = min(max(least, _power(_over(longest, chunk)), _power(looping)),
                 limits.max_group)
     sizes = [_power(_over(count, group)) for count in points]
     possible = max(sizes, default=1) <= limits.max_chunk
     chunks = (n for size, count in zip(sizes, points, strict=True)
               for n in (size, int(size * group == count)))
     return (group if possible else 0, int(limits.staged), *chunks)
+
+
+def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: int,
+          wanted: int = 0) -> int:
+    """The value of :class:`runelift.codegen.plan.Teams`, if possible as it is ``wanted``.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128)
+    >>> [teams(gpu, 8, groups, 64, 48 << 10) for groups in (10, 1000, 1000000)]
+    [1, 2, 16]
+    >>> teams(gpu, 8, 1000000, 9000, 48 << 10), teams(gpu, 8, 1000000, 64, 48 << 10, 4)
+    (4, 4)
+    """
+    most = wanted or min(limits.together // max(1, group), groups // max(1, BUSY * limits.crowd))
+    return _power_below(max(1, min(most, limits.max_group // max(1, group),
+                                   local_bytes // max(1, size))))
 
 
 def spread(group: int, points: int, groups: int) -> int:

@@ -321,6 +321,9 @@ class Kernel:
     ``constants`` are positive i64s that are fixed when the kernel is built, so that one kernel is
     built several times.  The first of them, if there are any, is the size of the work-group.
     ``settings`` are fixed then too, and say how loops are unrolled: 0 leaves it to the compiler.
+    ``teams`` is the constant, if there is one, that says how many groups run side by side, as one
+    group of the device: they have the same barriers, but each has local memory of its own.  Where
+    they do not divide the groups of a launch, there are some more, which touch no memory.
     """
 
     name: str
@@ -331,6 +334,7 @@ class Kernel:
     comment: str = field(default="", compare=False)
     constants: tuple[VName, ...] = ()
     settings: tuple[VName, ...] = ()
+    teams: VName | None = None
 
     @property
     def built_for(self) -> tuple[VName, ...]:

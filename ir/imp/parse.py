@@ -44,6 +44,14 @@ def _prim(token: Token) -> Prim:
 
 
 @dataclass(frozen=True, slots=True)
+class _Constant:
+    """A constant of a kernel; whether it counts the groups that run side by side."""
+
+    name: VName
+    teams: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Setting:
     """A setting of a kernel, which is no constant."""
 
@@ -62,14 +70,15 @@ class _ImpReader(Reader):
             return tuple(p for p in parts if isinstance(p, types))
 
         params, arrays = of(imp.BufferParam, imp.ScalarParam), of(imp.LocalArray)
-        failures, constants = of(imp.Failure), of(VName)
+        failures, constants = of(imp.Failure), of(_Constant)
         settings = tuple(p.name for p in of(_Setting))
         body = parts[sum(map(len, (params, arrays, failures, constants, settings))):]
-        return Kernel(str(name), params, arrays, body, failures, constants=constants,
-                      settings=settings)
+        return Kernel(str(name), params, arrays, body, failures,
+                      constants=tuple(c.name for c in constants), settings=settings,
+                      teams=next((c.name for c in constants if c.teams), None))
 
-    def constant(self, name: Token) -> VName:
-        return vname(name)
+    def constant(self, *parts: Token) -> _Constant:
+        return _Constant(vname(parts[-1]), len(parts) > 1)
 
     def setting(self, _: Token, name: Token) -> _Setting:
         return _Setting(vname(name))

@@ -89,6 +89,13 @@ def memories(exp: Exp) -> set[VName]:
     return {e.mem for e in subexpressions(exp) if isinstance(e, imp.Load)}
 
 
+def asked(code: Iterable[Stm]) -> Iterator[imp.Id]:
+    """What code asks about its place in the launch."""
+    for stm in statements(code):
+        for exp in expressions(stm):
+            yield from (e.kind for e in subexpressions(exp) if isinstance(e, imp.WorkItem))
+
+
 def variables(exp: Exp) -> set[VName]:
     """The scalar variables of an expression."""
     return {e.name for e in subexpressions(exp) if isinstance(e, imp.Var)}

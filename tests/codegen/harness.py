@@ -24,6 +24,7 @@ from runelift.codegen import plan
 from runelift.codegen.kernels import (
     lower_segop,
 )
+from runelift.codegen.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
 from runelift.codegen.views import View, row_major
 from runelift.ir import imp
@@ -77,9 +78,12 @@ STAGED, CHUNK, WINDOW, PATIENCE = (
     VName(base, -tag) for tag, base in enumerate(("staged", "chunk", "window", "patience"), 10))
 """How groups scan tiles, see :class:`plan.Tile`."""
 
+TEAMS = VName("teams", -4)
+"""How many groups run side by side, see :class:`plan.Teams`."""
+
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
-          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0}
+          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -308,8 +312,10 @@ class Machine:
                 case plan.ShareOut():
                     values = share_out(SHARES, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)),
-                                       self.size(step.groups))
+                                       self.size(step.groups), teams=step.teams)
                     self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.Teams(name):
+                    self.scalars[name] = self.scalars[TEAMS]
                 case plan.Spread(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
                 case plan.Tile():
@@ -394,8 +400,15 @@ class DeviceMachine(Machine):
             else:
                 dtype = np.dtype(np.uint8) if param.prim is Prim.BOOL else param.prim.dtype
                 args.append(dtype.type(self.atom(atom)))
-        args += [cl.LocalMemory(max(self.size(a.length), 1) * a.prim.bytes)
-                 for a in kernel.local_memory]
+        if kernel.teams is not None:
+            teams = self.scalars[kernel.teams]
+            groups, group = -(-groups // teams), group * teams
+            rooms = [self.size(cells_of(a)) for a in kernel.local_memory]
+            args += [np.int64(room) for room in rooms]
+            args += [cl.LocalMemory(max(room, 1) * CELL_BYTES * teams) for room in rooms]
+        else:
+            args += [cl.LocalMemory(max(self.size(a.length), 1) * a.prim.bytes)
+                     for a in kernel.local_memory]
         cl.Kernel(program, kernel.name)(self.sim.queue, (groups * group,), (group,), *args)
         for host, held in zip((code, message_args), failures, strict=True):
             cl.enqueue_copy(self.sim.queue, host, held)
