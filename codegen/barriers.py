@@ -159,7 +159,7 @@ class _Facts:
                     self.differing.add(name)
                 case imp.For(index) if here:
                     self.differing.add(index)
-                case imp.AtomicUpdate(old=old) | imp.Peek(name=old):
+                case imp.AtomicUpdate(old=old) | imp.Peek(name=old) | imp.Shuffle(name=old):
                     self.differing.add(old)
             for block in blocks(stm):
                 self._differences(block, here)
@@ -187,6 +187,8 @@ class _Facts:
                 return True
             case imp.Var(name):
                 return name in self.constants
+            case imp.WorkItem(imp.Id.LOCAL_SIZE):
+                return bool(self.constants)
             case imp.Apply(_, _, args):
                 return all(map(self.settled, args))
         return False

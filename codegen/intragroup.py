@@ -17,7 +17,7 @@ from runelift.codegen import plan
 from runelift.codegen.access import exchanged_arrays, own_elements, scanned_spaces
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
-from runelift.codegen.collectives import group_scan, truth
+from runelift.codegen.collectives import group_scan, group_total, truth
 from runelift.codegen.histograms import atomic_update, is_lockable
 from runelift.codegen.launches import (
     GROUP_ID,
@@ -39,7 +39,6 @@ from runelift.codegen.launches import (
 from runelift.codegen.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Quantity
-from runelift.codegen.reductions import tree_reduce
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
 from runelift.codegen.teams import may_team, only_if
 from runelift.codegen.views import View, lit, op, unflat_index, volume
@@ -340,14 +339,11 @@ class GroupBuilder(SharingBuilder):
         arrays = local_arrays(self, exp.ops, Size.var(self.group))
         totals = [scalars(self.neutral(o)) for o in exp.ops]
         self._fold(exp, totals, more)
+        found: list[Value] = []
         for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
             with self.alone_in(None) as code:
-                tree_reduce(self, op_, mems, total_)
+                found += group_total(self, op_, total_, mems, self.subgroup)
             self.emit(*code)
-        found: list[Value] = [
-            self.declare("r", require_scalar(t), imp.Load(m, lit(0), require_scalar(t)))
-            for o, mems in zip(exp.ops, arrays, strict=True)
-            for m, t in zip(mems, o.lam.ret, strict=True)]
         self.bind_all(stm.pat, [*found, *more])
 
     def _more_results(self, pat: Sequence[Param], ret: Sequence[Type],
@@ -435,7 +431,7 @@ class GroupBuilder(SharingBuilder):
 
         self.each_point(exp, share_, element)
         with self.alone_in(None) as code:
-            carries = [group_scan(self, o, t, Size.var(self.group), fresh)
+            carries = [group_scan(self, o, t, Size.var(self.group), fresh, self.subgroup)
                        for o, t in zip(exp.ops, totals, strict=True)]
             self._add_carries(exp, share_, shape, outs, carries, fresh)
         self.emit(*code)

@@ -229,6 +229,8 @@ class _Names:
                 self.bound.add(name)
                 self.memories[mem] = prim
                 self.written.add(mem)
+            case imp.Shuffle(name):
+                self.bound.add(name)
             case imp.Assign(name):
                 self.used.add(name)
             case imp.Store(mem, prim=prim) | imp.Atomic(mem=mem, prim=prim) | imp.AtomicUpdate(

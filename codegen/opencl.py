@@ -73,7 +73,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     """One kernel, without the prelude; its constants are 1 unless they are given."""
     given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
              | dict(constants or {}))
-    printer = _Printer(kernel, base, given)
+    printer = _Printer(kernel, base, given, built=bool(constants))
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
     params += [printer.param(p) for p in parameters(kernel)]
     params += [_local_param(a) for a in kernel.local_memory]
@@ -137,21 +137,22 @@ def name(vname: VName) -> str:
 
 class _Printer:
     def __init__(self, kernel: imp.Kernel, base: int, constants: Mapping[VName, int], *,
-                 virtual: bool = False) -> None:
+                 built: bool = True, virtual: bool = False) -> None:
         self.kernel = kernel
         self.base = base
         self.constants = constants
+        self.built = built
         self.teams = 1 if kernel.teams is None else constants[kernel.teams]
-        self.ids = {**_IDS, **_VIRTUAL_IDS} if virtual else _IDS
+        self.ids = _VIRTUAL_IDS if virtual else {}
 
     def start(self) -> list[str]:
         """Which team a work-item is in, if there are some, and the local arrays it has."""
         if self.teams == 1:
             return [self._local_array(array) for array in self.kernel.locals]
-        items = name(self.kernel.constants[0])
+        items, group = (self.exp(imp.WorkItem(i)) for i in (Id.LOCAL_SIZE, Id.GROUP_ID))
         lines = [f"    const long team = (uint)get_local_id(0) / (uint){items}, "
                  f"item = (uint)get_local_id(0) % (uint){items};",
-                 f"    const long row = {self.ids[Id.GROUP_ID]} * {self.teams}L + team;"]
+                 f"    const long row = {group} * {self.teams}L + team;"]
         self.ids = {**self.ids, Id.LOCAL_ID: "item", Id.GROUP_ID: "row"}
         return lines + [self._local_array(array) for array in self.kernel.locals]
 
@@ -162,6 +163,29 @@ class _Printer:
         if self.teams > 1 and array.within is None:
             place = f"({place} + team * {name(_room(array.name))})"
         return f"    __local {type_} *{name(array.name)} = (__local {type_} *){place};"
+
+    def known(self, cond: Exp) -> bool | None:
+        """What is known of a condition when the kernel is built."""
+        match cond:
+            case imp.Apply("and" | "or" as op, Prim.BOOL, args):
+                values = [self.known(arg) for arg in args]
+                return (op == "or") if (op == "or") in values else (
+                    None if None in values else op == "and")
+            case imp.Apply("eq" | "lt" as op, Prim.I64, (left, right)):
+                a, b = self.constant(left), self.constant(right)
+                return None if a is None or b is None else (a == b if op == "eq" else a < b)
+        return None
+
+    def constant(self, exp: Exp) -> int | None:
+        """The value of an expression that is known when the kernel is built."""
+        match exp:
+            case imp.Lit(Const(int() as value)):
+                return value
+            case imp.Var(v) if self.built:
+                return self.constants.get(v)
+            case imp.WorkItem(Id.LOCAL_SIZE) if self.built and self.kernel.constants:
+                return self.constants[self.kernel.constants[0]]
+        return None
 
     def param(self, param: imp.KernelParam) -> str:
         if isinstance(param, imp.ScalarParam):
@@ -194,13 +218,23 @@ class _Printer:
             case imp.While(cond, body):
                 return [f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
                         f"{pad}}}"]
+            case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
+                return self.block(then_ if known else else_, depth)
             case imp.If(cond, then_, else_):
                 lines = [f"{pad}if ({self.exp(cond)}) {{", *self.block(then_, depth + 1)]
                 if else_:
                     lines += [f"{pad}}} else {{", *self.block(else_, depth + 1)]
                 return [*lines, f"{pad}}}"]
             case imp.Barrier():
+                if self.kernel.teams is not None:
+                    return [f"{pad}MEET_TEAM({name(self.kernel.constants[0])});"]
                 return [f"{pad}barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"]
+            case imp.Shuffle(v, prim, value, source, subgroup):
+                word = "ulong" if prim.bits == 64 else "uint"
+                bits, back = (f"as_{word}", f"as_{TYPES[prim]}") if prim.is_float else (
+                    f"({word})", f"({TYPES[prim]})")
+                return [f"{pad}{TYPES[prim]} {name(v)} = {back}(shuffle_{word}("
+                        f"{bits}({self.exp(value)}), {self.exp(source)}, {name(subgroup)}));"]
             case imp.Fence():
                 return [f"{pad}fence_device();"]
             case imp.Atomic(op, prim, mem, index, value, space, old):
@@ -281,10 +315,9 @@ class _Printer:
             case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.constants:
                 return name(self.kernel.constants[0])
             case imp.WorkItem(kind, dim):
-                if dim and self.ids[kind] != _IDS[kind]:
+                if dim and kind in self.ids:
                     raise CompilerLimitation("several groups that run as one have one dimension")
-                return f"(long){_IDS[kind]}({dim})" if self.ids[kind] == _IDS[kind] else (
-                    self.ids[kind])
+                return self.ids.get(kind, f"(long){_IDS[kind]}({dim})")
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"
             case imp.Apply("div" | "mod" as op, prim, (arg, imp.Lit(Const(int() as divisor)))) if (

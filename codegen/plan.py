@@ -186,6 +186,7 @@ class ShareOut:
 
     ``group`` is 0 where the device cannot have chunks as long as that.
     ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
+    ``subgroup`` work-items in a row can hand each other values, if it is not 1.
     ``loops`` are numbers of points that the work-items share in loops of any length, ``groups`` is
     how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
     0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`Teams`.
@@ -193,6 +194,7 @@ class ShareOut:
 
     group: VName
     staged: VName
+    subgroup: VName
     chunks: tuple[Chunk, ...]
     loops: tuple[Size, ...]
     groups: Size
@@ -201,7 +203,8 @@ class ShareOut:
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
-        return (self.group, self.staged, *(n for c in self.chunks for n in (c.size, c.whole)))
+        return (self.group, self.staged, self.subgroup,
+                *(n for c in self.chunks for n in (c.size, c.whole)))
 
     def sizes(self) -> tuple[Size, ...]:
         """What the choice depends on."""

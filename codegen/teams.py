@@ -16,6 +16,7 @@ from runelift.ir.imp import Stm
 from runelift.ir.imp.traverse import expressions, statements, touched_by, variables
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
+from runelift.ir.syntax import Const
 
 
 def may_team(code: Sequence[Stm]) -> bool:
@@ -54,7 +55,7 @@ class _Masks:
                     continue
                 case imp.Assign(name) if name not in self.common.varying:
                     inside: Stm = stm
-                case imp.Barrier():
+                case imp.Barrier() | imp.Shuffle():
                     inside = stm
                 case imp.For() | imp.While() if self._together(stm):
                     inside = replace(stm, body=tuple(self.block(stm.body)))
@@ -72,7 +73,7 @@ class _Masks:
     def _together(self, stm: Stm) -> bool:
         """Whether all groups must run a loop or branch."""
         declared = {s.name for s in statements((stm,)) if isinstance(s, imp.Declare)}
-        return any(isinstance(s, imp.Barrier)
+        return any(isinstance(s, imp.Barrier | imp.Shuffle)
                    or (isinstance(s, imp.Assign) and s.name not in declared
                        and s.name not in self.common.varying)
                    for s in statements((stm,)))
@@ -84,7 +85,7 @@ class _Masks:
         for stm in code:
             match stm:
                 case imp.Declare(name, prim, init) if name in used:
-                    yield imp.Declare(name, prim)
+                    yield imp.Declare(name, prim, imp.Lit(Const(0, prim)))
                     if init is not None:
                         inside.append(imp.Assign(name, init))
                 case imp.DeclareArray(name) if name in used:

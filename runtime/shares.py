@@ -68,6 +68,7 @@ class ShareLimits:
     group that waits may keep the one it waits for from running.  A work-item reduces up to
     ``columns`` neighbouring columns of a matrix at a time, 0 where neighbouring work-items had
     better have one each.  Small groups run side by side, ``together`` work-items in all.
+    Of a group, ``subgroup`` in a row can hand each other values, if that is not 1.
     """
 
     lanes: int
@@ -82,6 +83,7 @@ class ShareLimits:
     patience: int = 0
     columns: int = 0
     together: int = 1
+    subgroup: int = 1
 
     def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
         """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
@@ -100,15 +102,15 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132)
     >>> share_out(gpu, (4096, 256), (), 4096)
-    (256, 1, 16, 1, 1, 1)
+    (256, 1, 1, 16, 1, 1, 1)
     >>> share_out(gpu, (100,), (), 1000)
-    (32, 1, 4, 0)
+    (32, 1, 1, 4, 0)
     >>> share_out(gpu, (), (100,), 1000), share_out(gpu, (), (100,), 1)
-    ((32, 1), (128, 1))
+    ((32, 1, 1), (128, 1, 1))
     >>> share_out(gpu, (1000000,), (), 1000)
-    (0, 1, 1024, 0)
+    (0, 1, 1, 1024, 0)
     >>> share_out(gpu, (5,), (), 1000), share_out(gpu, (5,), (), 1000, teams=True)
-    ((32, 1, 1, 0), (8, 1, 1, 0))
+    ((32, 1, 1, 1, 0), (8, 1, 1, 1, 0))
     """
     longest, chunk = max(points, default=1), 1
     while chunk < limits.chunk and _over(longest, chunk) > limits.lanes:
@@ -124,7 +126,12 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     possible = max(sizes, default=1) <= limits.max_chunk
     chunks = (n for size, count in zip(sizes, points, strict=True)
               for n in (size, int(size * group == count)))
-    return (group if possible else 0, int(limits.staged), *chunks)
+    return (group if possible else 0, int(limits.staged), subgroup_of(limits, group), *chunks)
+
+
+def subgroup_of(limits: ShareLimits, group: int) -> int:
+    """How many work-items of a group can hand each other values; 1 if that is of no use to it."""
+    return min(group, limits.subgroup) if group <= limits.subgroup ** 2 else 1
 
 
 def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: int,

@@ -166,6 +166,12 @@ class _Checker:
                     for inner in body:
                         self.statement(inner)
                     self.expect(new, prim)
+            case imp.Shuffle(name, prim, value, source, subgroup):
+                if subgroup not in self.kernel.constants:
+                    raise self.fail(f"{subgroup} is no constant of the kernel")
+                self.expect(value, prim)
+                self.expect(source, Prim.I64)
+                self.bind(name, prim)
             case imp.Peek(name, prim, mem, index):
                 if not prim.is_int or prim.bits != 64:
                     raise self.fail(f"no device peeks at a {prim}")

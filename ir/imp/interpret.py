@@ -168,11 +168,28 @@ class _Machine:
             if len(at) > 1:
                 barrier = next(b for b in met if b is not None)
                 raise self.bug("only some work-items come to a barrier", barrier)
+            if isinstance(met[0], imp.Shuffle):
+                self._shuffle(met[0], items)
+                continue
             for memory in (memory for _, memories in held for memory in memories.values()):
                 if memory.items is not None:
                     memory.items.touched.clear()
             if met[0] is None:
                 return
+
+
+    def _shuffle(self, shuffle: imp.Shuffle, items: Sequence[_Item]) -> None:
+        """Hand on what work-items offer to those of their sub-group that want it.
+
+        Those of a group that is too many want nothing in particular.
+        """
+        part, size = self.launch.constants[shuffle.subgroup], self.launch.group_size
+        for place, item in enumerate(items):
+            if item.group >= self.launch.groups:
+                item.wanted = item.number
+            if item.wanted // part != item.number // part or item.wanted >= size:
+                raise item.bug(f"wants a value of work-item {item.wanted}")
+            item.received = items[place - item.number + item.wanted].offered
 
 
 @dataclass(slots=True)
@@ -185,6 +202,9 @@ class _Item:
     memories: dict[VName, _Memory]
     values: dict[VName, Any] = field(default_factory=dict)
     place: Stm | None = None
+    offered: Any = None
+    wanted: int = 0
+    received: Any = None
 
     def __post_init__(self) -> None:
         """Private arrays are the work-item's own."""
@@ -196,13 +216,18 @@ class _Item:
 
     # Statements
 
-    def block(self, stms: Sequence[Stm]) -> Iterator[imp.Barrier]:
-        """Run statements; stops at barriers."""
+    def block(self, stms: Sequence[Stm]) -> Iterator[imp.Barrier | imp.Shuffle]:
+        """Run statements; stops at barriers and shuffles."""
         for stm in stms:
             self.place = stm
             match stm:
                 case imp.Barrier():
                     yield stm
+                case imp.Shuffle(name, _, value, source):
+                    self.offered = self.value(value)
+                    self.wanted = int(self.value(source))
+                    yield stm
+                    self.values[name] = self.received
                 case imp.For(index, start, bound, step, body):
                     value, end, by = (self.value(e) for e in (start, bound, step))
                     while value < end:

@@ -145,6 +145,10 @@ class _ImpReader(Reader):
     def peek(self, name: Token, word: Token, mem: Token, index: Exp) -> Stm:
         return imp.Peek(vname(name), _prim(word), vname(mem), index)
 
+    def shuffle(self, name: Token, word: Token, subgroup: Token, value: Exp,
+                source: Exp) -> Stm:
+        return imp.Shuffle(vname(name), _prim(word), value, source, vname(subgroup))
+
     def fail(self, code: Token, args: tuple[Exp, ...]) -> Stm:
         return imp.Fail(int(code), args)
 

@@ -97,6 +97,8 @@ def _stm(stm: Stm) -> Lines:
             yield "}"
         case imp.Barrier(space):
             yield f"barrier {space.value}"
+        case imp.Shuffle(name, prim, value, source, subgroup):
+            yield f"{name} := shuffle.{prim} {subgroup} ({_exp(value)}) from {_exp(source)}"
         case imp.Fence():
             yield "fence"
         case imp.Atomic(op, prim, mem, index, value, space, old):

@@ -47,6 +47,8 @@ def expressions(stm: Stm) -> tuple[Exp, ...]:
             return index, new
         case imp.Peek(_, _, _, index):
             return (index,)
+        case imp.Shuffle(_, _, value, source):
+            return value, source
         case imp.Fail(_, args):
             return args
     return ()
@@ -147,6 +149,8 @@ def map_statement(stm: Stm, change: Callable[[Exp], Exp], inside: Callable[[Stm]
                            body=tuple(map(inside, body)))
         case imp.Peek(_, _, _, index):
             return replace(stm, index=change(index))
+        case imp.Shuffle(_, _, value, source):
+            return replace(stm, value=change(value), source=change(source))
         case imp.Fail(_, args):
             return replace(stm, args=tuple(map(change, args)))
     return stm

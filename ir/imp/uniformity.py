@@ -102,6 +102,9 @@ class Uniformity:
                     meet &= self.barriers_meet(body, uniform=False)
                 case imp.Barrier():
                     meet &= uniform
+                case imp.Shuffle(name):
+                    self._mark(name, True)
+                    meet &= uniform
                 case _:
                     pass
         return meet

@@ -6,11 +6,12 @@ way of sharing out work.  Oclgrind checks accesses, races and barriers; what it 
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -267,6 +268,8 @@ def usable(name: str) -> Platform:
 class Machine:
     """Executes plan steps; the launches themselves are a subclass's business."""
 
+    shares = SHARES
+
     def __init__(self, scalars: dict[VName, int], device: Mapping[VName, int]) -> None:
         self.scalars: dict[VName, Any] = {**scalars, **device}
         self.buffers: dict[VName, Any] = {}
@@ -310,7 +313,7 @@ class Machine:
                 case plan.Branch(cond, then_, else_):
                     self.run(then_ if self.atom(cond) else else_)
                 case plan.ShareOut():
-                    values = share_out(SHARES, tuple(self.size(c.points) for c in step.chunks),
+                    values = share_out(self.shares, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups), teams=step.teams)
                     self.scalars.update(zip(step.names(), values, strict=True))
@@ -418,7 +421,9 @@ class DeviceMachine(Machine):
 
 
 class ModelMachine(Machine):
-    """Launches by the interpreter of the imperative IR."""
+    """Launches by the interpreter of the imperative IR, which has sub-groups."""
+
+    shares = replace(SHARES, subgroup=2)
 
     def put(self, name: VName, data: np.ndarray[Any, Any]) -> None:
         self.buffers[name] = data.reshape(-1).copy()
@@ -504,12 +509,15 @@ def agree(exp: SegOp, ret: Sequence[Type], args: Mapping[Param, Any], names: Nam
           on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
     """Check that kernels and interpreter agree about an operation; the results.
 
-    The kernels run by the interpreter of the imperative IR, and on a device.
+    The kernels run by the interpreter of the imperative IR, and on a device; work-groups also side
+    by side.
     """
     stm = Stm(tuple(Param(names.fresh("out"), t) for t in ret), exp)
     expected = interpreted(stm, args)
-    for where in (MODEL, on):
-        actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, where)
+    sides = (1, 2) if isinstance(exp, SegMap) and exp.level is Level.GROUP else (1,)
+    for where, teams in itertools.product((MODEL, on), sides):
+        known = {**DEVICE, **(device or {}), TEAMS: teams}
+        actual = lowered_results(stm, args, names, known, where)
         for want, got in zip(expected, actual, strict=True):
             if np.asarray(want).dtype.kind == "f":
                 np.testing.assert_allclose(got, want, rtol=1e-5)
