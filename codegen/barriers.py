@@ -159,8 +159,10 @@ class _Facts:
                     self.differing.add(name)
                 case imp.For(index) if here:
                     self.differing.add(index)
-                case imp.AtomicUpdate(old=old) | imp.Peek(name=old) | imp.Shuffle(name=old):
+                case imp.AtomicUpdate(old=old) | imp.Peek(name=old):
                     self.differing.add(old)
+                case imp.Shuffle(name, _, _, source) if not self.uniform(source):
+                    self.differing.add(name)
             for block in blocks(stm):
                 self._differences(block, here)
 

@@ -173,19 +173,26 @@ class _Lanes:
     def total(self, totals: Sequence[imp.Var]) -> list[imp.Var]:
         """The combined totals of all work-items, in order."""
         k = self.k
-        own = self._declared("own", totals)
-        self._reduce(own, self.size)
-        with k.block() as code:
+        own, found = self._declared("own", totals), [k.declare("r", p) for p in self.prims]
+        self._reduce(own)
+        with k.block() as over_all:
             with k.block() as publish:
                 self._publish(own, None)
             k.emit(imp.If(_equal(self.lane, lit(0)), tuple(publish)))
-            others, _ = self._others(None)
-            for mine, other in zip(own, others, strict=True):
-                k.emit(imp.Assign(mine.name, other))
-            self._reduce(own, op("quot", LSIZE, self.size))
-        k.emit(imp.If(self.several, tuple(code)))
-        return [self._shuffled("r", t, p, self.first)
-                for t, p in zip(own, self.prims, strict=True)]
+            self._assign(found, [imp.Load(m, lit(0), p)
+                                 for m, p in zip(self.mems, self.prims, strict=True)])
+
+            def take(number: Exp) -> None:
+                other = self._declared("other", [
+                    imp.Load(m, number, p) for m, p in zip(self.mems, self.prims, strict=True)])
+                self._combine(found, other, found)
+
+            k.loop(op("quot", LSIZE, self.size), take, start=lit(1), base="part", unroll=True)
+        with k.block() as alone:
+            self._assign(found, [self._shuffled("first", t, p, lit(0))
+                                 for t, p in zip(own, self.prims, strict=True)])
+        k.emit(imp.If(self.several, tuple(over_all), tuple(alone)))
+        return found
 
     # Steps
 
@@ -210,12 +217,11 @@ class _Lanes:
 
         self.k.loop(_levels(count), step, base="step", unroll=True)
 
-    def _reduce(self, own: Sequence[imp.Var], count: Exp) -> None:
+    def _reduce(self, own: Sequence[imp.Var]) -> None:
         """The first work-item of a sub-group takes in what those after it have."""
         def step(number: Exp) -> None:
             distance = self._distance(number)
-            partner = op("add", self.lane, distance)
-            reach = _less(partner, count)
+            reach = _less(op("add", self.lane, distance), self.size)
             source = self.k.declare("source", Prim.I64, imp.Select(
                 reach, op("add", LID, distance), LID, Prim.I64))
             right = [self._shuffled("right", t, p, source)
@@ -224,7 +230,7 @@ class _Lanes:
                 self._combine(own, right, own)
             self.k.emit(imp.If(reach, tuple(take)))
 
-        self.k.loop(_levels(count), step, base="step", unroll=True)
+        self.k.loop(_levels(self.size), step, base="step", unroll=True)
 
     def _take_in_others(self, own: Sequence[imp.Var], opened: imp.Var | None,
                         carries: Sequence[imp.Var], begun: imp.Var | None) -> None:
@@ -241,8 +247,7 @@ class _Lanes:
         prefix = [self._shuffled("prefix", t, p, source)
                   for t, p in zip(others, self.prims, strict=True)]
         with k.block() as begin:
-            for carry, value in zip(carries, prefix, strict=True):
-                k.emit(imp.Assign(carry.name, value))
+            self._assign(carries, prefix)
         with k.block() as go_on:
             self._combine(prefix, carries, carries)
         later = tuple(go_on) if begun is None else (imp.If(_no(begun), tuple(go_on)),)
@@ -290,8 +295,10 @@ class _Lanes:
         combined = [self.k.declare("sum", p, v) for p, v in zip(
             self.prims, self.k.apply(self.operator.lam, [*left, *right]), strict=True)
             if not isinstance(v, View)]
-        for target, value in zip(targets, combined, strict=True):
-            self.k.emit(imp.Assign(target.name, value))
+        self._assign(targets, combined)
+
+    def _assign(self, targets: Sequence[imp.Var], values: Sequence[Exp]) -> None:
+        self.k.emit(*(imp.Assign(t.name, v) for t, v in zip(targets, values, strict=True)))
 
 
 def _levels(count: Exp) -> Exp:

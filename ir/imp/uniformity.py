@@ -53,6 +53,11 @@ class Uniformity:
     shared: frozenset[VName] = frozenset()
     varying: set[VName] = field(default_factory=set)
 
+    @property
+    def among(self) -> bool:
+        """Whether the work-items are of several groups."""
+        return Id.GROUP_ID in self.ids
+
     def varies(self, *exps: Exp) -> bool:
         """Whether work-items may see different values."""
         return any(self._varies(exp) for exp in exps)
@@ -102,8 +107,8 @@ class Uniformity:
                     meet &= self.barriers_meet(body, uniform=False)
                 case imp.Barrier():
                     meet &= uniform
-                case imp.Shuffle(name):
-                    self._mark(name, True)
+                case imp.Shuffle(name, _, value, source):
+                    self._mark(name, self.varies(value) and (self.among or self.varies(source)))
                     meet &= uniform
                 case _:
                     pass
