@@ -220,7 +220,7 @@ class Run:
         """The size of a group and of its work-items' chunks."""
         key = points, loops, groups >= self.device.info.shares.crowd, lanes, chunk, teams
         if (shares := self._shares.get(key)) is None:
-            limits = self.device.info.shares
+            limits = self.device.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
             shares = self._shares[key] = share_out(limits, points, loops, groups, teams=teams)
