@@ -16,7 +16,7 @@ from runelift.ir.imp import Stm
 from runelift.ir.imp.traverse import expressions, statements, touched_by, variables
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
-from runelift.ir.syntax import Const
+from runelift.ir.syntax import zero
 
 
 def may_team(code: Sequence[Stm]) -> bool:
@@ -85,7 +85,7 @@ class _Masks:
         for stm in code:
             match stm:
                 case imp.Declare(name, prim, init) if name in used:
-                    yield imp.Declare(name, prim, imp.Lit(Const(0, prim)))
+                    yield imp.Declare(name, prim, imp.Lit(zero(prim)))
                     if init is not None:
                         inside.append(imp.Assign(name, init))
                 case imp.DeclareArray(name) if name in used:
