@@ -215,11 +215,12 @@ class ShareOut:
 class Teams:
     """``teams`` := how many of the ``groups`` run side by side, as one group of the device.
 
-    They have ``group`` work-items and ``bytes`` of local memory each.  ``wanted`` says how many
-    there should be, 0 for any.
+    They have ``group`` work-items and ``bytes`` of local memory each.  ``even`` is 1 where there is
+    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.
     """
 
     teams: VName
+    even: VName
     group: VName
     groups: Size
     bytes: Size

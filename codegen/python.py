@@ -248,8 +248,8 @@ class _Writer:
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({shared}), ({looped}), {_size(groups)}"
                           f"{_further(wanted)}, {teams})")
-            case plan.Teams(teams, group, groups, size, wanted):
-                self.line(f"{_var(teams)} = rt.teams({_var(group)}, {_size(groups)}, "
+            case plan.Teams(teams, even, group, groups, size, wanted):
+                self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
                           f"{_size(size)}, {_atom(wanted)})")
             case plan.Spread(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")

@@ -226,10 +226,11 @@ class Run:
             shares = self._shares[key] = share_out(limits, points, loops, groups, teams=teams)
         return shares
 
-    def teams(self, group: int, groups: int, size: int, wanted: int) -> int:
-        """How many groups run side by side."""
+    def teams(self, group: int, groups: int, size: int, wanted: int) -> tuple[int, int]:
+        """How many groups run side by side, and whether they come out even."""
         info = self.device.info
-        return teams(info.shares, group, groups, size, info.local_bytes, wanted)
+        found = teams(info.shares, group, groups, size, info.local_bytes, wanted)
+        return found, int(groups % found == 0)
 
     def spread(self, most: int, points: int) -> int:
         """How large the groups of work-items that have much to do should be."""

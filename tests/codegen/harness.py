@@ -317,8 +317,9 @@ class Machine:
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups), teams=step.teams)
                     self.scalars.update(zip(step.names(), values, strict=True))
-                case plan.Teams(name):
+                case plan.Teams(name, even, groups=groups):
                     self.scalars[name] = self.scalars[TEAMS]
+                    self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
                 case plan.Spread(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
                 case plan.Tile():
