@@ -225,12 +225,13 @@ def _shares(kind: str, max_group: int, units: int, subgroup: int) -> ShareLimits
         return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
                            max_chunk=32, staged=True, tile=32, crowd=units,
                            window=128, patience=1 << 26, together=min(128, most),
-                           subgroup=subgroup)
+                           subgroup=subgroup, crew=units * 256 * OCCUPANCY)
     if kind == "CPU":
         return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
                            max_chunk=32, staged=False, tile=1024, columns=32)
     return ShareLimits(lanes=4, group=16, max_group=min(64, most), chunk=4, max_chunk=32,
-                       staged=True, tile=4, window=16, patience=1 << 16, together=16)
+                       staged=True, tile=4, window=16, patience=1 << 16, together=16,
+                       crew=64)
 
 
 def name_processor(handle: Any) -> bool:

@@ -218,9 +218,10 @@ class Run:
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...], groups: int,
                   lanes: int, chunk: int, teams: bool) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        key = points, loops, groups >= self.device.info.shares.crowd, lanes, chunk, teams
+        limits = self.device.shares
+        many = groups >= limits.crowd, teams and limits.narrowed(groups).lanes
+        key = points, loops, many, lanes, chunk, teams
         if (shares := self._shares.get(key)) is None:
-            limits = self.device.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
             shares = self._shares[key] = share_out(limits, points, loops, groups, teams=teams)

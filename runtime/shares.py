@@ -55,6 +55,10 @@ LEAST_STEPS = 4
 """if each has so many elements."""
 
 
+NEVER = 1 << 62
+"""More work-items than any device has."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
     """What a device likes: all numbers are powers of two.
@@ -67,8 +71,9 @@ class ShareLimits:
     ``window`` large tiles, whose totals they ask for ``patience`` times at most; 0 on CPUs, where a
     group that waits may keep the one it waits for from running.  A work-item reduces up to
     ``columns`` neighbouring columns of a matrix at a time, 0 where neighbouring work-items had
-    better have one each.  Small groups run side by side, ``together`` work-items in all.
-    Of a group, ``subgroup`` in a row can hand each other values, if that is not 1.
+    better have one each.  Small groups run side by side, ``together`` work-items in all; if there
+    are many, they have long chunks, so that just ``crew`` work-items are busy.  Of a group,
+    ``subgroup`` in a row can hand each other values, if that is not 1.
     """
 
     lanes: int
@@ -84,13 +89,18 @@ class ShareLimits:
     columns: int = 0
     together: int = 1
     subgroup: int = 1
+    crew: int = NEVER
 
     def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
         """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
         size = min(_power(chunk), self.max_chunk) if chunk else self.chunk
         least = min(_power(lanes), self.max_group) if lanes else (
             1 if size > self.chunk else self.lanes)
-        return replace(self, chunk=size, lanes=least)
+        return replace(self, chunk=size, lanes=least, crew=NEVER if lanes else self.crew)
+
+    def narrowed(self, groups: int) -> ShareLimits:
+        """The same for so many groups of which several can run side by side."""
+        return replace(self, lanes=min(self.lanes, _power(_over(self.crew, max(1, groups)))))
 
 
 @lru_cache(REMEMBERED)
@@ -98,7 +108,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
               groups: int, *, teams: bool = False) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
 
-    Of several that run side by side (``teams``), none has more work-items than it needs.
+    Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
+    if the others keep the device busy.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132)
     >>> share_out(gpu, (4096, 256), (), 4096)
@@ -113,6 +124,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     ((32, 1, 1, 1, 0), (8, 1, 1, 1, 0))
     """
     longest, chunk = max(points, default=1), 1
+    if teams:
+        limits = limits.narrowed(groups)
     while chunk < limits.chunk and _over(longest, chunk) > limits.lanes:
         chunk *= 2
     while chunk < limits.max_chunk and _over(longest, chunk) > limits.max_group:

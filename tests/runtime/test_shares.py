@@ -52,6 +52,14 @@ def test_groups_side_by_side_are_as_small_as_their_rows(points: int, group: int)
     assert share_out(GPU, (points,), (), 1000, teams=True)[0] == group
 
 
+@pytest.mark.parametrize(("groups", "group", "chunk"), [
+    (9, 32, 8), (100, 32, 8), (1000, 16, 16), (1 << 20, 16, 16)])
+def test_many_rows_have_few_work_items_each(groups: int, group: int, chunk: int) -> None:
+    limits = replace(GPU, crew=1 << 13)
+    assert share_out(limits, (256,), (), groups, teams=True) == (group, 1, 1, chunk, 1)
+    assert share_out(limits.preferring(0, 32), (256,), (), groups, teams=True)[0] == 32
+
+
 @pytest.mark.parametrize(("subgroup", "points", "found"), [
     (32, 5, 8), (32, 100, 32), (32, 32768, 32), (16, 32768, 1), (1, 100, 1)])
 def test_sub_groups_of_a_group(subgroup: int, points: int, found: int) -> None:
