@@ -100,6 +100,7 @@ class CodeBuilder:
     constants: list[VName] = field(default_factory=list)
     settings: list[VName] = field(default_factory=list)
     teams: VName | None = None
+    even: VName | None = None
     fixing: bool = False
     lengths: dict[VName, Size] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])

@@ -106,16 +106,16 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
 
 def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size) -> None:
     """Let groups of the device be several of these groups."""
-    k.teams, even = lowering.names.fresh("teams"), lowering.names.fresh("even")
-    k.constants += [k.teams, even]
+    k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
+    k.constants += [k.teams, k.even]
     need = Size.of(0)
     for array in k.locals:
         if array.within is None:
             need = need + cells_of(array) * CELL_BYTES
-    lowering.steps.append(plan.Teams(k.teams, even, k.group, groups, need,
+    lowering.steps.append(plan.Teams(k.teams, k.even, k.group, groups, need,
                                      lowering.setting(Quantity.TEAMS)))
     present = imp.Var(k.names.fresh("present"))
-    surely = imp.Apply("eq", Prim.I64, (imp.Var(even), lit(1)))
+    surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
     exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))
     k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (surely, exists))),
               *only_if(present, k.code)]

@@ -7,7 +7,7 @@ issued.  Together they say what all further iterations do, so a kernel is built 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from runelift.codegen.local_memory import CELL_BYTES
 from runelift.codegen.opencl import parameters
 from runelift.codegen.persistent import Phase, argument
 from runelift.ir import imp
+from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
 from runelift.runtime.choice import MOST_WAVES
 from runelift.runtime.memory import Buffer
@@ -132,9 +133,11 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     """Run the traced iteration and all after it by one kernel; False if that is not possible."""
     pairs, launches = traced.exchanged(), traced.launches
     sites = run.executable.sites
-    group = _group(launches, [sites[launched.number].free() for launched in launches])
+    group = _group([(each, sites[each.number].launch.kernel) for each in launches
+                    if not sites[each.number].free()], launches)
     if pairs is None or not 0 < len(launches) <= MOST_PHASES or group is None:
         return False
+    launches = [_in_groups_of(group, each, sites[each.number].launch.kernel) for each in launches]
     swapped = {id(old.handle): (old.handle, new.handle) for old, new in pairs}
     swapped |= {id(new.handle): (new.handle, old.handle) for old, new in pairs}
     arguments, phases, room = Arguments(swapped), list[Phase](), 0
@@ -145,7 +148,7 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
         phases.append(Phase(kernel, launched.constants, tuple(
             arguments.of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
             offsets[:-1]))
-    counts = [-(-launched.groups * launched.group // group) for launched in launches]
+    counts = [launched.groups for launched in launches]
     groups, most = run.device.resident_groups(group, room), max(counts)
     if most > MOST_WAVES * groups:
         return False
@@ -161,12 +164,32 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     return True
 
 
-def _group(launches: Sequence[Launched], free: Sequence[bool]) -> int | None:
-    """The size of the groups that can do all of it; None if two launches need different ones."""
-    needed = {launched.group for launched, any_ in zip(launches, free, strict=True) if not any_}
-    if len(needed) > 1:
-        return None
-    return needed.pop() if needed else max((launched.group for launched in launches), default=1)
+def _group(fixed: Sequence[tuple[Launched, Kernel]], launches: Sequence[Launched]) -> int | None:
+    """The size of the groups that can do all of it; None if two launches need different ones.
+
+    ``fixed`` are those whose groups have a size of their own; rows side by side may be others.
+    """
+    needed = {launched.group for launched, kernel in fixed if kernel.teams is None}
+    rows = [(launched.group, launched.constants[0]) for launched, kernel in fixed
+            if kernel.teams is not None]
+    group = max(needed or [group for group, _ in rows] or [each.group for each in launches],
+                default=1)
+    fits = len(needed) <= 1 and all(group % own == 0 for _, own in rows)
+    return group if fits else None
+
+
+def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
+    """The same launch with groups of another size, if it has that."""
+    if launched.group == group:
+        return launched
+    if kernel.teams is None:
+        return replace(launched, group=group, groups=-(-launched.groups * launched.group // group))
+    known = dict(zip(kernel.built_for, launched.constants, strict=True))
+    before, teams = known[kernel.teams], group // launched.constants[0]
+    known |= {name: value for name, value in ((kernel.teams, teams), (kernel.even, 0)) if name}
+    return replace(launched, group=group, constants=tuple(known.values()),
+                   groups=-(-launched.groups * before // teams),
+                   lengths=tuple(length // before * teams for length in launched.lengths))
 
 
 def _offsets(lengths: Sequence[int]) -> tuple[int, ...]:

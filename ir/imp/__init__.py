@@ -339,7 +339,8 @@ class Kernel:
     ``settings`` are fixed then too, and say how loops are unrolled: 0 leaves it to the compiler.
     ``teams`` is the constant, if there is one, that says how many groups run side by side, as one
     group of the device: they have the same barriers, but each has local memory of its own.  Where
-    they do not divide the groups of a launch, there are some more, which touch no memory.
+    they do not divide the groups of a launch, there are some more, which touch no memory; the
+    constant ``even`` is 1 only if there are none.
     """
 
     name: str
@@ -351,6 +352,7 @@ class Kernel:
     constants: tuple[VName, ...] = ()
     settings: tuple[VName, ...] = ()
     teams: VName | None = None
+    even: VName | None = None
 
     @property
     def built_for(self) -> tuple[VName, ...]:

@@ -59,8 +59,9 @@ class _Checker:
         """Bind what the host gives."""
         for constant in self.kernel.constants:
             self.bind(constant, Prim.I64, fixed=True)
-        if self.kernel.teams not in (None, *self.kernel.constants):
-            raise self.fail(f"{self.kernel.teams} is no constant of the kernel")
+        for role in (self.kernel.teams, self.kernel.even):
+            if role not in (None, *self.kernel.constants):
+                raise self.fail(f"{role} is no constant of the kernel")
         for param in self.kernel.params:
             if isinstance(param, imp.ScalarParam):
                 self.bind(param.name, param.prim, fixed=True)

@@ -45,10 +45,10 @@ def _prim(token: Token) -> Prim:
 
 @dataclass(frozen=True, slots=True)
 class _Constant:
-    """A constant of a kernel; whether it counts the groups that run side by side."""
+    """A constant of a kernel, and the field that names it besides, if there is one."""
 
     name: VName
-    teams: bool
+    role: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,10 @@ class _ImpReader(Reader):
         body = parts[sum(map(len, (params, arrays, failures, constants, settings))):]
         return Kernel(str(name), params, arrays, body, failures,
                       constants=tuple(c.name for c in constants), settings=settings,
-                      teams=next((c.name for c in constants if c.teams), None))
+                      **{c.role: c.name for c in constants if c.role})
 
     def constant(self, *parts: Token) -> _Constant:
-        return _Constant(vname(parts[-1]), len(parts) > 1)
+        return _Constant(vname(parts[-1]), str(parts[0]) if len(parts) > 1 else "")
 
     def setting(self, _: Token, name: Token) -> _Setting:
         return _Setting(vname(name))

@@ -32,8 +32,8 @@ def pretty_expression(exp: Exp) -> str:
 def _kernel(kernel: Kernel) -> Lines:
     if kernel.comment:
         yield f"-- {kernel.comment}"
-    constants = "".join(f" [{'teams ' if name == kernel.teams else ''}{name}]"
-                        for name in kernel.constants)
+    roles = {kernel.teams: "teams ", kernel.even: "even "}
+    constants = "".join(f" [{roles.get(name, '')}{name}]" for name in kernel.constants)
     settings = "".join(f" [unroll {name}]" for name in kernel.settings)
     yield f"kernel {kernel.name}{constants}{settings}"
     for param in kernel.params:
