@@ -9,11 +9,17 @@ teams without a row take part in the barriers, and in what decides about these, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from runelift.ir import imp
-from runelift.ir.imp import Stm
-from runelift.ir.imp.traverse import expressions, statements, touched_by, variables
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import (
+    expressions,
+    statements,
+    subexpressions,
+    touched_by,
+    variables,
+)
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
 from runelift.ir.syntax import zero
@@ -31,7 +37,8 @@ def may_team(code: Sequence[Stm]) -> bool:
 
 def only_if(present: imp.Var, code: Sequence[Stm]) -> tuple[Stm, ...]:
     """``code`` for groups side by side, those of which do nothing that are not ``present``."""
-    return tuple(_Masks(present, among_groups(code)).block(code))
+    assigned = frozenset(s.name for s in statements(code) if isinstance(s, imp.Assign))
+    return tuple(_Masks(present, among_groups(code), assigned).block(code))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +51,16 @@ class _Masks:
 
     present: imp.Var
     common: Uniformity
+    assigned: frozenset[VName]
+    free: set[VName] = field(default_factory=set)
 
     def block(self, code: Sequence[Stm]) -> Iterator[Stm]:
         """The statements of a block that all groups run."""
         held: list[Stm] = []
         for place, stm in enumerate(code):
             match stm:
-                case imp.Declare(name) if name not in self.common.varying:
+                case imp.Declare(name, _, init) if (
+                        name not in self.common.varying or self._harmless(name, init)):
                     yield stm
                     continue
                 case imp.Assign(name) if name not in self.common.varying:
@@ -69,6 +79,16 @@ class _Masks:
             held = []
             yield inside
         yield from self._masked(held, ())
+
+    def _harmless(self, name: VName, init: Exp | None) -> bool:
+        """Whether a variable may have its first value in all groups: what no memory decides."""
+        parts = () if init is None else tuple(subexpressions(init))
+        if any(isinstance(e, imp.Load) or (isinstance(e, imp.Var) and e.name not in self.free
+                                           and e.name in self.common.varying) for e in parts):
+            return False
+        if name not in self.assigned:
+            self.free.add(name)
+        return True
 
     def _together(self, stm: Stm) -> bool:
         """Whether all groups must run a loop or branch."""
