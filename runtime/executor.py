@@ -88,8 +88,8 @@ class Run:
         self._finer = finer_of(thresholds)
         self._force = force
         decisions = executable.decisions.under(thresholds, force)
-        self._shares, self._orders = decisions.shares, decisions.orders
-        self._versions = decisions.versions
+        self._shares, self._teams = decisions.shares, decisions.teams
+        self._orders, self._versions = decisions.orders, decisions.versions
         self.settings = decisions.settings
         self._fallible = False
         self._obstacle: Exception | None = None
@@ -218,10 +218,9 @@ class Run:
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...], groups: int,
                   lanes: int, chunk: int, teams: bool) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        limits = self.device.shares
-        many = groups >= limits.crowd, teams and limits.narrowed(groups).lanes
-        key = points, loops, many, lanes, chunk, teams
+        key = points, loops, groups, lanes, chunk, teams
         if (shares := self._shares.get(key)) is None:
+            limits = self.device.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
             shares = self._shares[key] = share_out(limits, points, loops, groups, teams=teams)
@@ -229,9 +228,12 @@ class Run:
 
     def teams(self, group: int, groups: int, size: int, wanted: int) -> tuple[int, int]:
         """How many groups run side by side, and whether they come out even."""
-        info = self.device.info
-        found = teams(info.shares, group, groups, size, info.local_bytes, wanted)
-        return found, int(groups % found == 0)
+        key = group, groups, size, wanted
+        if (found := self._teams.get(key)) is None:
+            info = self.device.info
+            count = teams(info.shares, group, groups, size, info.local_bytes, wanted)
+            found = self._teams[key] = count, int(groups % count == 0)
+        return found
 
     def spread(self, most: int, points: int) -> int:
         """How large the groups of work-items that have much to do should be."""
