@@ -137,13 +137,11 @@ class _Lanes:
     mems: Sequence[VName]
     flags: Sequence[VName]
     lane: imp.Var = field(init=False)
-    first: imp.Var = field(init=False)
 
     def __post_init__(self) -> None:
-        """Find the work-item's place in its sub-group, and the first work-item of that."""
+        """Find the work-item's place in its sub-group."""
         most = op("sub", self.size, lit(1))
         self.lane = self.k.declare("lane", Prim.I64, op("and", LID, most))
-        self.first = self.k.declare("first", Prim.I64, op("sub", LID, self.lane))
 
     @property
     def size(self) -> Exp:
@@ -242,8 +240,8 @@ class _Lanes:
         others, starts = self._others(opened)
         self._scan(others, starts, op("quot", LSIZE, self.size))
         number = op("quot", LID, self.size)
-        source = k.declare("source", Prim.I64, op("add", self.first, imp.Select(
-            _less(lit(0), number), op("sub", number, lit(1)), lit(0), Prim.I64)))
+        before = imp.Select(_less(lit(0), number), op("sub", number, lit(1)), lit(0), Prim.I64)
+        source = k.declare("source", Prim.I64, op("add", op("sub", LID, self.lane), before))
         prefix = [self._shuffled("prefix", t, p, source)
                   for t, p in zip(others, self.prims, strict=True)]
         with k.block() as begin:

@@ -61,7 +61,7 @@ entry main [n_1] [m_2] (xss_3 : [n_1][m_2]i64) : (sums_4 : [n_1][m_2]i64, totals
 
 def work(device: Device) -> bool:
     """Whether sub-groups of the device are what it says; success is remembered."""
-    return proven(device, "sub-groups",
+    return proven(device, f"sub-groups of {device.shares.subgroup}",
                   lambda: all(_succeeds(device, _plan(), length) for length in LENGTHS))
 
 
