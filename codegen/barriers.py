@@ -161,6 +161,8 @@ class _Facts:
                     self.differing.add(index)
                 case imp.AtomicUpdate(old=old) | imp.Peek(name=old):
                     self.differing.add(old)
+                case imp.Shuffle(name, _, _, source) if not self.uniform(source):
+                    self.differing.add(name)
             for block in blocks(stm):
                 self._differences(block, here)
 
@@ -187,6 +189,8 @@ class _Facts:
                 return True
             case imp.Var(name):
                 return name in self.constants
+            case imp.WorkItem(imp.Id.LOCAL_SIZE):
+                return bool(self.constants)
             case imp.Apply(_, _, args):
                 return all(map(self.settled, args))
         return False

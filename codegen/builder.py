@@ -99,6 +99,8 @@ class CodeBuilder:
     failures: list[imp.Failure] = field(default_factory=list)
     constants: list[VName] = field(default_factory=list)
     settings: list[VName] = field(default_factory=list)
+    teams: VName | None = None
+    even: VName | None = None
     fixing: bool = False
     lengths: dict[VName, Size] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])

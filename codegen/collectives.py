@@ -1,35 +1,85 @@
-"""What the work-items of a group compute together: scans of one value per work-item."""
+"""What the work-items of a group compute together: scans and totals of one value per work-item.
+
+Where work-items of a sub-group can hand each other values, that takes the place of steps through
+local memory, each with a barrier.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from runelift.codegen.barriers import LID
 from runelift.codegen.launches import (
     LSIZE,
     local_arrays,
+    require_scalar,
 )
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.reductions import tree_reduce
 from runelift.codegen.views import View, lit, op
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import FALSE, TRUE, Operator, Type
+from runelift.ir.syntax import FALSE, TRUE, Operator
 
 
 def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], group: Size,
-               fresh: imp.Var | None = None) -> list[imp.Var]:
+               fresh: imp.Var | None = None, subgroup: VName | None = None) -> list[imp.Var]:
     """The combined totals of the work-items before each one; not set for the first.
 
     Where ``fresh`` says that a segment starts among a work-item's elements, totals from before
-    it are left out.  Log-step (Hillis and Steele 1986): after step s, a work-item has the total of
-    2^s work-items.  Two arrays take turns, so that one barrier per step is enough.
+    it are left out.  The constant ``subgroup`` says how many work-items can hand each other values,
+    if it is not 1.
     """
-    prims = [_prim(t) for t in operator.lam.ret]
     mems = [local_arrays(k, [operator], group)[0] for _ in range(2)]
     flags = [_flags(k, group) for _ in range(2)] if fresh is not None else []
+    if subgroup is None:
+        return _scan_in_memory(k, operator, totals, fresh, mems, flags)
+    return _choose(k, subgroup, operator,
+                   lambda: _Lanes(k, operator, subgroup, mems[0], flags[:1]).before(totals, fresh),
+                   lambda: _scan_in_memory(k, operator, totals, fresh, mems, flags))
+
+
+def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
+                mems: Sequence[VName], subgroup: VName) -> list[imp.Var]:
+    """The combined totals of all work-items, known to all of them; ``mems`` have one for each."""
+    def in_memory() -> list[imp.Var]:
+        tree_reduce(k, operator, mems, totals)
+        return [k.declare("r", p, imp.Load(m, lit(0), p))
+                for m, p in zip(mems, _prims(operator), strict=True)]
+
+    return _choose(k, subgroup, operator,
+                   lambda: _Lanes(k, operator, subgroup, mems, ()).total(totals), in_memory)
+
+
+def _choose(k: KernelBuilder, subgroup: VName, operator: Operator,
+            by_shuffles: Callable[[], Sequence[imp.Var]],
+            in_memory: Callable[[], Sequence[imp.Var]]) -> list[imp.Var]:
+    """What is found by shuffles where sub-groups have more than one work-item, else in memory."""
+    found = [k.declare("found", p) for p in _prims(operator)]
+
+    def set_by(find: Callable[[], Sequence[imp.Var]]) -> tuple[imp.Stm, ...]:
+        with k.block() as code:
+            for target, value in zip(found, find(), strict=True):
+                k.emit(imp.Assign(target.name, value))
+        return tuple(code)
+
+    some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(subgroup)))
+    k.emit(imp.If(some, set_by(by_shuffles), set_by(in_memory)))
+    return found
+
+
+def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
+                    fresh: imp.Var | None, mems: Sequence[Sequence[VName]],
+                    flags: Sequence[VName]) -> list[imp.Var]:
+    """Log-step (Hillis and Steele 1986): after step s, a work-item has the total of 2^s work-items.
+
+    Two arrays take turns, so that one barrier per step is enough.
+    """
+    prims = _prims(operator)
     own = [k.declare("own", p, t) for p, t in zip(prims, totals, strict=True)]
     opened = k.declare("opened", Prim.BOOL, fresh) if fresh is not None else None
 
@@ -73,15 +123,208 @@ def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], 
             for m, p in zip(mems[0], prims, strict=True)]
 
 
+@dataclass(slots=True)
+class _Lanes:
+    """Totals of work-items by shuffles, in sub-groups and then among these.
+
+    In memory, ``mems``, is only the total of each sub-group, and in ``flags`` whether a segment
+    starts there.  A sub-group has at least as many work-items as there are sub-groups in a group.
+    """
+
+    k: KernelBuilder
+    operator: Operator
+    subgroup: VName
+    mems: Sequence[VName]
+    flags: Sequence[VName]
+    lane: imp.Var = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the work-item's place in its sub-group."""
+        most = op("sub", self.size, lit(1))
+        self.lane = self.k.declare("lane", Prim.I64, op("and", LID, most))
+
+    @property
+    def size(self) -> Exp:
+        """How many work-items a sub-group has."""
+        return imp.Var(self.subgroup)
+
+    @property
+    def several(self) -> Exp:
+        """Whether the group has more than one sub-group."""
+        return imp.Apply("lt", Prim.I64, (self.size, LSIZE))
+
+    def before(self, totals: Sequence[imp.Var], fresh: imp.Var | None) -> list[imp.Var]:
+        """The combined totals of the work-items before each one; not set for the first."""
+        k = self.k
+        own = self._declared("own", totals)
+        opened = k.declare("opened", Prim.BOOL, fresh) if fresh is not None else None
+        self._scan(own, opened, self.size)
+        previous = imp.Select(_less(lit(0), self.lane), op("sub", LID, lit(1)), LID, Prim.I64)
+        carries = [self._shuffled("carry", t, p, previous)
+                   for t, p in zip(own, self.prims, strict=True)]
+        begun = None if opened is None else self._shuffled("begun", opened, Prim.BOOL, previous)
+        with k.block() as code:
+            self._take_in_others(own, opened, carries, begun)
+        k.emit(imp.If(self.several, tuple(code)))
+        return carries
+
+    def total(self, totals: Sequence[imp.Var]) -> list[imp.Var]:
+        """The combined totals of all work-items, in order."""
+        k = self.k
+        own, found = self._declared("own", totals), [k.declare("r", p) for p in self.prims]
+        self._reduce(own)
+        with k.block() as over_all:
+            with k.block() as publish:
+                self._publish(own, None)
+            k.emit(imp.If(_equal(self.lane, lit(0)), tuple(publish)))
+            self._assign(found, [imp.Load(m, lit(0), p)
+                                 for m, p in zip(self.mems, self.prims, strict=True)])
+
+            def take(number: Exp) -> None:
+                other = self._declared("other", [
+                    imp.Load(m, number, p) for m, p in zip(self.mems, self.prims, strict=True)])
+                self._combine(found, other, found)
+
+            k.loop(op("quot", LSIZE, self.size), take, start=lit(1), base="part", unroll=True)
+        with k.block() as alone:
+            self._assign(found, [self._shuffled("first", t, p, lit(0))
+                                 for t, p in zip(own, self.prims, strict=True)])
+        k.emit(imp.If(self.several, tuple(over_all), tuple(alone)))
+        return found
+
+    # Steps
+
+    def _scan(self, own: Sequence[imp.Var], opened: imp.Var | None, count: Exp) -> None:
+        """Take in what the ``count`` work-items of a sub-group before have."""
+        def step(number: Exp) -> None:
+            distance = self._distance(number)
+            reach = imp.Apply("le", Prim.I64, (distance, self.lane))
+            source = self.k.declare("source", Prim.I64, imp.Select(
+                reach, op("sub", LID, distance), LID, Prim.I64))
+            left = [self._shuffled("left", t, p, source)
+                    for t, p in zip(own, self.prims, strict=True)]
+            earlier = None if opened is None else self._shuffled("earlier", opened, Prim.BOOL,
+                                                                 source)
+            with self.k.block() as take:
+                self._combine(left, own, own)
+                if opened is not None and earlier is not None:
+                    self.k.emit(imp.Assign(opened.name, earlier))
+            if opened is not None:
+                reach = imp.Apply("and", Prim.BOOL, (reach, _no(opened)))
+            self.k.emit(imp.If(reach, tuple(take)))
+
+        self.k.loop(_levels(count), step, base="step", unroll=True)
+
+    def _reduce(self, own: Sequence[imp.Var]) -> None:
+        """The first work-item of a sub-group takes in what those after it have."""
+        def step(number: Exp) -> None:
+            distance = self._distance(number)
+            reach = _less(op("add", self.lane, distance), self.size)
+            source = self.k.declare("source", Prim.I64, imp.Select(
+                reach, op("add", LID, distance), LID, Prim.I64))
+            right = [self._shuffled("right", t, p, source)
+                     for t, p in zip(own, self.prims, strict=True)]
+            with self.k.block() as take:
+                self._combine(own, right, own)
+            self.k.emit(imp.If(reach, tuple(take)))
+
+        self.k.loop(_levels(self.size), step, base="step", unroll=True)
+
+    def _take_in_others(self, own: Sequence[imp.Var], opened: imp.Var | None,
+                        carries: Sequence[imp.Var], begun: imp.Var | None) -> None:
+        """Take the totals of the sub-groups before into the carries of this one."""
+        k = self.k
+        with k.block() as publish:
+            self._publish(own, opened)
+        k.emit(imp.If(_equal(self.lane, op("sub", self.size, lit(1))), tuple(publish)))
+        others, starts = self._others(opened)
+        self._scan(others, starts, op("quot", LSIZE, self.size))
+        number = op("quot", LID, self.size)
+        before = imp.Select(_less(lit(0), number), op("sub", number, lit(1)), lit(0), Prim.I64)
+        source = k.declare("source", Prim.I64, op("add", op("sub", LID, self.lane), before))
+        prefix = [self._shuffled("prefix", t, p, source)
+                  for t, p in zip(others, self.prims, strict=True)]
+        with k.block() as begin:
+            self._assign(carries, prefix)
+        with k.block() as go_on:
+            self._combine(prefix, carries, carries)
+        later = tuple(go_on) if begun is None else (imp.If(_no(begun), tuple(go_on)),)
+        k.emit(imp.If(_less(lit(0), number), (
+            imp.If(_equal(self.lane, lit(0)), tuple(begin), later),)))
+
+    def _publish(self, own: Sequence[imp.Var], opened: imp.Var | None) -> None:
+        """Tell the other sub-groups the totals of this one."""
+        number = op("quot", LID, self.size)
+        for mem, value, prim in zip(self.mems, own, self.prims, strict=True):
+            self.k.emit(imp.Store(mem, number, value, prim))
+        if opened is not None:
+            self.k.emit(imp.Store(self.flags[0], number, opened, Prim.BOOL))
+
+    def _others(self, opened: imp.Var | None) -> tuple[list[imp.Var], imp.Var | None]:
+        """The totals of all sub-groups, one for each of the first work-items of this one."""
+        last = op("sub", op("quot", LSIZE, self.size), lit(1))
+        place = imp.Apply("min", Prim.I64, (self.lane, last))
+        others = self._declared("other", [imp.Load(m, place, p)
+                                          for m, p in zip(self.mems, self.prims, strict=True)])
+        return others, None if opened is None else self.k.declare(
+            "starts", Prim.BOOL, imp.Load(self.flags[0], place, Prim.BOOL))
+
+    # Values
+
+    @property
+    def prims(self) -> list[Prim]:
+        """The types of a total."""
+        return _prims(self.operator)
+
+    def _declared(self, base: str, values: Sequence[Exp]) -> list[imp.Var]:
+        return [self.k.declare(base, p, v) for p, v in zip(self.prims, values, strict=True)]
+
+    def _distance(self, number: Exp) -> imp.Var:
+        return self.k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+
+    def _shuffled(self, base: str, value: Exp, prim: Prim, source: Exp) -> imp.Var:
+        name = self.k.names.fresh(base)
+        self.k.emit(imp.Shuffle(name, prim, value, source, self.subgroup))
+        return imp.Var(name)
+
+    def _combine(self, left: Sequence[imp.Var], right: Sequence[imp.Var],
+                 targets: Sequence[imp.Var]) -> None:
+        """``targets`` := ``left`` and ``right`` combined."""
+        combined = [self.k.declare("sum", p, v) for p, v in zip(
+            self.prims, self.k.apply(self.operator.lam, [*left, *right]), strict=True)
+            if not isinstance(v, View)]
+        self._assign(targets, combined)
+
+    def _assign(self, targets: Sequence[imp.Var], values: Sequence[Exp]) -> None:
+        self.k.emit(*(imp.Assign(t.name, v) for t, v in zip(targets, values, strict=True)))
+
+
+def _levels(count: Exp) -> Exp:
+    """How often 1 is doubled until it is ``count`` or more."""
+    return op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", count, lit(1)),)))
+
+
+def _less(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("lt", Prim.I64, (left, right))
+
+
+def _equal(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("eq", Prim.I64, (left, right))
+
+
+def _no(value: Exp) -> Exp:
+    return imp.Apply("not", Prim.BOOL, (value,))
+
+
+def _prims(operator: Operator) -> list[Prim]:
+    """The types of an operator's values, which are scalars."""
+    return [require_scalar(type_) for type_ in operator.lam.ret]
+
+
 def _flags(k: KernelBuilder, group: Size) -> VName:
     name = k.names.fresh("flags")
     k.locals.append(imp.LocalArray(name, Prim.BOOL, group))
     return name
-
-
-def _prim(type_: Type) -> Prim:
-    assert isinstance(type_, Prim)
-    return type_
 
 
 def truth(value: bool) -> Exp:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from runelift.codegen import plan
 from runelift.codegen.access import exchanged_arrays, own_elements, scanned_spaces
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
-from runelift.codegen.collectives import group_scan, truth
+from runelift.codegen.collectives import group_scan, group_total, truth
 from runelift.codegen.histograms import atomic_update, is_lockable
 from runelift.codegen.launches import (
     GROUP_ID,
@@ -35,12 +36,12 @@ from runelift.codegen.launches import (
     total,
     widths,
 )
-from runelift.codegen.local_memory import places, share_local_memory
+from runelift.codegen.local_memory import CELL_BYTES, cells_of, places, share_local_memory
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Quantity
-from runelift.codegen.reductions import tree_reduce
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
-from runelift.codegen.views import View, lit, op, unflat_index
+from runelift.codegen.teams import may_team, only_if
+from runelift.codegen.views import View, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
@@ -92,12 +93,32 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
     k.locals = share_local_memory(k.code, k.locals)
     groups = total(lowering, exp.space)
     chunk = lowering.setting(Quantity.CHUNK) if k.shares else i64(0)
-    shares = k.share_out(k.loops, groups, (lowering.setting(Quantity.LANES), chunk))
+    shares = k.share_out(k.loops, groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
     k.constants = list(shares.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))
-    lowering.steps.append(shares)
+    teams = bool(exp.space) and not k.scratch and may_team(k.code)
+    lowering.steps.append(replace(shares, teams=teams))
+    if teams:
+        _side_by_side(k, lowering, exp.space, groups)
     lowering.launch(k, "intragroup", groups, Size.var(k.group))
+
+
+def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size) -> None:
+    """Let groups of the device be several of these groups."""
+    k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
+    k.constants += [k.teams, k.even]
+    need = Size.of(0)
+    for array in k.locals:
+        if array.within is None:
+            need = need + cells_of(array) * CELL_BYTES
+    lowering.steps.append(plan.Teams(k.teams, k.even, k.group, groups, need,
+                                     lowering.setting(Quantity.TEAMS)))
+    present = imp.Var(k.names.fresh("present"))
+    surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
+    exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))
+    k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (surely, exists))),
+              *only_if(present, k.code)]
 
 
 @dataclass(slots=True)
@@ -318,14 +339,11 @@ class GroupBuilder(SharingBuilder):
         arrays = local_arrays(self, exp.ops, Size.var(self.group))
         totals = [scalars(self.neutral(o)) for o in exp.ops]
         self._fold(exp, totals, more)
+        found: list[Value] = []
         for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
             with self.alone_in(None) as code:
-                tree_reduce(self, op_, mems, total_)
+                found += group_total(self, op_, total_, mems, self.subgroup)
             self.emit(*code)
-        found: list[Value] = [
-            self.declare("r", require_scalar(t), imp.Load(m, lit(0), require_scalar(t)))
-            for o, mems in zip(exp.ops, arrays, strict=True)
-            for m, t in zip(mems, o.lam.ret, strict=True)]
         self.bind_all(stm.pat, [*found, *more])
 
     def _more_results(self, pat: Sequence[Param], ret: Sequence[Type],
@@ -413,7 +431,7 @@ class GroupBuilder(SharingBuilder):
 
         self.each_point(exp, share_, element)
         with self.alone_in(None) as code:
-            carries = [group_scan(self, o, t, Size.var(self.group), fresh)
+            carries = [group_scan(self, o, t, Size.var(self.group), fresh, self.subgroup)
                        for o, t in zip(exp.ops, totals, strict=True)]
             self._add_carries(exp, share_, shape, outs, carries, fresh)
         self.emit(*code)

@@ -193,7 +193,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     if stm.loc is not None:
         comment += f" at {stm.loc}"
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
-                        comment, tuple(k.constants), tuple(k.settings))
+                        comment, tuple(k.constants), tuple(k.settings), k.teams, k.even)
     check(kernel)
     return kernel, tuple(p.name for p in params)
 
@@ -229,6 +229,8 @@ class _Names:
                 self.bound.add(name)
                 self.memories[mem] = prim
                 self.written.add(mem)
+            case imp.Shuffle(name):
+                self.bound.add(name)
             case imp.Assign(name):
                 self.used.add(name)
             case imp.Store(mem, prim=prim) | imp.Atomic(mem=mem, prim=prim) | imp.AtomicUpdate(

@@ -17,6 +17,9 @@ from runelift.ir.imp.traverse import blocks, touched_by
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, ceil_div, greatest
 
+CELL_BYTES = 16
+"""Arrays in local memory start at multiples of so many bytes, those of the widest type."""
+
 
 @dataclass(frozen=True, slots=True)
 class Use:
@@ -66,6 +69,11 @@ class _Place:
 
 def _bytes(array: LocalArray) -> Size:
     return array.length * array.prim.bytes
+
+
+def cells_of(array: LocalArray) -> Size:
+    """How many cells of local memory an array takes."""
+    return ceil_div(_bytes(array), Size.of(CELL_BYTES))
 
 
 def find_uses(code: Sequence[Stm], names: set[VName]) -> Mapping[VName, Use]:

@@ -33,6 +33,9 @@ UNROLLED = 64
 PLAIN = 24
 """Loops of at most as many steps in a row are partly unrolled on devices that gain by it."""
 
+ROOM = "room"
+"""What a kernel with teams is told for each local array: how many cells a team has of it."""
+
 _IDS = {
     Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
     Id.GLOBAL_SIZE: "get_global_size", Id.LOCAL_SIZE: "get_local_size",
@@ -70,21 +73,31 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     """One kernel, without the prelude; its constants are 1 unless they are given."""
     given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
              | dict(constants or {}))
-    printer = _Printer(kernel, base, given)
+    printer = _Printer(kernel, base, given, built=bool(constants))
     params = ["volatile __global int *failure_code", "__global long *failure_args"]
-    params += [printer.param(p) for p in kernel.params]
+    params += [printer.param(p) for p in parameters(kernel)]
     params += [_local_param(a) for a in kernel.local_memory]
     lines = [f"// {kernel.comment}"] if kernel.comment else []
     chosen = "" if constants else "  // chosen by the host for each build"
     lines += [f"#define {name(c)} {given[c]}L{chosen}" for c in kernel.constants]
     if kernel.constants:
-        group = given[kernel.constants[0]]
+        group = given[kernel.constants[0]] * printer.teams
         lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
-    lines += _local_arrays(kernel)
+    lines += printer.start()
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
+
+
+def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
+    """The parameters of a kernel between the failure buffers and the local memory."""
+    rooms = () if kernel.teams is None else kernel.local_memory
+    return (*kernel.params, *(imp.ScalarParam(_room(a.name), Prim.I64) for a in rooms))
+
+
+def _room(array: VName) -> VName:
+    return VName(ROOM, array.tag)
 
 
 def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
@@ -101,12 +114,12 @@ def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) ->
     printer = _Printer(kernel, base, given, virtual=True)
     params = ["const long group_id", "const long num_groups",
               "volatile __global int *failure_code", "__global long *failure_args"]
-    params += [printer.param(p) for p in kernel.params]
+    params += [printer.param(p) for p in parameters(kernel)]
     params += [_local_param(a) for a in kernel.local_memory]
     lines = [f"#define {name(c)} {given[c]}L" for c in kernel.constants]
     lines.append(f"inline void {phase_name(kernel, constants)}(\n    "
                  + ",\n    ".join(params) + ")\n{")
-    lines += _local_arrays(kernel)
+    lines += printer.start()
     lines += printer.block(kernel.body, 1)
     lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
     return "\n".join(lines) + "\n"
@@ -117,13 +130,6 @@ def _local_param(array: imp.LocalArray) -> str:
     return f"__local {LOCAL_CELL} *{name(array.name)}_cells"
 
 
-def _local_arrays(kernel: imp.Kernel) -> list[str]:
-    """The local arrays by their own types; those within another one start where it does."""
-    return [f"    __local {TYPES[a.prim]} *{name(a.name)} = (__local {TYPES[a.prim]} *)"
-            f"{f'{name(a.name)}_cells' if a.within is None else name(a.within)};"
-            for a in kernel.locals]
-
-
 def name(vname: VName) -> str:
     """A name as a C identifier."""
     return str(vname).replace("'", "_q")
@@ -131,11 +137,55 @@ def name(vname: VName) -> str:
 
 class _Printer:
     def __init__(self, kernel: imp.Kernel, base: int, constants: Mapping[VName, int], *,
-                 virtual: bool = False) -> None:
+                 built: bool = True, virtual: bool = False) -> None:
         self.kernel = kernel
         self.base = base
         self.constants = constants
-        self.virtual = virtual
+        self.built = built
+        self.teams = 1 if kernel.teams is None else constants[kernel.teams]
+        self.ids = _VIRTUAL_IDS if virtual else {}
+
+    def start(self) -> list[str]:
+        """Which team a work-item is in, if there are some, and the local arrays it has."""
+        if self.teams == 1:
+            return [self._local_array(array) for array in self.kernel.locals]
+        items, group = (self.exp(imp.WorkItem(i)) for i in (Id.LOCAL_SIZE, Id.GROUP_ID))
+        lines = [f"    const long team = (uint)get_local_id(0) / (uint){items}, "
+                 f"item = (uint)get_local_id(0) % (uint){items};",
+                 f"    const long row = {group} * {self.teams}L + team;"]
+        self.ids = {**self.ids, Id.LOCAL_ID: "item", Id.GROUP_ID: "row"}
+        return lines + [self._local_array(array) for array in self.kernel.locals]
+
+    def _local_array(self, array: imp.LocalArray) -> str:
+        """An array by its own type; it starts where that does in which it lies."""
+        type_ = TYPES[array.prim]
+        place = name(array.within) if array.within else f"{name(array.name)}_cells"
+        if self.teams > 1 and array.within is None:
+            place = f"({place} + team * {name(_room(array.name))})"
+        return f"    __local {type_} *{name(array.name)} = (__local {type_} *){place};"
+
+    def known(self, cond: Exp) -> bool | None:
+        """What is known of a condition when the kernel is built."""
+        match cond:
+            case imp.Apply("and" | "or" as op, Prim.BOOL, args):
+                values = [self.known(arg) for arg in args]
+                return (op == "or") if (op == "or") in values else (
+                    None if None in values else op == "and")
+            case imp.Apply("eq" | "lt" as op, Prim.I64, (left, right)):
+                a, b = self.constant(left), self.constant(right)
+                return None if a is None or b is None else (a == b if op == "eq" else a < b)
+        return None
+
+    def constant(self, exp: Exp) -> int | None:
+        """The value of an expression that is known when the kernel is built."""
+        match exp:
+            case imp.Lit(Const(int() as value)):
+                return value
+            case imp.Var(v) if self.built:
+                return self.constants.get(v)
+            case imp.WorkItem(Id.LOCAL_SIZE) if self.built and self.kernel.constants:
+                return self.constants[self.kernel.constants[0]]
+        return None
 
     def param(self, param: imp.KernelParam) -> str:
         if isinstance(param, imp.ScalarParam):
@@ -168,13 +218,23 @@ class _Printer:
             case imp.While(cond, body):
                 return [f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
                         f"{pad}}}"]
+            case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
+                return self.block(then_ if known else else_, depth)
             case imp.If(cond, then_, else_):
                 lines = [f"{pad}if ({self.exp(cond)}) {{", *self.block(then_, depth + 1)]
                 if else_:
                     lines += [f"{pad}}} else {{", *self.block(else_, depth + 1)]
                 return [*lines, f"{pad}}}"]
             case imp.Barrier():
+                if self.kernel.teams is not None:
+                    return [f"{pad}MEET_TEAM({name(self.kernel.constants[0])});"]
                 return [f"{pad}barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"]
+            case imp.Shuffle(v, prim, value, source, subgroup):
+                word = "ulong" if prim.bits == 64 else "uint"
+                bits, back = (f"as_{word}", f"as_{TYPES[prim]}") if prim.is_float else (
+                    f"({word})", f"({TYPES[prim]})")
+                return [f"{pad}{TYPES[prim]} {name(v)} = {back}(shuffle_{word}("
+                        f"{bits}({self.exp(value)}), {self.exp(source)}, {name(subgroup)}));"]
             case imp.Fence():
                 return [f"{pad}fence_device();"]
             case imp.Atomic(op, prim, mem, index, value, space, old):
@@ -254,12 +314,10 @@ class _Printer:
                         f": ({TYPES[prim]})({self.exp(else_)}))")
             case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.constants:
                 return name(self.kernel.constants[0])
-            case imp.WorkItem(kind, dim) if self.virtual and kind in _VIRTUAL_IDS:
-                if dim:
-                    raise CompilerLimitation("a phase of a persistent kernel has one dimension")
-                return _VIRTUAL_IDS[kind]
             case imp.WorkItem(kind, dim):
-                return f"(long){_IDS[kind]}({dim})"
+                if dim and kind in self.ids:
+                    raise CompilerLimitation("several groups that run as one have one dimension")
+                return self.ids.get(kind, f"(long){_IDS[kind]}({dim})")
             case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
                 return f"({TYPES[prim]}){self._modular(exp, prim)}"
             case imp.Apply("div" | "mod" as op, prim, (arg, imp.Lit(Const(int() as divisor)))) if (

@@ -21,6 +21,7 @@ class Quantity(Enum):
     SHORT = "short"
     LANES = "lanes"
     CHUNK = "chunk"
+    TEAMS = "teams"
     SIDE = "side"
     ROWS = "rows"
     COLUMNS = "columns"
@@ -41,6 +42,7 @@ MEANINGS = {
     Quantity.SHORT: "length up to which one work-item goes through a segment alone",
     Quantity.LANES: "least work-items of a group that shares a row",
     Quantity.CHUNK: "elements that a work-item has at a time",
+    Quantity.TEAMS: "rows that a group has side by side",
     Quantity.SIDE: "rows and columns of work-items in a group",
     Quantity.ROWS: "rows of the points of a work-item",
     Quantity.COLUMNS: "columns of the points of a work-item",

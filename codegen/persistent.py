@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from runelift.codegen import plan
 from runelift.codegen.opencl import LOCAL_CELL, TYPES, phase_function, phase_name, prelude
 from runelift.ir import imp
-from runelift.ir.imp.traverse import expressions, statements, subexpressions
+from runelift.ir.imp.traverse import asked, statements
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -56,6 +56,8 @@ def _is_steady(index: VName | None, step: plan.Step) -> bool:
             return arg != index
         case plan.ShareOut():
             return not _mention(index, step.sizes())
+        case plan.Teams(groups=groups, bytes=size):
+            return not _mention(index, [groups, size])
         case plan.Spread(points=size):
             return not _mention(index, [size])
         case plan.Tile(points=points):
@@ -84,9 +86,8 @@ def _mention(index: VName | None, sizes: Sequence[Size]) -> bool:
 
 def is_free(kernel: imp.Kernel) -> bool:
     """Whether groups of every size do the same: work-items ask for their place in the grid only."""
-    asked = {part.kind for stm in statements(kernel.body) for exp in expressions(stm)
-             for part in subexpressions(exp) if isinstance(part, imp.WorkItem)}
-    return (asked <= {imp.Id.GLOBAL_ID} and not kernel.locals and not kernel.constants
+    return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID} and not kernel.locals
+            and not kernel.constants
             and not any(isinstance(stm, imp.Barrier) for stm in statements(kernel.body)))
 
 

@@ -157,7 +157,8 @@ class Launch:
     """Run a kernel with one argument per parameter of the kernel, in order.
 
     ``groups`` work-groups of ``group`` work-items.  A launch of 0 groups does nothing.  The host
-    knows the kernel's constants under the same names; a kernel is built for their values.
+    knows the kernel's constants under the same names; a kernel is built for their values.  If it
+    has teams, groups of the device are that many of these.
     """
 
     kernel: imp.Kernel
@@ -185,25 +186,45 @@ class ShareOut:
 
     ``group`` is 0 where the device cannot have chunks as long as that.
     ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
+    ``subgroup`` work-items in a row can hand each other values, if it is not 1.
     ``loops`` are numbers of points that the work-items share in loops of any length, ``groups`` is
     how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
-    0 for any.
+    0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`Teams`.
     """
 
     group: VName
     staged: VName
+    subgroup: VName
     chunks: tuple[Chunk, ...]
     loops: tuple[Size, ...]
     groups: Size
     wanted: tuple[Atom, Atom] = (i64(0), i64(0))
+    teams: bool = False
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
-        return (self.group, self.staged, *(n for c in self.chunks for n in (c.size, c.whole)))
+        return (self.group, self.staged, self.subgroup,
+                *(n for c in self.chunks for n in (c.size, c.whole)))
 
     def sizes(self) -> tuple[Size, ...]:
         """What the choice depends on."""
         return (*(c.points for c in self.chunks), *self.loops, self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Teams:
+    """``teams`` := how many of the ``groups`` run side by side, as one group of the device.
+
+    They have ``group`` work-items and ``bytes`` of local memory each.  ``even`` is 1 where there is
+    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.
+    """
+
+    teams: VName
+    even: VName
+    group: VName
+    groups: Size
+    bytes: Size
+    wanted: Atom
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +461,7 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Spread | Tile | Statuses | Block | Strip
+    | Promise | Fill | Check | Launch | ShareOut | Teams | Spread | Tile | Statuses | Block | Strip
     | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
 )
 

@@ -25,6 +25,23 @@ inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
 inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #endif
 
+// Sub-groups: work-items in a row that hand each other values and wait for each other only.
+#define MEET_ALL barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
+#ifdef SUBGROUP
+inline void meet_subgroup() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
+inline uint shuffle_uint(uint x, long source, long size) {
+    uint y;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, %3, 0xffffffff;"
+                 : "=r"(y) : "r"(x), "r"((uint)source), "r"((uint)((32 - size) << 8 | 31)));
+    return y; }
+inline ulong shuffle_ulong(ulong x, long source, long size) {
+    return (ulong)shuffle_uint((uint)(x >> 32), source, size) << 32
+        | shuffle_uint((uint)x, source, size); }
+#define MEET_TEAM(ITEMS) do { if ((ITEMS) <= SUBGROUP) meet_subgroup(); else MEET_ALL; } while (0)
+#else
+#define MEET_TEAM(ITEMS) MEET_ALL
+#endif
+
 #define SIGNED(NAME, T, U, BITS) \
     inline T quot_##NAME(T x, T y) { return y == -1 ? (T)(0 - (U)x) : (T)(x / y); } \
     inline T rem_##NAME(T x, T y) { return y == -1 ? (T)0 : (T)(x % y); } \

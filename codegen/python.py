@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
+from runelift.codegen.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.overwritten import overwritten
 from runelift.codegen.parameters import Parameter
 from runelift.ir import failures, imp
@@ -246,12 +247,15 @@ class _Writer:
                 self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.ShareOut(_, _, chunks, loops, groups, wanted):
+            case plan.ShareOut(_, _, _, chunks, loops, groups, wanted, teams):
                 shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({shared}), ({looped}), {_size(groups)}"
-                          f"{_further(wanted)})")
+                          f"{_further(wanted)}, {teams})")
+            case plan.Teams(teams, even, group, groups, size, wanted):
+                self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
+                          f"{_size(size)}, {_atom(wanted)})")
             case plan.Spread(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
             case plan.Tile(points=points, bytes=size, wanted=wanted):
@@ -324,13 +328,20 @@ class _Writer:
         self.versions.append(version)
         args = "".join(f", {_atom(a)}" + (".handle" if isinstance(p, imp.BufferParam) else "")
                        for a, p in zip(step.args, step.kernel.params, strict=True))
-        lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, "
-                          for a in step.kernel.local_memory)
+        groups, group = _size(step.groups), _size(step.group)
+        if step.kernel.teams is None:
+            lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, "
+                              for a in step.kernel.local_memory)
+        else:
+            teams = _var(step.kernel.teams)
+            groups, group = f"-(-({groups}) // {teams})", f"({group})*{teams}"
+            rooms = [_size(cells_of(a)) for a in step.kernel.local_memory]
+            lengths = "".join(f"({room}) * {CELL_BYTES}*{teams}, " for room in rooms)
+            args += "".join(f", {room}" for room in rooms)
         launch = f"launch({number}, "
         if built_for := step.kernel.built_for:
             launch = f"launch_built({number}, ({', '.join(map(_var, built_for))},), "
-        self.line(f"rt.{launch}{_size(step.groups)}, {_size(step.group)}, "
-                  f"({lengths}){args})  # {step.kernel.name}")
+        self.line(f"rt.{launch}{groups}, {group}, ({lengths}){args})  # {step.kernel.name}")
 
     def _trials(self, step: plan.Operation, version: str) -> None:
         """A loop over settings of an operation; buffers that it reads and writes are restored."""

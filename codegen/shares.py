@@ -88,6 +88,7 @@ class SharingBuilder(KernelBuilder):
     cooperative: bool = True
     group: VName = field(init=False)
     staged: VName = field(init=False)
+    subgroup: VName = field(init=False)
     contiguous: set[Size] = field(default_factory=set)
     shares: dict[Size, Share] = field(default_factory=dict)
     spreading: dict[VName, Share] = field(default_factory=dict)
@@ -99,13 +100,14 @@ class SharingBuilder(KernelBuilder):
         """Name the constants that all such kernels have."""
         self.group = self.names.fresh("group")
         self.staged = self.names.fresh("staged")
+        self.subgroup = self.names.fresh("subgroup")
 
-    def share_out(self, loops: Sequence[Size], groups: Size,
-                  wanted: tuple[Atom, Atom]) -> plan.ShareOut:
+    def share_out(self, loops: Sequence[Size], groups: Size, wanted: tuple[Atom, Atom], *,
+                  teams: bool) -> plan.ShareOut:
         """The step that chooses the constants of the kernel, if possible as they are wanted."""
         chunks = tuple(plan.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
-        return plan.ShareOut(self.group, self.staged, chunks, tuple(loops), groups,
-                             wanted)
+        return plan.ShareOut(self.group, self.staged, self.subgroup, chunks, tuple(loops), groups,
+                             wanted, teams)
 
     # Shares
 

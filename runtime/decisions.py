@@ -16,7 +16,7 @@ SETTINGS = 16
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What follows from sizes: the versions to try by encounter, and how groups share rows.
+    """What follows from sizes: versions to try by encounter, and how groups and teams share rows.
 
     ``versions`` are those that finer guards say, if they say one.  ``settings`` are the values of
     all parameters, which follow from no sizes at all.
@@ -25,12 +25,14 @@ class Decisions:
     settings: tuple[int, ...] = ()
     orders: dict[tuple[Any, ...], list[int]] = field(default_factory=dict)
     shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
+    teams: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
     versions: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
         """Whether so many sizes were met that remembering more would waste memory."""
-        return len(self.orders) + len(self.shares) + len(self.versions) > REMEMBERED
+        count = len(self.orders) + len(self.shares) + len(self.teams) + len(self.versions)
+        return count > REMEMBERED
 
 
 class Remembered:

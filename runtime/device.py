@@ -176,8 +176,9 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         hint = "install a newer PoCL or another OpenCL runtime for CPUs"
     elif not handle.double_fp_config:
         problem = "the device has no 64-bit floats"
-    shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units)
     nvidia = "NVIDIA" in platform.name
+    shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units,
+                     handle.warp_size_nv if nvidia else 1)
     exact = handle.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     resident = 1024 if nvidia else handle.max_work_group_size
     return DeviceInfo(
@@ -218,17 +219,19 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
                   together=gpu)
 
 
-def _shares(kind: str, max_group: int, units: int) -> ShareLimits:
+def _shares(kind: str, max_group: int, units: int, subgroup: int) -> ShareLimits:
     most = 1 << (min(max_group, 1024).bit_length() - 1)
     if kind in ("GPU", "accelerator"):
         return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
                            max_chunk=32, staged=True, tile=32, crowd=units,
-                           window=128, patience=1 << 26)
+                           window=128, patience=1 << 26, together=min(128, most),
+                           subgroup=subgroup, crew=units * 256 * OCCUPANCY)
     if kind == "CPU":
         return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
                            max_chunk=32, staged=False, tile=1024, columns=32)
     return ShareLimits(lanes=4, group=16, max_group=min(64, most), chunk=4, max_chunk=32,
-                       staged=True, tile=4, window=16, patience=1 << 16)
+                       staged=True, tile=4, window=16, patience=1 << 16, together=16,
+                       crew=64)
 
 
 def name_processor(handle: Any) -> bool:

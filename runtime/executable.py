@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.opencl import opencl_program
+from runelift.codegen.opencl import opencl_program, parameters
 from runelift.codegen.persistent import NAME, Merged, is_free, persistent_source
-from runelift.codegen.plan import Launch, Plan, Statuses, all_steps
+from runelift.codegen.plan import Launch, Plan, ShareOut, Statuses, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
 from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp
@@ -74,7 +74,7 @@ class Site:
 def _site(launch: Launch, version: str) -> Site:
     kernel = launch.kernel
     types = tuple(None if isinstance(p, imp.BufferParam) else _scalar_type(p.prim)
-                  for p in kernel.params)
+                  for p in parameters(kernel))
     return Site(launch, version, bool(kernel.failures), types)
 
 
@@ -107,7 +107,6 @@ class Executable:
     def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
         self.plan = plan
         self.device = device
-        self.options = [*device.info.build_options, *(["-DCONTRACT"] if contract else [])]
         self.generated: Generated = python_source(plan)
         self.sites = [_site(launch, version) for launch, version in zip(
             self.generated.launches, self.generated.launch_versions, strict=True)]
@@ -124,8 +123,12 @@ class Executable:
         self.outside: Callable[[Sequence[tuple[str, ...]]], None] | None = None
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
         self.build_seconds = 0.0
-        if any(isinstance(step, Statuses) for step in all_steps(plan.steps)):
+        steps = list(all_steps(plan.steps))
+        if any(isinstance(step, Statuses) for step in steps):
             device.prove()
+        if any(isinstance(step, ShareOut) for step in steps):
+            device.prove_subgroups()
+        self.options = [*device.build_options, *(["-DCONTRACT"] if contract else [])]
         self.decisions = Remembered(self._settings)
         self.main = self.load(self.generated)
 

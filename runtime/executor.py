@@ -26,7 +26,7 @@ from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
-from runelift.runtime.shares import block, coarse, share_out, spread, strip, tile
+from runelift.runtime.shares import block, coarse, share_out, spread, strip, teams, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -81,8 +81,8 @@ class Run:
         self._finer = finer_of(thresholds)
         self._force = force
         decisions = executable.decisions.under(thresholds, force)
-        self._shares, self._orders = decisions.shares, decisions.orders
-        self._versions = decisions.versions
+        self._shares, self._teams = decisions.shares, decisions.teams
+        self._orders, self._versions = decisions.orders, decisions.versions
         self.settings = decisions.settings
         self._fallible = False
         self._obstacle: Exception | None = None
@@ -209,15 +209,24 @@ class Run:
         self._enqueue(site, groups, group, lengths, args)
 
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...], groups: int,
-                  lanes: int, chunk: int) -> tuple[int, ...]:
+                  lanes: int, chunk: int, teams: bool) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        key = points, loops, groups >= self.device.info.shares.crowd, lanes, chunk
+        key = points, loops, groups, lanes, chunk, teams
         if (shares := self._shares.get(key)) is None:
-            limits = self.device.info.shares
+            limits = self.device.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
-            shares = self._shares[key] = share_out(limits, points, loops, groups)
+            shares = self._shares[key] = share_out(limits, points, loops, groups, teams=teams)
         return shares
+
+    def teams(self, group: int, groups: int, size: int, wanted: int) -> tuple[int, int]:
+        """How many groups run side by side, and whether they come out even."""
+        key = group, groups, size, wanted
+        if (found := self._teams.get(key)) is None:
+            info = self.device.info
+            count = teams(info.shares, group, groups, size, info.local_bytes, wanted)
+            found = self._teams[key] = count, int(groups % count == 0)
+        return found
 
     def spread(self, most: int, points: int) -> int:
         """How large the groups of work-items that have much to do should be."""

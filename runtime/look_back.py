@@ -18,7 +18,7 @@ from runelift.codegen.plan import Plan
 from runelift.ir.errors import RuneliftError
 from runelift.ir.names import Names
 from runelift.ir.parse import parse
-from runelift.runtime import cache as disk
+from runelift.runtime.proofs import proven
 
 if TYPE_CHECKING:
     from runelift.runtime.opened import Device
@@ -28,8 +28,6 @@ TRIAL = 1 << 20
 WAVES = 8
 """The trial has so many times the groups that the device usually runs."""
 TRIALS = 3
-KEPT = "trials"
-"""What the cache calls devices that passed."""
 
 SCAN = """
 entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
@@ -49,14 +47,8 @@ entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
 
 def works(device: Device) -> bool:
     """Whether groups of the device can wait for each other; success is remembered."""
-    name = disk.key("look back", disk.ourselves(), device.info.label)
-    if disk.load(KEPT, name) == b"works":
-        return True
-    plan = _plan()
-    found = all(_succeeds(device, plan, seed) for seed in range(TRIALS))
-    if found and device.info.kind != "simulator":
-        disk.store(KEPT, name, b"works")
-    return found
+    return proven(device, "look back",
+                  lambda: all(_succeeds(device, _plan(), seed) for seed in range(TRIALS)))
 
 
 @cache

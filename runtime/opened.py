@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,8 @@ RESERVED_BYTES = 1024
 class Device:
     """A device with its context, queues and memory.
 
-    A work-group asks others :attr:`patience` times at most, 0 times where that does not work.
+    A work-group asks others :attr:`patience` times at most, 0 times where that does not work.  The
+    sub-groups of :attr:`shares` have more than one work-item only if that works.
     """
 
     def __init__(self, info: DeviceInfo) -> None:
@@ -38,7 +40,8 @@ class Device:
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self._arrivals = 0
         self.statuses = Statuses(self.context, self.plain)
-        self._proved = False
+        self._proved = self._tried = False
+        self.shares = replace(info.shares, subgroup=1)
         self.patience = 0
         self._no_failure = np.array([-1], np.int32)
         self.clear_failure(self.plain)
@@ -62,6 +65,22 @@ class Device:
             most = self.info.shares.patience
             self.patience = min(most, look_back.TRIAL)
             self.patience = most if most and look_back.works(self) else 0
+
+    def prove_subgroups(self) -> None:
+        """Find out whether sub-groups are what the device says, unless that is known."""
+        claimed = self.info.shares
+        if not self._tried and claimed.subgroup > 1:
+            from runelift.runtime import subgroups  # as above
+
+            self._tried, self.shares = True, claimed
+            if not subgroups.work(self):
+                self.shares = replace(claimed, subgroup=1)
+
+    @property
+    def build_options(self) -> tuple[str, ...]:
+        """With which options programs are built."""
+        size = self.shares.subgroup
+        return (*self.info.build_options, *((f"-DSUBGROUP={size}",) if size > 1 else ()))
 
     def arrivals(self, more: int) -> int:
         """What :attr:`arrived` counts before a kernel that adds ``more`` to it, modulo 2³²."""

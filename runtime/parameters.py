@@ -269,7 +269,11 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
         case Quantity.SHORT:
             return [max(1, (default << 4) >> k) for k in range(0, 11, 2)]
         case Quantity.LANES:
-            return _powers(1 if shares.lanes < 32 else 32, min(largest, shares.max_group))
+            alone = all(p.quantity is not Quantity.TEAMS for p in operation.parameters)
+            return _powers(32 if alone and shares.lanes >= 32 else 1,
+                           min(largest, shares.max_group))
+        case Quantity.TEAMS:
+            return _powers(1, shares.group)
         case Quantity.CHUNK if any(isinstance(s, plan.Tile)
                                    for s in plan.all_steps(operation.steps)):
             most = LONGEST_PRIVATE if shares.staged else 4 * shares.tile

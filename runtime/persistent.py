@@ -8,12 +8,15 @@ the device knows whether there is another iteration, it is asked once for many o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from runelift.codegen.local_memory import CELL_BYTES
+from runelift.codegen.opencl import parameters
 from runelift.codegen.persistent import Merged, Phase, argument
 from runelift.ir import imp
+from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
 from runelift.runtime.choice import MOST_WAVES
 from runelift.runtime.memory import Buffer
@@ -36,8 +39,6 @@ FEW_ROUNDS, MOST_ROUNDS = 1 << 6, 1 << 12
 """How many iterations one launch may do where the host does not know their number, the first time
 and at most: it waits for them, and a user may want to stop a loop that does not end.  Both even.
 """
-CELL_BYTES = 16
-"""The size of a cell of local memory (:data:`runelift.codegen.opencl.LOCAL_CELL`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +223,11 @@ def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
     """The kernel for a traced iteration and those after it; None if there is none."""
     pairs, launches = traced.exchanged(), traced.launches
     sites = run.executable.sites
-    group = _group(launches, [sites[launched.number].free() for launched in launches])
+    group = _group([(each, sites[each.number].launch.kernel) for each in launches
+                    if not sites[each.number].free()], launches)
     if pairs is None or not 0 < len(launches) <= MOST_PHASES or group is None:
         return None
+    launches = [_in_groups_of(group, each, sites[each.number].launch.kernel) for each in launches]
     swapped = {id(old.handle): (old.handle, new.handle) for old, new in pairs}
     swapped |= {id(new.handle): (new.handle, old.handle) for old, new in pairs}
     arguments, phases, room = Arguments(swapped), list[Phase](), CELL_BYTES
@@ -233,9 +236,9 @@ def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
         room = max(room, CELL_BYTES * offsets[-1])
         kernel = sites[launched.number].launch.kernel
         phases.append(Phase(kernel, launched.constants, tuple(
-            arguments.of(p, v) for p, v in zip(kernel.params, launched.args, strict=True)),
+            arguments.of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
             offsets[:-1]))
-    counts = [-(-launched.groups * launched.group // group) for launched in launches]
+    counts = [launched.groups for launched in launches]
     groups, most = run.device.resident_groups(group, room), max(counts)
     if most > MOST_WAVES * groups:
         return None
@@ -248,12 +251,32 @@ def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
                   (*arguments.buffers, *arguments.scalars, *counts), pairs)
 
 
-def _group(launches: Sequence[Launched], free: Sequence[bool]) -> int | None:
-    """The size of the groups that can do all of it; None if two launches need different ones."""
-    needed = {launched.group for launched, any_ in zip(launches, free, strict=True) if not any_}
-    if len(needed) > 1:
-        return None
-    return needed.pop() if needed else max((launched.group for launched in launches), default=1)
+def _group(fixed: Sequence[tuple[Launched, Kernel]], launches: Sequence[Launched]) -> int | None:
+    """The size of the groups that can do all of it; None if two launches need different ones.
+
+    ``fixed`` are those whose groups have a size of their own; rows side by side may be others.
+    """
+    needed = {launched.group for launched, kernel in fixed if kernel.teams is None}
+    rows = [(launched.group, launched.constants[0]) for launched, kernel in fixed
+            if kernel.teams is not None]
+    group = max(needed or [group for group, _ in rows] or [each.group for each in launches],
+                default=1)
+    fits = len(needed) <= 1 and all(group % own == 0 for _, own in rows)
+    return group if fits else None
+
+
+def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
+    """The same launch with groups of another size, if it has that."""
+    if launched.group == group:
+        return launched
+    if kernel.teams is None:
+        return replace(launched, group=group, groups=-(-launched.groups * launched.group // group))
+    known = dict(zip(kernel.built_for, launched.constants, strict=True))
+    before, teams = known[kernel.teams], group // launched.constants[0]
+    known |= {name: value for name, value in ((kernel.teams, teams), (kernel.even, 0)) if name}
+    return replace(launched, group=group, constants=tuple(known.values()),
+                   groups=-(-launched.groups * before // teams),
+                   lengths=tuple(length // before * teams for length in launched.lengths))
 
 
 def _offsets(lengths: Sequence[int]) -> tuple[int, ...]:

@@ -27,6 +27,9 @@ PIECES = 4
 SLABS = 8
 """if each goes through so many slabs at least."""
 
+BUSY = 3
+"""Groups run side by side if so many are left for each compute unit."""
+
 
 NARROWEST = 4
 """A work-item reduces so many neighbouring columns at least, or each by itself."""
@@ -52,6 +55,10 @@ LEAST_STEPS = 4
 """if each has so many elements."""
 
 
+NEVER = 1 << 62
+"""More work-items than any device has."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShareLimits:
     """What a device likes: all numbers are powers of two.
@@ -64,7 +71,9 @@ class ShareLimits:
     ``window`` large tiles, whose totals they ask for ``patience`` times at most; 0 on CPUs, where a
     group that waits may keep the one it waits for from running.  A work-item reduces up to
     ``columns`` neighbouring columns of a matrix at a time, 0 where neighbouring work-items had
-    better have one each.
+    better have one each.  Small groups run side by side, ``together`` work-items in all; if there
+    are many, they have long chunks, so that just ``crew`` work-items are busy.  Of a group,
+    ``subgroup`` in a row can hand each other values, if that is not 1.
     """
 
     lanes: int
@@ -78,44 +87,79 @@ class ShareLimits:
     window: int = 1
     patience: int = 0
     columns: int = 0
+    together: int = 1
+    subgroup: int = 1
+    crew: int = NEVER
 
     def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
         """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
         size = min(_power(chunk), self.max_chunk) if chunk else self.chunk
         least = min(_power(lanes), self.max_group) if lanes else (
             1 if size > self.chunk else self.lanes)
-        return replace(self, chunk=size, lanes=least)
+        return replace(self, chunk=size, lanes=least, crew=NEVER if lanes else self.crew)
+
+    def narrowed(self, groups: int) -> ShareLimits:
+        """The same for so many groups of which several can run side by side."""
+        return replace(self, lanes=min(self.lanes, _power(_over(self.crew, max(1, groups)))))
 
 
 @lru_cache(REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
-              groups: int) -> tuple[int, ...]:
+              groups: int, *, teams: bool = False) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
+
+    Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
+    if the others keep the device busy.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132)
     >>> share_out(gpu, (4096, 256), (), 4096)
-    (256, 1, 16, 1, 1, 1)
+    (256, 1, 1, 16, 1, 1, 1)
     >>> share_out(gpu, (100,), (), 1000)
-    (32, 1, 4, 0)
+    (32, 1, 1, 4, 0)
     >>> share_out(gpu, (), (100,), 1000), share_out(gpu, (), (100,), 1)
-    ((32, 1), (128, 1))
+    ((32, 1, 1), (128, 1, 1))
     >>> share_out(gpu, (1000000,), (), 1000)
-    (0, 1, 1024, 0)
+    (0, 1, 1, 1024, 0)
+    >>> share_out(gpu, (5,), (), 1000), share_out(gpu, (5,), (), 1000, teams=True)
+    ((32, 1, 1, 1, 0), (8, 1, 1, 1, 0))
     """
     longest, chunk = max(points, default=1), 1
+    if teams:
+        limits = limits.narrowed(groups)
     while chunk < limits.chunk and _over(longest, chunk) > limits.lanes:
         chunk *= 2
     while chunk < limits.max_chunk and _over(longest, chunk) > limits.max_group:
         chunk *= 2
     alone = ALONE if groups >= limits.crowd else 1
     looping = min(_over(max(loops, default=1), alone), limits.group)
-    group = min(max(limits.lanes, _power(_over(longest, chunk)), _power(looping)),
+    least = 1 if teams and groups >= limits.crowd else limits.lanes
+    group = min(max(least, _power(_over(longest, chunk)), _power(looping)),
                 limits.max_group)
     sizes = [_power(_over(count, group)) for count in points]
     possible = max(sizes, default=1) <= limits.max_chunk
     chunks = (n for size, count in zip(sizes, points, strict=True)
               for n in (size, int(size * group == count)))
-    return (group if possible else 0, int(limits.staged), *chunks)
+    return (group if possible else 0, int(limits.staged), subgroup_of(limits, group), *chunks)
+
+
+def subgroup_of(limits: ShareLimits, group: int) -> int:
+    """How many work-items of a group can hand each other values; 1 if that is of no use to it."""
+    return min(group, limits.subgroup) if group <= limits.subgroup ** 2 else 1
+
+
+def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: int,
+          wanted: int = 0) -> int:
+    """The value of :class:`runelift.codegen.plan.Teams`, if possible as it is ``wanted``.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128)
+    >>> [teams(gpu, 8, groups, 64, 48 << 10) for groups in (10, 1000, 1000000)]
+    [1, 2, 16]
+    >>> teams(gpu, 8, 1000000, 9000, 48 << 10), teams(gpu, 8, 1000000, 64, 48 << 10, 4)
+    (4, 4)
+    """
+    most = wanted or min(limits.together // max(1, group), groups // max(1, BUSY * limits.crowd))
+    return _power_below(max(1, min(most, limits.max_group // max(1, group),
+                                   local_bytes // max(1, size))))
 
 
 def spread(group: int, points: int, groups: int) -> int:

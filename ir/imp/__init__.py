@@ -7,8 +7,8 @@ formed and :mod:`runelift.ir.imp.interpret` runs them without a device::
 
     Kernel ::= kernel NAME (KernelParam*) locals LocalArray* { Stm* }
     Exp    ::= name | literal | op.prim(Exp...) | convert | mem[Exp] | select | id(kind, dim)
-    Stm    ::= declare | assign | store | for | while | if | barrier | fence | atomic | fail
-             | comment
+    Stm    ::= declare | assign | store | for | while | if | barrier | shuffle | fence | atomic
+             | fail | comment
 
 Scalar operations are the rows of :data:`runelift.ir.prim.OPS`, so they mean the same here as
 in the core IR (the printer to OpenCL C makes them total).
@@ -193,6 +193,22 @@ class Barrier:
 
 
 @dataclass(frozen=True, slots=True)
+class Shuffle:
+    """``name``, a new scalar, := what ``value`` is for work-item ``source`` of the group.
+
+    All work-items of the group come by, as to a barrier, but memory is not the same for all after
+    it.  ``source`` is one of the same sub-group: these have ``subgroup`` work-items in a row each,
+    a constant of the kernel and a power of two.
+    """
+
+    name: VName
+    prim: Prim
+    value: Exp
+    source: Exp
+    subgroup: VName
+
+
+@dataclass(frozen=True, slots=True)
 class Atomic:
     """``old := mem[index]; mem[index] := op old value``, indivisibly.
 
@@ -265,8 +281,8 @@ class Comment:
 
 
 Stm: TypeAlias = (
-    Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Atomic | AtomicUpdate
-    | Peek | Fence | Fail | Comment
+    Declare | DeclareArray | Assign | Store | For | While | If | Barrier | Shuffle | Atomic
+    | AtomicUpdate | Peek | Fence | Fail | Comment
 )
 
 
@@ -321,6 +337,10 @@ class Kernel:
     ``constants`` are positive i64s that are fixed when the kernel is built, so that one kernel is
     built several times.  The first of them, if there are any, is the size of the work-group.
     ``settings`` are fixed then too, and say how loops are unrolled: 0 leaves it to the compiler.
+    ``teams`` is the constant, if there is one, that says how many groups run side by side, as one
+    group of the device: they have the same barriers, but each has local memory of its own.  Where
+    they do not divide the groups of a launch, there are some more, which touch no memory; the
+    constant ``even`` is 1 only if there are none.
     """
 
     name: str
@@ -331,6 +351,8 @@ class Kernel:
     comment: str = field(default="", compare=False)
     constants: tuple[VName, ...] = ()
     settings: tuple[VName, ...] = ()
+    teams: VName | None = None
+    even: VName | None = None
 
     @property
     def built_for(self) -> tuple[VName, ...]:

@@ -2,27 +2,26 @@
 
 Names are declared before their use and once in a scope, operands have the types that operations
 need, memory is written only where that was announced, and a barrier stands only where all
-work-items of a group come by together.  For the last, every value is *uniform* (the same for all
-work-items of a group) or *varying*; control flow around a barrier must be uniform (Karrenberg and
-Hack 2012, "Improving performance of OpenCL on CPUs", section 3, call this divergence analysis).
+work-items of a group come by together, and those of other groups that run side by side with it
+(:mod:`runelift.ir.imp.uniformity`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
-from runelift.ir.imp import Exp, Id, Kernel, Space, Stm
+from runelift.ir.imp import Exp, Kernel, Space, Stm
 from runelift.ir.imp.pretty import pretty_expression, pretty_statement
-from runelift.ir.imp.traverse import parts
+from runelift.ir.imp.traverse import asked
+from runelift.ir.imp.uniformity import among_groups, within_group
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 
 ATOMIC_OPS = frozenset({"add", "min", "max", "and", "or", "xor", "xchg"})
-VARYING_IDS = frozenset({Id.LOCAL_ID, Id.GLOBAL_ID})
 
 
 def check(kernel: Kernel) -> None:
@@ -30,7 +29,7 @@ def check(kernel: Kernel) -> None:
     checker = _Checker(kernel)
     checker.parameters()
     checker.block(kernel.body)
-    _Uniformity(kernel).run()
+    checker.barriers()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +59,9 @@ class _Checker:
         """Bind what the host gives."""
         for constant in self.kernel.constants:
             self.bind(constant, Prim.I64, fixed=True)
+        for role in (self.kernel.teams, self.kernel.even):
+            if role not in (None, *self.kernel.constants):
+                raise self.fail(f"{role} is no constant of the kernel")
         for param in self.kernel.params:
             if isinstance(param, imp.ScalarParam):
                 self.bind(param.name, param.prim, fixed=True)
@@ -70,6 +72,19 @@ class _Checker:
             if array.within is not None and array.within not in {
                     a.name for a in self.kernel.local_memory}:
                 raise self.fail(f"{array.name} lies within {array.within}, which has no memory")
+
+    def barriers(self) -> None:
+        """All come to every barrier that one comes to."""
+        body, kernel, self.place = self.kernel.body, self.kernel, None
+        shared = [*(p.name for p in kernel.params), *(a.name for a in kernel.locals)]
+        if not within_group(body, shared).barriers_meet(body):
+            raise self.fail("only some work-items may come to a barrier")
+        if kernel.teams is None:
+            return
+        if not among_groups(body).barriers_meet(body):
+            raise self.fail("only some groups may come to a barrier")
+        if {imp.Id.NUM_GROUPS, imp.Id.GLOBAL_SIZE} & set(asked(body)):
+            raise self.fail("groups side by side do not know how many there are")
 
     def bind(self, name: VName, prim: Prim, *, fixed: bool = False) -> None:
         """A scalar; ``fixed`` if it cannot be assigned."""
@@ -152,6 +167,12 @@ class _Checker:
                     for inner in body:
                         self.statement(inner)
                     self.expect(new, prim)
+            case imp.Shuffle(name, prim, value, source, subgroup):
+                if subgroup not in self.kernel.constants:
+                    raise self.fail(f"{subgroup} is no constant of the kernel")
+                self.expect(value, prim)
+                self.expect(source, Prim.I64)
+                self.bind(name, prim)
             case imp.Peek(name, prim, mem, index):
                 if not prim.is_int or prim.bits != 64:
                     raise self.fail(f"no device peeks at a {prim}")
@@ -216,70 +237,3 @@ class _Checker:
                 return prim
             case imp.WorkItem():
                 return Prim.I64
-
-
-class _Uniformity:
-    """Which names vary between the work-items of a group, and whether barriers mind."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        self.varying: set[VName] = set()
-        self.shared = {p.name for p in kernel.params} | {a.name for a in kernel.locals}
-
-    def run(self) -> None:
-        """Find the varying names: names only ever become varying, so this ends."""
-        known = -1
-        while known < len(self.varying):
-            known = len(self.varying)
-            self.block(self.kernel.body, uniform=True, check=False)
-        self.block(self.kernel.body, uniform=True, check=True)
-
-    def varies(self, *exps: Exp) -> bool:
-        """Whether work-items may see different values."""
-        return any(self._varies(exp) for exp in exps)
-
-    def _varies(self, exp: Exp) -> bool:
-        match exp:
-            case imp.Var(name):
-                return name in self.varying
-            case imp.WorkItem(kind):
-                return kind in VARYING_IDS
-            case imp.Load(mem) if mem in self.varying:
-                return True
-        return self.varies(*parts(exp))
-
-    def mark(self, name: VName | None, varies: bool) -> None:
-        """A name is given a value; memory that the group shares looks the same to all."""
-        if varies and name is not None and name not in self.shared:
-            self.varying.add(name)
-
-    def block(self, stms: Sequence[Stm], *, uniform: bool, check: bool) -> None:
-        """Statements that all work-items run together, if ``uniform``."""
-        for stm in stms:
-            match stm:
-                case imp.Declare(name, _, init):
-                    self.mark(name, init is not None and self.varies(init))
-                case imp.Assign(name, value):
-                    self.mark(name, not uniform or self.varies(value))
-                case imp.Store(mem, index, value):
-                    self.mark(mem, not uniform or self.varies(index, value))
-                case imp.For(index, start, bound, step, body):
-                    varies = self.varies(start, bound, step)
-                    self.mark(index, varies)
-                    self.block(body, uniform=uniform and not varies, check=check)
-                case imp.While(cond, body):
-                    self.block(body, uniform=uniform and not self.varies(cond), check=check)
-                case imp.If(cond, then_, else_):
-                    together = uniform and not self.varies(cond)
-                    self.block(then_, uniform=together, check=check)
-                    self.block(else_, uniform=together, check=check)
-                case imp.Atomic(old=old) | imp.Peek(name=old):
-                    self.mark(old, True)
-                case imp.AtomicUpdate(old=old, body=body):
-                    self.mark(old, True)
-                    self.block(body, uniform=False, check=check)
-                case imp.Barrier() if check and not uniform:
-                    raise CompilerBug(f"kernel '{self.kernel.name}': only some work-items may "
-                                      "come to a barrier")
-                case _:
-                    pass

@@ -1,15 +1,16 @@
 """Running kernels without a device, work-item by work-item: what a kernel means.
 
-Groups run one after the other; within a group, every work-item runs up to the next barrier.
-What a device would not notice is an error here: an access outside of memory, two work-items that
-touch a cell without a barrier between, one of them writing, two groups that do so at all (unless
-the kernel orders them by fences), a barrier to which only some work-items come, the value of a
-variable that was never set.  Memory that has two names is one memory for this.
+Groups run one after the other, or side by side where the kernel has teams; within a group, every
+work-item runs up to the next barrier.  What a device would not notice is an error here: an access
+outside of memory, two work-items that touch a cell without a barrier between, one of them writing,
+two groups that do so at all (unless the kernel orders them by fences), a barrier to which only some
+work-items come, the value of a variable that was never set.  Memory that has two names is one
+memory for this.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -57,8 +58,9 @@ def run(kernel: Kernel, launch: Launch) -> Reported | None:
     CompilerBug if the kernel does what no kernel may do.
     """
     machine = _Machine(kernel, launch)
-    for group in range(launch.groups):
-        machine.group(group)
+    teams = 1 if kernel.teams is None else launch.constants[kernel.teams]
+    for first in range(0, launch.groups, teams):
+        machine.together(range(first, first + teams))
     return machine.reported
 
 
@@ -154,10 +156,11 @@ class _Machine:
         for memory in memories.values():
             memory.granules //= least[id(memory.items)]
 
-    def group(self, number: int) -> None:
-        """Run the work-items of a group, from barrier to barrier."""
-        memories = self.buffers | self._local_memory()
-        items = [_Item(self, number, k, memories) for k in range(self.launch.group_size)]
+    def together(self, groups: Iterable[int]) -> None:
+        """Run the work-items of groups side by side, from barrier to barrier."""
+        held = [(group, self.buffers | self._local_memory()) for group in groups]
+        items = [_Item(self, group, k, memories) for group, memories in held
+                 for k in range(self.launch.group_size)]
         running = [item.block(self.kernel.body) for item in items]
         while running:
             met = [next(code, None) for code in running]
@@ -165,11 +168,28 @@ class _Machine:
             if len(at) > 1:
                 barrier = next(b for b in met if b is not None)
                 raise self.bug("only some work-items come to a barrier", barrier)
-            for memory in memories.values():
+            if isinstance(met[0], imp.Shuffle):
+                self._shuffle(met[0], items)
+                continue
+            for memory in (memory for _, memories in held for memory in memories.values()):
                 if memory.items is not None:
                     memory.items.touched.clear()
             if met[0] is None:
                 return
+
+
+    def _shuffle(self, shuffle: imp.Shuffle, items: Sequence[_Item]) -> None:
+        """Hand on what work-items offer to those of their sub-group that want it.
+
+        Those of a group that is too many want nothing in particular.
+        """
+        part, size = self.launch.constants[shuffle.subgroup], self.launch.group_size
+        for place, item in enumerate(items):
+            if item.group >= self.launch.groups:
+                item.wanted = item.number
+            if item.wanted // part != item.number // part or item.wanted >= size:
+                raise item.bug(f"wants a value of work-item {item.wanted}")
+            item.received = items[place - item.number + item.wanted].offered
 
 
 @dataclass(slots=True)
@@ -182,6 +202,9 @@ class _Item:
     memories: dict[VName, _Memory]
     values: dict[VName, Any] = field(default_factory=dict)
     place: Stm | None = None
+    offered: Any = None
+    wanted: int = 0
+    received: Any = None
 
     def __post_init__(self) -> None:
         """Private arrays are the work-item's own."""
@@ -193,13 +216,18 @@ class _Item:
 
     # Statements
 
-    def block(self, stms: Sequence[Stm]) -> Iterator[imp.Barrier]:
-        """Run statements; stops at barriers."""
+    def block(self, stms: Sequence[Stm]) -> Iterator[imp.Barrier | imp.Shuffle]:
+        """Run statements; stops at barriers and shuffles."""
         for stm in stms:
             self.place = stm
             match stm:
                 case imp.Barrier():
                     yield stm
+                case imp.Shuffle(name, _, value, source):
+                    self.offered = self.value(value)
+                    self.wanted = int(self.value(source))
+                    yield stm
+                    self.values[name] = self.received
                 case imp.For(index, start, bound, step, body):
                     value, end, by = (self.value(e) for e in (start, bound, step))
                     while value < end:

@@ -44,6 +44,14 @@ def _prim(token: Token) -> Prim:
 
 
 @dataclass(frozen=True, slots=True)
+class _Constant:
+    """A constant of a kernel, and the field that names it besides, if there is one."""
+
+    name: VName
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Setting:
     """A setting of a kernel, which is no constant."""
 
@@ -62,14 +70,15 @@ class _ImpReader(Reader):
             return tuple(p for p in parts if isinstance(p, types))
 
         params, arrays = of(imp.BufferParam, imp.ScalarParam), of(imp.LocalArray)
-        failures, constants = of(imp.Failure), of(VName)
+        failures, constants = of(imp.Failure), of(_Constant)
         settings = tuple(p.name for p in of(_Setting))
         body = parts[sum(map(len, (params, arrays, failures, constants, settings))):]
-        return Kernel(str(name), params, arrays, body, failures, constants=constants,
-                      settings=settings)
+        return Kernel(str(name), params, arrays, body, failures,
+                      constants=tuple(c.name for c in constants), settings=settings,
+                      **{c.role: c.name for c in constants if c.role})
 
-    def constant(self, name: Token) -> VName:
-        return vname(name)
+    def constant(self, *parts: Token) -> _Constant:
+        return _Constant(vname(parts[-1]), str(parts[0]) if len(parts) > 1 else "")
 
     def setting(self, _: Token, name: Token) -> _Setting:
         return _Setting(vname(name))
@@ -135,6 +144,10 @@ class _ImpReader(Reader):
 
     def peek(self, name: Token, word: Token, mem: Token, index: Exp) -> Stm:
         return imp.Peek(vname(name), _prim(word), vname(mem), index)
+
+    def shuffle(self, name: Token, word: Token, subgroup: Token, value: Exp,
+                source: Exp) -> Stm:
+        return imp.Shuffle(vname(name), _prim(word), value, source, vname(subgroup))
 
     def fail(self, code: Token, args: tuple[Exp, ...]) -> Stm:
         return imp.Fail(int(code), args)

@@ -32,7 +32,8 @@ def pretty_expression(exp: Exp) -> str:
 def _kernel(kernel: Kernel) -> Lines:
     if kernel.comment:
         yield f"-- {kernel.comment}"
-    constants = "".join(f" [{name}]" for name in kernel.constants)
+    roles = {kernel.teams: "teams ", kernel.even: "even "}
+    constants = "".join(f" [{roles.get(name, '')}{name}]" for name in kernel.constants)
     settings = "".join(f" [unroll {name}]" for name in kernel.settings)
     yield f"kernel {kernel.name}{constants}{settings}"
     for param in kernel.params:
@@ -96,6 +97,8 @@ def _stm(stm: Stm) -> Lines:
             yield "}"
         case imp.Barrier(space):
             yield f"barrier {space.value}"
+        case imp.Shuffle(name, prim, value, source, subgroup):
+            yield f"{name} := shuffle.{prim} {subgroup} ({_exp(value)}) from {_exp(source)}"
         case imp.Fence():
             yield "fence"
         case imp.Atomic(op, prim, mem, index, value, space, old):

@@ -47,6 +47,8 @@ def expressions(stm: Stm) -> tuple[Exp, ...]:
             return index, new
         case imp.Peek(_, _, _, index):
             return (index,)
+        case imp.Shuffle(_, _, value, source):
+            return value, source
         case imp.Fail(_, args):
             return args
     return ()
@@ -87,6 +89,13 @@ def loaded(code: Iterable[Stm]) -> set[VName]:
 def memories(exp: Exp) -> set[VName]:
     """The memories that an expression loads from."""
     return {e.mem for e in subexpressions(exp) if isinstance(e, imp.Load)}
+
+
+def asked(code: Iterable[Stm]) -> Iterator[imp.Id]:
+    """What code asks about its place in the launch."""
+    for stm in statements(code):
+        for exp in expressions(stm):
+            yield from (e.kind for e in subexpressions(exp) if isinstance(e, imp.WorkItem))
 
 
 def variables(exp: Exp) -> set[VName]:
@@ -140,6 +149,8 @@ def map_statement(stm: Stm, change: Callable[[Exp], Exp], inside: Callable[[Stm]
                            body=tuple(map(inside, body)))
         case imp.Peek(_, _, _, index):
             return replace(stm, index=change(index))
+        case imp.Shuffle(_, _, value, source):
+            return replace(stm, value=change(value), source=change(source))
         case imp.Fail(_, args):
             return replace(stm, args=tuple(map(change, args)))
     return stm

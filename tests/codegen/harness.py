@@ -6,11 +6,12 @@ way of sharing out work.  Oclgrind checks accesses, races and barriers; what it 
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from runelift.codegen import plan
 from runelift.codegen.kernels import (
     lower_segop,
 )
+from runelift.codegen.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
 from runelift.codegen.views import View, row_major
 from runelift.ir import imp
@@ -77,9 +79,12 @@ STAGED, CHUNK, WINDOW, PATIENCE = (
     VName(base, -tag) for tag, base in enumerate(("staged", "chunk", "window", "patience"), 10))
 """How groups scan tiles, see :class:`plan.Tile`."""
 
+TEAMS = VName("teams", -4)
+"""How many groups run side by side, see :class:`plan.Teams`."""
+
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
-          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0}
+          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -263,6 +268,8 @@ def usable(name: str) -> Platform:
 class Machine:
     """Executes plan steps; the launches themselves are a subclass's business."""
 
+    shares = SHARES
+
     def __init__(self, scalars: dict[VName, int], device: Mapping[VName, int]) -> None:
         self.scalars: dict[VName, Any] = {**scalars, **device}
         self.buffers: dict[VName, Any] = {}
@@ -306,10 +313,13 @@ class Machine:
                 case plan.Branch(cond, then_, else_):
                     self.run(then_ if self.atom(cond) else else_)
                 case plan.ShareOut():
-                    values = share_out(SHARES, tuple(self.size(c.points) for c in step.chunks),
+                    values = share_out(self.shares, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)),
-                                       self.size(step.groups))
+                                       self.size(step.groups), teams=step.teams)
                     self.scalars.update(zip(step.names(), values, strict=True))
+                case plan.Teams(name, even, groups=groups):
+                    self.scalars[name] = self.scalars[TEAMS]
+                    self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
                 case plan.Spread(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
                 case plan.Tile():
@@ -394,8 +404,15 @@ class DeviceMachine(Machine):
             else:
                 dtype = np.dtype(np.uint8) if param.prim is Prim.BOOL else param.prim.dtype
                 args.append(dtype.type(self.atom(atom)))
-        args += [cl.LocalMemory(max(self.size(a.length), 1) * a.prim.bytes)
-                 for a in kernel.local_memory]
+        if kernel.teams is not None:
+            teams = self.scalars[kernel.teams]
+            groups, group = -(-groups // teams), group * teams
+            rooms = [self.size(cells_of(a)) for a in kernel.local_memory]
+            args += [np.int64(room) for room in rooms]
+            args += [cl.LocalMemory(max(room, 1) * CELL_BYTES * teams) for room in rooms]
+        else:
+            args += [cl.LocalMemory(max(self.size(a.length), 1) * a.prim.bytes)
+                     for a in kernel.local_memory]
         cl.Kernel(program, kernel.name)(self.sim.queue, (groups * group,), (group,), *args)
         for host, held in zip((code, message_args), failures, strict=True):
             cl.enqueue_copy(self.sim.queue, host, held)
@@ -405,7 +422,9 @@ class DeviceMachine(Machine):
 
 
 class ModelMachine(Machine):
-    """Launches by the interpreter of the imperative IR."""
+    """Launches by the interpreter of the imperative IR, which has sub-groups."""
+
+    shares = replace(SHARES, subgroup=2)
 
     def put(self, name: VName, data: np.ndarray[Any, Any]) -> None:
         self.buffers[name] = data.reshape(-1).copy()
@@ -491,12 +510,15 @@ def agree(exp: SegOp, ret: Sequence[Type], args: Mapping[Param, Any], names: Nam
           on: str = "Oclgrind") -> list[np.ndarray[Any, Any]]:
     """Check that kernels and interpreter agree about an operation; the results.
 
-    The kernels run by the interpreter of the imperative IR, and on a device.
+    The kernels run by the interpreter of the imperative IR, and on a device; work-groups also side
+    by side.
     """
     stm = Stm(tuple(Param(names.fresh("out"), t) for t in ret), exp)
     expected = interpreted(stm, args)
-    for where in (MODEL, on):
-        actual = lowered_results(stm, args, names, {**DEVICE, **(device or {})}, where)
+    sides = (1, 2) if isinstance(exp, SegMap) and exp.level is Level.GROUP else (1,)
+    for where, teams in itertools.product((MODEL, on), sides):
+        known = {**DEVICE, **(device or {}), TEAMS: teams}
+        actual = lowered_results(stm, args, names, known, where)
         for want, got in zip(expected, actual, strict=True):
             if np.asarray(want).dtype.kind == "f":
                 np.testing.assert_allclose(got, want, rtol=1e-5)

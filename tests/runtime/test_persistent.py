@@ -10,6 +10,7 @@ import pytest
 
 import runelift
 from runelift.codegen.plan import WhileLoop, all_steps
+from runelift.ir.imp import Kernel
 from runelift.ir.source import Source
 from runelift.runtime import persistent
 from runelift.runtime.compiler import compile_source
@@ -52,6 +53,13 @@ MIXED = """
 entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =
   loop xss for i < k do
     map (scan (+) 0) (transpose xss) |> transpose |> map (map (\\x -> x % 1000 + i32.i64 i))
+"""
+
+ROWS = """
+entry main [n][m] (k: i64) (xss: [n][m]i32): [n][m]i32 =
+  loop xss for i < k do
+    let yss = map (\\xs -> map (\\x -> x % 1000 + i32.i64 i) (scan (+) 0 xs)) xss
+    in transpose (map (\\ys -> map (% 100) (scan (+) 0 ys)) (transpose yss))
 """
 
 CHOOSING = """
@@ -104,9 +112,9 @@ def test_kernels_that_map_join_groups_of_any_size(
     (expected,), _ = runelift.compile(MIXED, device="interpreter").run("main", args)
     groups: set[int] = set()
 
-    def noted(launches: Sequence[Launched], free: Sequence[bool]) -> int | None:
+    def noted(fixed: Sequence[tuple[Launched, Kernel]], launches: Sequence[Launched]) -> int | None:
         groups.update(launched.group for launched in launches)
-        return group(launches, free)
+        return group(fixed, launches)
 
     group = persistent._group
     monkeypatch.setattr(persistent, "_group", noted)
@@ -114,6 +122,22 @@ def test_kernels_that_map_join_groups_of_any_size(
     (actual,), _ = program.run("main", args, force={"main.versions_0": 1, "main.versions_1": 2})
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
     assert len(groups) == 2
+    assert device.persistent == before + 1
+
+
+@pytest.mark.parametrize("teams", [(1, 1), (4, 1), (1, 8), (2, 8)])
+def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[int, int]) -> None:
+    """Rows of 200 and of 21 elements, with so many beside each other as they are launched."""
+    program = Program(compile_source(Source("loop", ROWS)), device.info)
+    program._device = device
+    args = [np.int64(12), np.random.default_rng(0).integers(-9, 9, (21, 200), np.int32)]
+    (expected,), _ = runelift.compile(ROWS, device="interpreter").run("main", args)
+    names = [name for name in program.kernel_parameters() if name.endswith(".teams")]
+    assert len(names) == 2
+    before = device.persistent
+    (actual,), _ = program.run("main", args, thresholds=dict(zip(names, teams, strict=True)),
+                               force={"main.versions_0": 1, "main.versions_1": 1})
+    np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
     assert device.persistent == before + 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from runelift.runtime.device import select
 from runelift.runtime.opened import open_device
-from runelift.runtime.shares import ShareLimits, block, coarse, share_out
+from runelift.runtime.shares import ShareLimits, block, coarse, share_out, teams
 
 GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
                   tile=1)
@@ -19,12 +19,12 @@ GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, s
     (4096, 256, 16, 1), (4097, 512, 16, 0), (16384, 1024, 16, 1), (32768, 1024, 32, 1),
     (32769, 0, 64, 0)])
 def test_rows_on_a_gpu(points: int, group: int, chunk: int, whole: int) -> None:
-    assert share_out(GPU, (points,), (), 1) == (group, 1, chunk, whole)
+    assert share_out(GPU, (points,), (), 1) == (group, 1, 1, chunk, whole)
 
 
 @pytest.mark.parametrize("points", range(1, 3000, 97))
 def test_every_element_has_its_place(points: int) -> None:
-    group, _, chunk, whole, *_ = share_out(GPU, (points, 3), (), 1)
+    group, _, _, chunk, whole, *_ = share_out(GPU, (points, 3), (), 1)
     assert group * chunk >= points
     assert bool(whole) == (group * chunk == points)
 
@@ -32,19 +32,50 @@ def test_every_element_has_its_place(points: int) -> None:
 @pytest.mark.parametrize(("wish", "group", "chunk"), [
     (1, 1024, 4), (4, 1024, 4), (8, 512, 8), (30, 128, 32), (100, 128, 32)])
 def test_chunks_as_a_tuning_file_wishes(wish: int, group: int, chunk: int) -> None:
-    assert share_out(GPU.preferring(wish), (4096,), (), 1) == (group, 1, chunk, 1)
+    assert share_out(GPU.preferring(wish), (4096,), (), 1) == (group, 1, 1, chunk, 1)
 
 
 def test_loops_of_any_length() -> None:
-    assert share_out(GPU, (), (10**9,), 1) == (256, 1)
-    assert share_out(GPU, (64,), (10**9,), 1) == (256, 1, 1, 0)
+    assert share_out(GPU, (), (10**9,), 1) == (256, 1, 1)
+    assert share_out(GPU, (64,), (10**9,), 1) == (256, 1, 1, 1, 0)
 
 
 def test_few_groups_are_large() -> None:
     """Work-items of a single group should not loop while the device has nothing else to do."""
     crowded = replace(GPU, crowd=10)
-    assert share_out(crowded, (), (256,), 9) == (256, 1)
-    assert share_out(crowded, (), (256,), 10) == (64, 1)
+    assert share_out(crowded, (), (256,), 9) == (256, 1, 1)
+    assert share_out(crowded, (), (256,), 10) == (64, 1, 1)
+
+
+@pytest.mark.parametrize(("points", "group"), [(1, 1), (5, 8), (16, 16), (33, 32), (4096, 256)])
+def test_groups_side_by_side_are_as_small_as_their_rows(points: int, group: int) -> None:
+    assert share_out(GPU, (points,), (), 1000, teams=True)[0] == group
+
+
+@pytest.mark.parametrize(("groups", "group", "chunk"), [
+    (9, 32, 8), (100, 32, 8), (1000, 16, 16), (1 << 20, 16, 16)])
+def test_many_rows_have_few_work_items_each(groups: int, group: int, chunk: int) -> None:
+    limits = replace(GPU, crew=1 << 13)
+    assert share_out(limits, (256,), (), groups, teams=True) == (group, 1, 1, chunk, 1)
+    assert share_out(limits.preferring(0, 32), (256,), (), groups, teams=True)[0] == 32
+
+
+@pytest.mark.parametrize(("subgroup", "points", "found"), [
+    (32, 5, 8), (32, 100, 32), (32, 32768, 32), (16, 32768, 1), (1, 100, 1)])
+def test_sub_groups_of_a_group(subgroup: int, points: int, found: int) -> None:
+    """Of so many sub-groups that one of them cannot put all totals together, none is used."""
+    limits = replace(GPU, subgroup=subgroup)
+    assert share_out(limits, (points,), (), 1000, teams=True)[2] == found
+
+
+@pytest.mark.parametrize(("group", "groups", "size", "wanted", "found"), [
+    (8, 1 << 20, 64, 0, 16), (32, 1 << 20, 64, 0, 4), (256, 1 << 20, 64, 0, 1), (8, 5, 64, 0, 1),
+    (8, 100, 64, 0, 2), (8, 1 << 20, 5000, 0, 8), (8, 5, 64, 9, 8), (512, 1 << 20, 64, 64, 2),
+    (8, 1 << 20, 60000, 4, 1), (0, 1 << 20, 64, 0, 128)])
+def test_how_many_groups_are_side_by_side(group: int, groups: int, size: int, wanted: int,
+                                          found: int) -> None:
+    limits = replace(GPU, together=128, crowd=10)
+    assert teams(limits, group, groups, size, 48 << 10, wanted) == found
 
 
 def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:

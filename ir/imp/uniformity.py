@@ -1,0 +1,115 @@
+"""What is the same for work-items that come to a barrier together.
+
+Every value is *uniform* (the same for all of them) or *varying*; control flow around a barrier
+must be uniform (Karrenberg and Hack 2012, "Improving performance of OpenCL on CPUs", section 3,
+call this divergence analysis).  The work-items are those of a group, or those of several groups
+that run side by side, for which also the number of the group and what memory holds may vary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Id, Stm
+from runelift.ir.imp.traverse import parts, statements
+from runelift.ir.names import VName
+
+VARYING_IN_GROUP = frozenset({Id.LOCAL_ID, Id.GLOBAL_ID})
+VARYING_AMONG_GROUPS = VARYING_IN_GROUP | {Id.GROUP_ID}
+
+
+def within_group(code: Sequence[Stm], shared: Iterable[VName]) -> Uniformity:
+    """What is uniform in a group, whose work-items see the same in the memories ``shared``."""
+    return _settled(Uniformity(VARYING_IN_GROUP, frozenset(shared)), code)
+
+
+def among_groups(code: Sequence[Stm]) -> Uniformity:
+    """What is uniform in groups side by side: of memory what nobody writes."""
+    own = set[VName]()
+    for stm in statements(code):
+        match stm:
+            case imp.Store(mem) | imp.Atomic(mem=mem) | imp.AtomicUpdate(mem=mem) | imp.Peek(
+                    mem=mem) | imp.DeclareArray(mem):
+                own.add(mem)
+    return _settled(Uniformity(VARYING_AMONG_GROUPS, varying=own), code)
+
+
+def _settled(uniformity: Uniformity, code: Sequence[Stm]) -> Uniformity:
+    """Find the varying names: names only ever become varying, so this ends."""
+    known = -1
+    while known < len(uniformity.varying):
+        known = len(uniformity.varying)
+        uniformity.barriers_meet(code)
+    return uniformity
+
+
+@dataclass(slots=True)
+class Uniformity:
+    """Which names vary; memory ``shared`` looks the same to all whoever writes it."""
+
+    ids: frozenset[Id]
+    shared: frozenset[VName] = frozenset()
+    varying: set[VName] = field(default_factory=set)
+
+    @property
+    def among(self) -> bool:
+        """Whether the work-items are of several groups."""
+        return Id.GROUP_ID in self.ids
+
+    def varies(self, *exps: Exp) -> bool:
+        """Whether work-items may see different values."""
+        return any(self._varies(exp) for exp in exps)
+
+    def _varies(self, exp: Exp) -> bool:
+        match exp:
+            case imp.Var(name):
+                return name in self.varying
+            case imp.WorkItem(kind):
+                return kind in self.ids
+            case imp.Load(mem) if mem in self.varying:
+                return True
+        return self.varies(*parts(exp))
+
+    def _mark(self, name: VName | None, varies: bool) -> None:
+        if varies and name is not None and name not in self.shared:
+            self.varying.add(name)
+
+    def barriers_meet(self, stms: Sequence[Stm], uniform: bool = True) -> bool:
+        """Whether all come to every barrier in ``stms``, which they reach together if ``uniform``.
+
+        Notes the names that are found to vary.
+        """
+        meet = True
+        for stm in stms:
+            match stm:
+                case imp.Declare(name, _, init):
+                    self._mark(name, init is not None and self.varies(init))
+                case imp.Assign(name, value):
+                    self._mark(name, not uniform or self.varies(value))
+                case imp.Store(mem, index, value):
+                    self._mark(mem, not uniform or self.varies(index, value))
+                case imp.For(index, start, bound, step, body):
+                    varies = self.varies(start, bound, step)
+                    self._mark(index, varies)
+                    meet &= self.barriers_meet(body, uniform and not varies)
+                case imp.While(cond, body):
+                    meet &= self.barriers_meet(body, uniform and not self.varies(cond))
+                case imp.If(cond, then_, else_):
+                    together = uniform and not self.varies(cond)
+                    meet &= self.barriers_meet(then_, together)
+                    meet &= self.barriers_meet(else_, together)
+                case imp.Atomic(old=old) | imp.Peek(name=old):
+                    self._mark(old, True)
+                case imp.AtomicUpdate(old=old, body=body):
+                    self._mark(old, True)
+                    meet &= self.barriers_meet(body, uniform=False)
+                case imp.Barrier():
+                    meet &= uniform
+                case imp.Shuffle(name, _, value, source):
+                    self._mark(name, self.varies(value) and (self.among or self.varies(source)))
+                    meet &= uniform
+                case _:
+                    pass
+        return meet
