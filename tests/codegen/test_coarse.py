@@ -47,9 +47,24 @@ entry main [a][n][m] (xss: [a][n]f32) (fs: [m]f32): [a][]f32 =
   map (\\xs -> tabulate (n - m + 1) (\\i ->
     2 * f32.sum (map (\\k -> xs[i + k] * fs[k]) (iota m)) + f32.i64 i)) xss
 """
+CUBE = """
+entry main [a][b][c][p][q][r] (xsss: [a][b][c]f32) (fsss: [p][q][r]f32): [][][]f32 =
+  tabulate_3d (a - p + 1) (b - q + 1) (c - r + 1) (\\i j k ->
+    f32.sum (tabulate p (\\u -> f32.sum (tabulate q (\\v -> f32.sum (tabulate r (\\w ->
+      xsss[i + u, j + v, k + w] * fsss[u, v, w])))))))
+"""
+BACKWARDS = """
+entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32) (gs: [q]f32): [][]f32 =
+  tabulate_2d (n - p + 1) (m - 2 * q + 2) (\\i j ->
+    f32.maximum (tabulate p (\\k -> f32.sum (tabulate q (\\l ->
+      xss[i + p - 1 - k, j + 2 * l] * fss[k, l] + gs[q - 1 - l] * xss[i, j])))) + f32.i64 i)
+"""
 PROGRAMS: dict[str, tuple[str, list[list[tuple[int, ...]]], Any]] = {
     "flat": (FLAT, [[(70,), (9,)], [(9,), (9,)], [(41,), (25,)], [(7,), (1,)]], np.float32),
     "tall": (TALL, [[(9, 21), (4, 3)], [(5, 5), (5, 5)], [(20, 8), (3, 8)]], np.float32),
+    "cube": (CUBE, [[(7, 5, 19), (4, 2, 5)], [(9, 1, 9), (9, 1, 9)], [(4, 3, 3), (1, 1, 1)],
+                    [(6, 4, 9), (4, 0, 3)]], np.float32),
+    "backwards": (BACKWARDS, [[(12, 25), (4, 5), (5,)], [(9, 20), (7, 3), (3,)]], np.float32),
     "pairs": (PAIRS, [[(37,), (37,)], [(1,), (1,)], [(0,), (0,)]], np.float32),
     "ordered": (ORDERED, [[(37,), (19,)], [(3,), (0,)]], np.int32),
     "rows": (ROWS, [[(3, 40), (9,)], [(1, 9), (9,)]], np.float32),
