@@ -78,6 +78,7 @@ UNSIGNED(u64, ulong, 64)
         T y = sin((T)3.14159265358979323846 * ((T)0.5 - fabs(rest - turns))); \
         return fabs(turns) == 1 ? -y : y; } \
     inline T tanpi_##NAME(T x) { return sinpi_##NAME(x) / cospi_##NAME(x); } \
+    inline T div_sqrt_##NAME(T x, T y) { return x / sqrt(y); } \
     inline T ldexp_##NAME(T x, T y) { return ldexp(x, (int)fmin(fmax(y, (T)-5000), (T)5000)); } \
     inline T sgn_##NAME(T x) { return isnan(x) ? x : (T)((x > 0) - (x < 0)); }
 

@@ -186,6 +186,7 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "mul_hi": _high_product,
     "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
+    "div_sqrt": lambda x, y: x / np.sqrt(y),
     "cbrt": np.cbrt,
     "exp": np.exp,
     "log": np.log,

@@ -185,6 +185,7 @@ OPS: dict[str, Op] = dict([
     _row("mul_hi", 2, INTS),
     _row("sqrt", 1, FLOATS),
     _row("rsqrt", 1, FLOATS),
+    _row("div_sqrt", 2, FLOATS),
     _row("cbrt", 1, FLOATS),
     _row("exp", 1, FLOATS),
     _row("log", 1, FLOATS),

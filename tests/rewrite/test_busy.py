@@ -40,7 +40,8 @@ def test_neighbourhoods_need_fewer_points() -> None:
     one, both = outer_guards("""
         entry main [n][m][p] (xss: [n][m]f32) (fss: [p][p]f32): [][]f32 =
           tabulate_2d (n - p + 1) (m - p + 1) (\\i j ->
-            f32.sum (tabulate p (\\k -> f32.sum (tabulate p (\\l -> xss[i + k, j + l] * fss[k, l])))))
+            f32.sum (tabulate p (\\k -> f32.sum (tabulate p (\\l ->
+              xss[i + k, j + l] * fss[k, l])))))
         """)[:2]
     assert one.default is None
     assert both.default == SHARED_POINTS
