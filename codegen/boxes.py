@@ -299,7 +299,8 @@ class _Array:
     def fetch(self, k: CodeBuilder, group: Group, inner: VName, last: Exp) -> None:
         """Copy it; ``last`` is the last iteration of the tile.
 
-        Work-items that are neighbours copy neighbours.
+        Work-items that are neighbours copy neighbours, and each of them a column, so that several
+        elements are on their way at a time.
         """
         lengths = [_length(group, side) for side in self.sides]
         lasts = {group.x: group.last_x, inner: last}
@@ -321,13 +322,16 @@ class _Array:
             k.emit(imp.Store(self.local, target, imp.Load(self.mem, source, self.prim), self.prim))
 
         if group.x in self.sides[-1].names:
-            def row(number: Exp) -> None:
-                outer = [k.declare("o", Prim.I64, i) for i in unflat_index(number, lengths[:-1])]
-                k.loop(lengths[-1], lambda column: copy([*outer, column]), start=imp.Var(group.x),
-                       step=imp.Var(group.across), base="column")
+            def column(place: Exp) -> None:
+                def row(number: Exp) -> None:
+                    copy([*(k.declare("o", Prim.I64, i)
+                            for i in unflat_index(number, lengths[:-1])), place])
 
-            k.loop(volume(lengths[:-1]), row, start=imp.Var(group.y), step=imp.Var(group.split),
-                   base="row")
+                k.loop(volume(lengths[:-1]), row, start=imp.Var(group.y),
+                       step=imp.Var(group.split), base="row")
+
+            k.loop(lengths[-1], column, start=imp.Var(group.x), step=imp.Var(group.across),
+                   base="column")
             return
         order = sorted(range(len(lengths)), key=lambda n: self.sides[n].factor == lit(1))
 

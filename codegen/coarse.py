@@ -40,11 +40,12 @@ from runelift.codegen.launches import (
 )
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Quantity
+from runelift.codegen.roots import is_root, with_roots
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
-from runelift.ir.imp.traverse import statements
+from runelift.ir.imp.traverse import blocks
 from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
@@ -184,7 +185,7 @@ class _Coarse:
         self.exp = exp = segments.exp
         self.k = lowering.builder()
         self.tiled = boxes
-        self.loops, self.boxes = False, tuple[plan.Box, ...]()
+        self.loops, self.boxes = 0, tuple[plan.Box, ...]()
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)
@@ -346,13 +347,13 @@ class _Coarse:
         """A step of all segments."""
         return Lanes(((self.r, self.sizes.points),), self.sizes.points, imp.Var(self.r))
 
-    def _code(self, totals: Sequence[Sequence[VName]], index: Exp) -> list[imp.Stm]:
+    def _code(self, totals: Sequence[Sequence[VName]], index: Exp) -> tuple[imp.Stm, ...]:
         """The code for an element of a segment."""
         k = self.k
         with k.block() as code:
             self._element(totals, imp.Var(self.r), k.declare("e", Prim.I64, index))
-        self.loops |= any(isinstance(stm, imp.For | imp.While) for stm in statements(code))
-        return code
+        self.loops = max(_depth(code), 1 if any(map(is_root, code)) else 0)
+        return with_roots(code)
 
     def _emit(self, code: Sequence[imp.Stm] | Boxed, lanes: Lanes) -> None:
         """The code for lanes."""
@@ -426,6 +427,12 @@ class _Coarse:
         with k.block() as write:
             store_results(k, outs, indices, self.segments.finish(k, indices, totals))
         k.emit(imp.If(own, tuple(write)))
+
+
+def _depth(code: Sequence[imp.Stm]) -> int:
+    """How many loops are around each other."""
+    return max((isinstance(stm, imp.For | imp.While) + max(map(_depth, blocks(stm)), default=0)
+                for stm in code), default=0)
 
 
 def _least(left: Exp, right: Exp) -> Exp:

@@ -10,6 +10,9 @@ operations in the same order as before.
 Indices are written as what is the same for all lanes plus what differs, the sum of the lanes' own
 numbers first: compilers see then that lane (0, 1) loads what lane (1, 0) does.
 
+Quotients by roots are computed in the way that is quick but not always right, with one check for
+all lanes (:mod:`~runelift.codegen.roots`).
+
 Values that live from one loop over the lanes to another are in private arrays with a cell for each
 lane, which compilers keep in registers once the loops are unrolled; what follows from the indices
 alone is computed again instead.
@@ -38,7 +41,7 @@ from runelift.ir.imp.traverse import (
 )
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import i64, zero
+from runelift.ir.syntax import Const, i64, zero
 
 SIMPLE = frozenset({"add", "sub", "mul", "min", "max"})
 """Operations on indices that take no longer than to fetch their result."""
@@ -58,9 +61,13 @@ class Lanes:
 
 @dataclass(slots=True)
 class _Run:
-    """Statements that are executed for one lane after the other."""
+    """Statements that are executed for one lane after the other.
+
+    ``root``: a quotient by a root.
+    """
 
     stms: list[Stm] = field(default_factory=list)
+    root: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +195,10 @@ class _Coarsener:
                     items.insert(place, stm)
                 case imp.Declare(name) | imp.Assign(name) if name not in self.varying:
                     items.append(stm)
+                case imp.Declare(_, _, imp.Apply("div_sqrt")):
+                    items.append(_Run([stm], root=True))
                 case _:
-                    if not items or not isinstance(items[-1], _Run):
+                    if not items or not isinstance(items[-1], _Run) or items[-1].root:
                         items.append(_Run())
                     items[-1].stms.append(stm)  # type: ignore[union-attr]
         return items
@@ -227,7 +236,7 @@ class _Coarsener:
             match item:
                 case _Run(stms):
                     yield from self._arrays(stms)
-                    yield self._for_all(stms)
+                    yield from self._quotients(stms[0]) if item.root else [self._for_all(stms)]
                 case _Around(loop, inside):
                     innermost = not any(isinstance(each, _Around) for each in inside)
                     yield from self.before.get(loop.index, ())
@@ -241,6 +250,18 @@ class _Coarsener:
         for stm in stms:
             if isinstance(stm, imp.Declare) and stm.name in self.kept:
                 yield imp.DeclareArray(stm.name, stm.prim, self.lanes.cells)
+
+    def _quotients(self, stm: Stm) -> list[Stm]:
+        """Quotients by roots, in the quick way if that gives the right results for all lanes."""
+        assert isinstance(stm, imp.Declare)
+        assert isinstance(stm.init, imp.Apply)
+        easy = self.names.fresh("easy")
+        near = replace(stm.init, op="div_sqrt_near")
+        holds = imp.Apply("and", Prim.BOOL, (
+            imp.Var(easy), replace(stm.init, op="div_sqrt_easy")))
+        return [imp.Declare(easy, Prim.BOOL, imp.Lit(Const(True, Prim.BOOL))),
+                self._for_all([replace(stm, init=near), imp.Assign(easy, holds)]),
+                imp.If(imp.Apply("not", Prim.BOOL, (imp.Var(easy),)), (self._for_all([stm]),))]
 
     def _for_all(self, stms: Sequence[Stm]) -> Stm:
         """The loops over the lanes around a run."""

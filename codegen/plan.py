@@ -307,11 +307,11 @@ class Coarse:
     ``split`` for each of those.  ``points`` is 0 where this is not worth while.  There are
     ``batch`` times ``height`` times ``width`` segments of ``length`` elements; ``height`` is 0
     where a work-item's segments lie in the last dimension.  ``slides`` is 1 if neighbouring
-    segments share most elements.  ``loops``: whether there are loops at an element, so that a
-    work-item keeps values for all cells.  The totals of a segment have so many ``bytes``.  Of the
-    arrays in ``boxes``, a group may bring what it needs for ``tile`` iterations of such a loop to
-    local memory; ``tile`` is 0 where it does not.  ``wanted`` says what group, points, steps,
-    split and tile should be, 0 for any.
+    segments share most elements.  ``loops``: how many loops are around each other at an element,
+    for each of which a work-item keeps values for all cells.  The totals of a segment have so many
+    ``bytes``.  Of the arrays in ``boxes``, a group may bring what it needs for ``tile`` iterations
+    of such a loop to local memory; ``tile`` is 0 where it does not.  ``wanted`` says what group,
+    points, steps, split and tile should be, 0 for any.
     """
 
     group: VName
@@ -328,7 +328,7 @@ class Coarse:
     slides: bool
     bytes: int
     wanted: tuple[Atom, Atom, Atom, Atom, Atom]
-    loops: bool = False
+    loops: int = 0
     boxes: tuple[Box, ...] = ()
 
     def names(self) -> tuple[VName, ...]:

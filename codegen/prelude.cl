@@ -17,6 +17,7 @@
 #else
 #define PARTLY_UNROLLED _Pragma("unroll 4")
 #endif
+#define QUICK_ROOTS
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 inline ulong peek(volatile __global ulong *p) { return *p; }
 #else
@@ -78,12 +79,42 @@ UNSIGNED(u64, ulong, 64)
         T y = sin((T)3.14159265358979323846 * ((T)0.5 - fabs(rest - turns))); \
         return fabs(turns) == 1 ? -y : y; } \
     inline T tanpi_##NAME(T x) { return sinpi_##NAME(x) / cospi_##NAME(x); } \
-    inline T div_sqrt_##NAME(T x, T y) { return x / sqrt(y); } \
     inline T ldexp_##NAME(T x, T y) { return ldexp(x, (int)fmin(fmax(y, (T)-5000), (T)5000)); } \
     inline T sgn_##NAME(T x) { return isnan(x) ? x : (T)((x > 0) - (x < 0)); }
 
 FLOAT(f32, float)
 FLOAT(f64, double)
+
+// x / sqrt(y), and the same in a way that is quick, but only right if it is easy.
+#define OVER_ROOT(NAME, T) \
+    inline T div_sqrt_##NAME(T x, T y) { return x / sqrt(y); } \
+    inline T div_sqrt_near_##NAME(T x, T y) { return x / sqrt(y); } \
+    inline int div_sqrt_easy_##NAME(T x, T y) { return 1; }
+
+OVER_ROOT(f64, double)
+
+#if defined(QUICK_ROOTS) && !defined(PLAIN)
+// NVIDIA's compiler makes a root r of an approximation of 1 / sqrt(y) by a step of Newton's method
+// (in its remainder form), and begins a quotient with an approximation of 1 / r of its own, which
+// is left out here: the first one is as near.  Two corrections of the quotient by its remainder,
+// which an fma gives exactly, round it correctly (Markstein 1990, "Computation of elementary
+// functions on the IBM RISC System/6000 processor").  Nothing must become too small for that.
+inline float div_sqrt_near_f32(float x, float y) {
+    float near; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(y));
+    float root = y * near, half_near = 0.5f * near;
+    root = fma(fma(-root, root, y), half_near, root);
+    near = fma(near, fma(-root, near, 1.0f), near);
+    float q = x * near;
+    q = fma(fma(-root, q, x), near, q);
+    return fma(fma(-root, q, x), near, q); }
+inline int div_sqrt_easy_f32(float x, float y) {  // 2^-80 to 2^74, and 2^-101 to 2^80
+    return (as_uint(x) & 0x7fffffffu) - 0x17800000u < 0x4d000000u
+        && as_uint(y) - 0x0d000000u < 0x5a800000u; }
+inline float div_sqrt_f32(float x, float y) {
+    return div_sqrt_easy_f32(x, y) ? div_sqrt_near_f32(x, y) : x / sqrt(y); }
+#else
+OVER_ROOT(f32, float)
+#endif
 
 // A float truncated to the signed type NEAR, whose bits T has; the least number of NEAR where it
 // does not fit, 0 for NaN and the infinities.

@@ -1,9 +1,10 @@
 """Quotients by roots: what distances, and the norms of vectors, are divided by.
 
 A root is made from an approximation of its reciprocal, which is where a division by it begins, too.
-So a device may be quicker with both together than with one after the other
-(``div_sqrt_f32`` of the prelude), and gives the same result.  Roots that stay the same in a loop
-are computed before it, and left there.
+So a device may be quicker with both together than with one after the other (``div_sqrt_near_f32``
+of the prelude).  That gives the same result for operands that are not too large or small
+(``div_sqrt_easy_f32``); others are computed one after the other.  Roots that stay the same in a
+loop are computed before it, and left there.
 """
 
 from __future__ import annotations
@@ -16,6 +17,12 @@ from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import map_parts, map_statement, statements, variables
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
+
+
+def is_root(stm: Stm) -> bool:
+    """Whether a statement computes a root of an f32."""
+    return isinstance(stm, imp.Declare) and isinstance(stm.init, imp.Apply) and (
+        stm.init.op == "sqrt" and stm.prim is Prim.F32)
 
 
 def with_roots(code: Sequence[Stm]) -> tuple[Stm, ...]:

@@ -186,6 +186,8 @@ OPS: dict[str, Op] = dict([
     _row("sqrt", 1, FLOATS),
     _row("rsqrt", 1, FLOATS),
     _row("div_sqrt", 2, FLOATS),
+    _row("div_sqrt_near", 2, FLOATS),
+    _row("div_sqrt_easy", 2, FLOATS, predicate=True),
     _row("cbrt", 1, FLOATS),
     _row("exp", 1, FLOATS),
     _row("log", 1, FLOATS),

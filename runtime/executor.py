@@ -248,7 +248,7 @@ class Run:
         return block(info.shares, height, width, batch, length, info.handle.max_compute_units,
                      wanted)
 
-    def coarse(self, height: int, width: int, batch: int, length: int, slides: bool, loops: bool,
+    def coarse(self, height: int, width: int, batch: int, length: int, slides: bool, loops: int,
                size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:
         """How groups share segments that are reduced together."""
         info = self.device.info

@@ -44,12 +44,12 @@ NEIGHBOURS = 8
 KEPT = 32
 """A work-item that reduces several segments combines so many elements of all of them at a time,"""
 KEPT_BOXED = 64
-"""so many where it finds them in local memory,"""
+"""so many, in all loops around each other together, where it finds them in local memory,"""
 STRAIGHT = 128
 """and so many if nothing is kept for each, as there are no loops at an element,"""
 MOST_STEPS = 16
 """in so many steps at most."""
-ITERATIONS = 64
+ITERATIONS = 128
 """Local memory holds what so many iterations of such a loop need,"""
 LEAST_ITERATIONS = 8
 """or at least so many, or nothing."""
@@ -57,6 +57,8 @@ LEAST_ACROSS = 16
 """Each of a group's segments has its work-items; so many at least are beside each other,"""
 CROWD = 1024
 """and as many share a segment as give so many to each compute unit,"""
+CROWD_BOXED = 256
+"""or to each that finds elements in local memory,"""
 MOST_SPLIT = 32
 """but no more than this,"""
 LEAST_STEPS = 4
@@ -232,7 +234,7 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
 
 @lru_cache(REMEMBERED)
 def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int, slides: bool,
-           loops: bool, size: int, boxes: Boxes, units: int, local_bytes: int,
+           loops: int, size: int, boxes: Boxes, units: int, local_bytes: int,
            wanted: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.Coarse`.
 
@@ -243,7 +245,7 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(height, width, batch, length, slides, size, wanted, boxes=()):
-    ...     return coarse(gpu, height, width, batch, length, slides, True, size, boxes, 132,
+    ...     return coarse(gpu, height, width, batch, length, slides, 1, size, boxes, 132,
     ...                   48 << 10, wanted)
     >>> some(512, 512, 1, 256, False, 4, (256, 8, 4, 1, 0))
     (256, 256, 1, 8, 4, 32, 0)
@@ -265,7 +267,9 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     (256, 32, 8, 2, 16, 32, 0)
     >>> image, filter = (4, ((1, 1, 0, 0), (0, 0, 1, 1))), (4, ((0, 0, 0, 1), (0, 1, 0, 0)))
     >>> some(2048, 2048, 1, 256, True, 4, (256, 0, 0, 0, 0), (image, filter))
-    (256, 256, 1, 8, 8, 64, 64)
+    (256, 256, 1, 8, 8, 64, 128)
+    >>> some(512, 512, 1, 256, True, 4, (256, 0, 0, 0, 0), (image, filter))
+    (256, 128, 2, 8, 8, 64, 128)
     """
     group, points, steps, split, tile = wanted
     if not points and slides and limits.staged:
@@ -278,8 +282,9 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
         tile = ITERATIONS
     if not split:
         items, split = max(1, batch * max(height, 1) * width // points), 1
+        crowd = (CROWD_BOXED if tile else CROWD) * units
         while 2 * split <= min(group // LEAST_ACROSS, MOST_SPLIT, length // LEAST_STEPS) and (
-                items * split < CROWD * units or group // split > _power(max(1, width))):
+                items * split < crowd or group // split > _power(max(1, width))):
             split *= 2
     split = min(split, group)
     across = group // split
@@ -287,7 +292,7 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     while points > 1 and (points > most or (
             split > 1 and points * group * size > local_bytes)):
         points //= 2
-    kept = STRAIGHT if not loops else KEPT_BOXED if tile else KEPT
+    kept = STRAIGHT if not loops else KEPT_BOXED // loops if tile else KEPT
     steps = steps or max(1, min(MOST_STEPS, kept // points))
     room = local_bytes - (points * group * size if split > 1 else 0)
     while tile and _boxes_bytes(boxes, points, steps * split, across, tile) > room:
