@@ -8,6 +8,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 #endif
 
+// QUICK_ROOTS: whether div_sqrt has a quick way, see below.
 // PARTLY_UNROLLED: short loops without branches; GPUs have no other means to overlap their loads.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
@@ -17,10 +18,14 @@
 #else
 #define PARTLY_UNROLLED _Pragma("unroll 4")
 #endif
+#ifndef PLAIN
 #define QUICK_ROOTS
+#endif
+inline float near_rsqrt(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 inline ulong peek(volatile __global ulong *p) { return *p; }
 #else
+inline float near_rsqrt(float x) { return rsqrt(x); }
 #define PARTLY_UNROLLED
 inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
 inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
@@ -93,16 +98,15 @@ FLOAT(f64, double)
 
 OVER_ROOT(f64, double)
 
-#if defined(QUICK_ROOTS) && !defined(PLAIN)
+#ifdef QUICK_ROOTS
 // NVIDIA's compiler makes a root r of an approximation of 1 / sqrt(y) by a step of Newton's method
 // (in its remainder form), and begins a quotient with an approximation of 1 / r of its own, which
 // is left out here: the first one is as near.  Two corrections of the quotient by its remainder,
 // which an fma gives exactly, round it correctly (Markstein 1990, "Computation of elementary
 // functions on the IBM RISC System/6000 processor").  Nothing must become too small for that.
 inline float div_sqrt_near_f32(float x, float y) {
-    float near; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(near) : "f"(y));
-    float root = y * near, half_near = 0.5f * near;
-    root = fma(fma(-root, root, y), half_near, root);
+    float near = near_rsqrt(y), root = y * near;
+    root = fma(fma(-root, root, y), 0.5f * near, root);
     near = fma(near, fma(-root, near, 1.0f), near);
     float q = x * near;
     q = fma(fma(-root, q, x), near, q);
