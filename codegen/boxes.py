@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from runelift.codegen import plan
 from runelift.codegen.builder import CodeBuilder
 from runelift.codegen.coarsening import Sum, as_sum, varies, varying, written_by
-from runelift.codegen.launches import LID
 from runelift.codegen.views import lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -63,7 +62,6 @@ class Group:
     column: Exp
     y: VName
     split: VName
-    size: VName
     tile: VName
 
 
@@ -166,7 +164,7 @@ class _Boxer:
         with k.block() as fetch:
             k.emit(imp.Barrier(imp.Space.LOCAL))
             for array in inside.found:
-                array.fetch(k, self.group, inner, op("sub", count, lit(1)))
+                array.fetch(k, self.group, inner, count)
             k.emit(imp.Barrier(imp.Space.LOCAL))
         self.before[inner] = fetch
         for array in inside.found:
@@ -296,51 +294,45 @@ class _Array:
             total = total * length
         return total
 
-    def fetch(self, k: CodeBuilder, group: Group, inner: VName, last: Exp) -> None:
-        """Copy it; ``last`` is the last iteration of the tile.
+    def fetch(self, k: CodeBuilder, group: Group, inner: VName, count: Exp) -> None:
+        """Copy what the ``count`` iterations of a tile need.
 
         Work-items that are neighbours copy neighbours, and each of them a column, so that several
         elements are on their way at a time.
         """
         lengths = [_length(group, side) for side in self.sides]
-        lasts = {group.x: group.last_x, inner: last}
+        near = max(range(len(lengths)), key=lambda n: (
+            group.x in self.sides[n].names, inner in self.sides[n].names))
+        others = [length for n, length in enumerate(lengths) if n != near]
+        used = lengths[near]
+        if inner in self.sides[near].names:
+            used = k.declare("used", Prim.I64, op("sub", used, op(
+                "sub", imp.Var(group.tile), count)))
 
-        def copy(places: Sequence[Exp]) -> None:
-            source = self.base
-            for side, place, length in zip(self.sides, places, lengths, strict=True):
-                inside = place
-                if side.names & lasts.keys():
-                    whole = {group.x: imp.Var(group.across), inner: imp.Var(group.tile)}
-                    beyond = [op("sub", op("sub", whole[n], lit(1)), lasts[n])
-                              for n in sorted(side.names & lasts.keys(), key=lambda n: n.tag)]
-                    inside = imp.Apply("min", Prim.I64, (place, op("sub", op(
-                        "sub", length, lit(1)), _total(beyond))))
-                source = op("add", source, op("mul", inside, side.factor))
-            target: Exp = lit(0)
-            for place, length in zip(places, lengths, strict=True):
-                target = op("add", op("mul", target, length), place)
-            k.emit(imp.Store(self.local, target, imp.Load(self.mem, source, self.prim), self.prim))
+        def column(place: Exp) -> None:
+            def row(number: Exp) -> None:
+                places = [k.declare("o", Prim.I64, i) for i in unflat_index(number, others)]
+                self._copy(k, group, inner, count, [*places[:near], place, *places[near:]])
 
-        if group.x in self.sides[-1].names:
-            def column(place: Exp) -> None:
-                def row(number: Exp) -> None:
-                    copy([*(k.declare("o", Prim.I64, i)
-                            for i in unflat_index(number, lengths[:-1])), place])
+            k.loop(volume(others), row, start=imp.Var(group.y), step=imp.Var(group.split),
+                   base="row")
 
-                k.loop(volume(lengths[:-1]), row, start=imp.Var(group.y),
-                       step=imp.Var(group.split), base="row")
+        k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
 
-            k.loop(lengths[-1], column, start=imp.Var(group.x), step=imp.Var(group.across),
-                   base="column")
-            return
-        order = sorted(range(len(lengths)), key=lambda n: self.sides[n].factor == lit(1))
-
-        def element(number: Exp) -> None:
-            found = unflat_index(number, [lengths[n] for n in order])
-            places = {n: k.declare("o", Prim.I64, i) for n, i in zip(order, found, strict=True)}
-            copy([places[n] for n in range(len(lengths))])
-
-        k.loop(volume(lengths), element, start=LID, step=imp.Var(group.size), base="cell")
+    def _copy(self, k: CodeBuilder, group: Group, inner: VName, count: Exp,
+              places: Sequence[Exp]) -> None:
+        """Copy an element, or the last one that there is."""
+        beyond = {group.x: op("sub", op("sub", imp.Var(group.across), lit(1)), group.last_x),
+                  inner: op("sub", imp.Var(group.tile), count)}
+        source, target = self.base, lit(0)
+        for side, place in zip(self.sides, places, strict=True):
+            length, inside = _length(group, side), place
+            if missing := [exp for name, exp in beyond.items() if name in side.names]:
+                inside = imp.Apply("min", Prim.I64, (place, op("sub", op(
+                    "sub", length, lit(1)), _total(missing))))
+            source = op("add", source, op("mul", inside, side.factor))
+            target = op("add", op("mul", target, length), place)
+        k.emit(imp.Store(self.local, target, imp.Load(self.mem, source, self.prim), self.prim))
 
 
 def _walks(group: Group, side: _Side) -> tuple[int, int, int, int]:

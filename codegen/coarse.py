@@ -323,7 +323,7 @@ class _Coarse:
             "sub", op("sub", self.width, lit(1)), self.first)))
         group = Group(self.r, sizes.points, self.u, sizes.steps, row.name, self.x.name,
                       sizes.across, last, self.first, self._segment(self.x, imp.Var(self.r))[0][-1],
-                      self.y.name, sizes.split, sizes.group, sizes.tile)
+                      self.y.name, sizes.split, sizes.tile)
         together = k.declare("together", Prim.I64, op("mul", self.split, self.steps))
         whole = k.declare("whole", Prim.I64, op("sub", length, op("rem", length, together)))
 

@@ -9,7 +9,6 @@ from runelift.codegen import plan
 from runelift.codegen.builder import CodeBuilder, PlanEnv, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Parameters, Quantity
-from runelift.codegen.roots import with_roots
 from runelift.codegen.unrolling import has_loops, unrolled_by
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
@@ -179,8 +178,7 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     """The kernel with a parameter for every name it does not bind, and the arguments."""
     local = {array.name for array in k.locals}
     used = _Names(k.code)
-    code = (*env.prologue(sorted(used.used - used.bound, key=lambda n: n.tag)),
-            *with_roots(k.code))
+    code = (*env.prologue(sorted(used.used - used.bound, key=lambda n: n.tag)), *k.code)
     scan = _Names(code)
     buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
     scalars = sorted(scan.used - scan.bound - set(buffers) - local - set(k.constants),

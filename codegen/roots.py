@@ -2,9 +2,10 @@
 
 A root is made from an approximation of its reciprocal, which is where a division by it begins, too.
 So a device may be quicker with both together than with one after the other (``div_sqrt_near_f32``
-of the prelude).  That gives the same result for operands that are not too large or small
-(``div_sqrt_easy_f32``); others are computed one after the other.  Roots that stay the same in a
-loop are computed before it, and left there.
+of the prelude).  That gives the same result for most operands (``div_sqrt_easy_f32``); others are
+computed one after the other.  To ask for each takes as long as is gained, so only work-items with
+several points do it, which ask for all of them at once (:mod:`~runelift.codegen.coarsening`).
+Roots that stay the same in a loop are computed before it, and left there.
 """
 
 from __future__ import annotations

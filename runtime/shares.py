@@ -39,6 +39,9 @@ SHARES = 8
 """and no more are made than this for each compute unit."""
 
 
+WORD = 8
+"""Totals of so many bytes leave registers enough for groups as large as possible; these are the
+best where segments have one dimension, and no loops at their elements."""
 NEIGHBOURS = 8
 """Of segments that share elements with their neighbours, a work-item reduces so many."""
 KEPT = 32
@@ -265,6 +268,9 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     (256, 32, 8, 8, 4, 32, 0)
     >>> some(64, 64, 64, 64, True, 64, (256, 0, 0, 0, 0))
     (256, 32, 8, 2, 16, 32, 0)
+    >>> [coarse(gpu, 0, n, 1, n, True, 0, 4, (), 132, 48 << 10, (256, 0, 0, 0, 0))
+    ...  for n in (16384, 65536, 1 << 20)]  # doctest: +NORMALIZE_WHITESPACE
+    [(1024, 32, 32, 4, 16, 64, 0), (1024, 32, 32, 8, 16, 128, 0), (256, 128, 2, 8, 16, 128, 0)]
     >>> image, filter = (4, ((1, 1, 0, 0), (0, 0, 1, 1))), (4, ((0, 0, 0, 1), (0, 1, 0, 0)))
     >>> some(2048, 2048, 1, 256, True, 4, (256, 0, 0, 0, 0), (image, filter))
     (256, 256, 1, 8, 8, 64, 128)
@@ -274,6 +280,12 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     group, points, steps, split, tile = wanted
     if not points and slides and limits.staged:
         points = NEIGHBOURS
+        flat = not (loops or height or split) and size <= WORD and group == limits.group
+        if flat and batch * width * MOST_SPLIT < 2 * points * CROWD * units and (
+                length >= MOST_SPLIT * LEAST_STEPS):
+            group = limits.max_group
+            while points > 1 and 4 * batch * width * MOST_SPLIT < 3 * units * points * group:
+                points //= 2
     if not points:
         return group, group, 1, 0, 1, 0, 0
     if not boxes or tile == 1:
