@@ -17,10 +17,11 @@ time lie as far apart as the group is wide.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import partial
 
 from runelift.codegen import plan
-from runelift.codegen.builder import Value
+from runelift.codegen.boxes import Boxed, Group, boxed
 from runelift.codegen.coarsening import Lanes, coarsen
 from runelift.codegen.launches import (
     GROUP_ID,
@@ -36,86 +37,18 @@ from runelift.codegen.launches import (
     store_results,
     widths,
 )
-from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Quantity
+from runelift.codegen.roots import is_root, with_roots
+from runelift.codegen.segments import Segments, Sharing, sharing
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
-from runelift.ir.names import Names, VName
-from runelift.ir.patterns import Pattern, references
+from runelift.ir.imp.traverse import blocks
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.products import reducing
 from runelift.ir.sizes import Size, ceil_div, least, product
-from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, Stm, i64
-from runelift.ir.traverse import free_vars
-
-
-@dataclass(frozen=True, slots=True)
-class Segments:
-    """Segments to be reduced; ``finish`` makes the results of a segment of its totals."""
-
-    exp: SegRed
-    kind: str
-    finish: Callable[[KernelBuilder, Sequence[Exp], Sequence[Exp]], Sequence[Value]]
-
-
-def segments_of_map(exp: SegMap, names: Names) -> Segments | None:
-    """A map whose points reduce something, as segments, if it is that."""
-    parts = reducing(exp.body, exp.ret)
-    if parts is None:
-        return None
-    redomap, index = parts.redomap, names.fresh("k")
-    of_a_point = {*(d.index for d in exp.space), *(p.name for s in parts.before for p in s.pat)}
-    of_all = {redomap.width, *(a for o in redomap.ops for a in o.neutral),
-              *(v for o in redomap.ops for v in free_vars(o.lam))}
-    if of_a_point & of_all:
-        return None
-    taken = tuple(Stm((param,), Index(array, (index,)))
-                  for param, array in zip(redomap.lam.params, redomap.arrays, strict=True))
-    body = Body((*parts.before, *taken, *redomap.lam.body.stms), redomap.lam.body.result)
-
-    def finish(k: KernelBuilder, indices: Sequence[Exp], totals: Sequence[Exp]) -> Sequence[Value]:
-        bind_point(k, exp.space, indices)
-        return k.conclude(parts, totals)
-
-    space = (*exp.space, SegDim(index, redomap.width))
-    return Segments(SegRed(exp.level, space, redomap.ops, body, redomap.lam.ret), "segmap_coarse",
-                    finish)
-
-
-def segments_of_reduction(exp: SegRed) -> Segments:
-    """A segmented reduction, whose totals are its results."""
-    return Segments(exp, "segred_coarse", lambda k, indices, totals: totals)
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """What segments have in common: ``slides`` if neighbours share most of their elements.
-
-    ``axis`` is the dimension in which a work-item's segments are neighbours.
-    """
-
-    slides: bool
-    axis: int
-
-
-def sharing(lowering: Lowering, exp: SegRed) -> Sharing | None:
-    """What segments have in common, if they do, and are reduced to scalars and nothing else."""
-    *points, element = (dim.index for dim in exp.space)
-    scalars_only = len(exp.body.result) == sum(len(o.neutral) for o in exp.ops) and all(
-        isinstance(t, Prim) for o in exp.ops for t in o.lam.ret)
-    if not points or not scalars_only:
-        return None
-    found = [each for each in references(exp, lowering.type)
-             if each.pattern is not Pattern.UNKNOWN]
-    around = [each for each in found if each.pattern is Pattern.RADIUS]
-    if not around and not any(each.points < set(points) for each in found):
-        return None
-    slid = {p for each in around for dim in each.dims if element in dim.counters
-            for p in dim.points}
-    axes = [place for place, p in enumerate(points) if p in slid]
-    return Sharing(bool(around), axes[0] if axes else max(0, len(points) - 2))
+from runelift.ir.syntax import SegRed, i64
 
 
 def lower_coarse(lowering: Lowering, segments: Segments | None,
@@ -130,12 +63,26 @@ def lower_coarse(lowering: Lowering, segments: Segments | None,
     others = branch(lowering, otherwise)
     known = dict(lowering.parameters.found)
     sizes = _sizes(lowering, segments.exp, shared)
+    kernel = partial(_Coarse, lowering, segments, sizes, shared.axis)
     try:
-        steps = branch(lowering, lambda: _Coarse(lowering, segments, sizes, shared.axis).launch())
+        alone = kernel()
+        steps = branch(lowering, alone.launch)
     except CompilerLimitation:
         lowering.parameters.found = known
         lowering.steps += others
         return
+    sizes = replace(sizes, loops=alone.loops)
+    known = dict(lowering.parameters.found)
+    try:
+        together = kernel(boxes=True)
+        tiled = branch(lowering, together.launch)
+        sizes = replace(sizes, boxes=together.boxes, wanted=(
+            *sizes.wanted[:4], lowering.setting(Quantity.TILE)))
+        loose = lowering.names.fresh("loose")
+        steps = (plan.Compute(loose, "eq", Prim.I64, (sizes.tile, i64(0))),
+                 plan.Branch(loose, steps, tiled))
+    except CompilerLimitation:
+        lowering.parameters.found = known
     apart = lowering.names.fresh("apart")
     lowering.steps += [sizes, plan.Compute(apart, "eq", Prim.I64, (sizes.points, i64(0))),
                        plan.Branch(apart, others, steps)]
@@ -148,10 +95,10 @@ def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> plan.Coarse:
     height = Size.of(0) if shared.axis == len(outer) else outer.pop(shared.axis)
     return plan.Coarse(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
-        fresh("cells"), height, width, product(outer), length, int(shared.slides),
+        fresh("cells"), fresh("tile"), height, width, product(outer), length, shared.slides,
         sum(require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
         (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
-         lowering.setting(Quantity.SPLIT)))
+         lowering.setting(Quantity.SPLIT), i64(0)))
 
 
 class _Coarse:
@@ -162,11 +109,15 @@ class _Coarse:
     """
 
     def __init__(self, lowering: Lowering, segments: Segments, sizes: plan.Coarse,
-                 axis: int) -> None:
+                 axis: int, *, boxes: bool = False) -> None:
         self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
         self.exp = exp = segments.exp
         self.k = lowering.builder()
-        self.k.constants = list(sizes.names())
+        self.tiled = boxes
+        self.loops, self.boxes = 0, tuple[plan.Box, ...]()
+        *self.k.constants, tile = sizes.names()
+        if boxes:
+            self.k.constants.append(tile)
         self.unroll = as_name(lowering.setting(Quantity.UNROLL))
         self.k.settings = [self.unroll]
         self.across, self.split, self.points, self.steps = (
@@ -178,6 +129,7 @@ class _Coarse:
         """Generate and launch it."""
         k, sizes = self.k, self.sizes
         outs = [self.lowering.result(p, k) for p in self.lowering.stm.pat]
+        self.changed = {out.mem for out in outs if out.mem is not None}
         self._place()
         totals = self._start()
         self._reduce(totals)
@@ -191,8 +143,8 @@ class _Coarse:
                       tuple(together)))
         if k.scratch or k.lengths:
             raise CompilerLimitation("segments whose work-items need memory")
-        self.lowering.launch(k, self.segments.kind, self._groups(), Size.var(sizes.group),
-                             fits=True)
+        kind = self.segments.kind + ("_boxed" if self.tiled else "")
+        self.lowering.launch(k, kind, self._groups(), Size.var(sizes.group), fits=True)
 
     def _groups(self) -> Size:
         sizes, across, points = self.sizes, Size.var(self.sizes.across), Size.var(self.sizes.points)
@@ -271,6 +223,9 @@ class _Coarse:
         """
         k = self.k
         length = k.scalar(self.exp.space[-1].width)
+        if self.tiled:
+            self._reduce_boxed(totals, length)
+            return
         if self._is_flat and self.sizes.slides and all(o.comm for o in self.exp.ops):
             def some(first: Exp) -> None:
                 count = k.declare("count", Prim.I64, ceil_quot(op("sub", length, first),
@@ -283,25 +238,69 @@ class _Coarse:
         count = k.declare("count", Prim.I64, _most(op("sub", part.end, part.start), lit(0)))
         self._elements(totals, part.start, lit(1), count)
 
+    def _reduce_boxed(self, totals: Sequence[Sequence[VName]], length: Exp) -> None:
+        """Combine the elements that are the work-item's, with boxes.
+
+        The work-items of a group go through the elements together.  What is left over when all had
+        as many is dealt out, and combined without boxes.
+        """
+        k, sizes = self.k, self.sizes
+        if self._is_flat or not all(o.comm for o in self.exp.ops):
+            raise CompilerLimitation("elements that the work-items of a group cannot share")
+        row = k.declare("row", Prim.I64, op("mul", self.y, self.steps))
+        last = k.declare("last", Prim.I64, _least(op("sub", self.across, lit(1)), op(
+            "sub", op("sub", self.width, lit(1)), self.first)))
+        group = Group(self.r, sizes.points, self.u, sizes.steps, row.name, self.x.name,
+                      sizes.across, last, self.first, self._segment(self.x, imp.Var(self.r))[0][-1],
+                      self.y.name, sizes.split, sizes.tile)
+        together = k.declare("together", Prim.I64, op("mul", self.split, self.steps))
+        whole = k.declare("whole", Prim.I64, op("sub", length, op("rem", length, together)))
+
+        def some(number: Exp) -> None:
+            code = self._code(totals, op("add", number, op("add", row, imp.Var(self.u))))
+            found = boxed(k, code, self.changed, group)
+            self.boxes = found.boxes
+            self._emit(found, self._several())
+
+        k.loop(whole, some, step=together, base="n")
+        k.loop(length, lambda n: self._emit(self._code(totals, n), self._single()),
+               start=op("add", whole, self.y), step=self.split, base="n")
+
+    def _several(self) -> Lanes:
+        """All steps of all segments of a work-item."""
+        sizes, u, r = self.sizes, imp.Var(self.u), imp.Var(self.r)
+        return Lanes(((self.u, sizes.steps), (self.r, sizes.points)), sizes.cells,
+                     op("add", op("mul", u, self.points), r))
+
+    def _single(self) -> Lanes:
+        """A step of all segments."""
+        return Lanes(((self.r, self.sizes.points),), self.sizes.points, imp.Var(self.r))
+
+    def _code(self, totals: Sequence[Sequence[VName]], index: Exp) -> tuple[imp.Stm, ...]:
+        """The code for an element of a segment."""
+        k = self.k
+        with k.block() as code:
+            self._element(totals, imp.Var(self.r), k.declare("e", Prim.I64, index))
+        self.loops = max(_depth(code), 1 if any(map(is_root, code)) else 0)
+        return with_roots(code)
+
+    def _emit(self, code: Sequence[imp.Stm] | Boxed, lanes: Lanes) -> None:
+        """The code for lanes."""
+        stms, before = (code.code, code.before) if isinstance(code, Boxed) else (code, {})
+        self.k.emit(*coarsen(self.k.names, stms, lanes, self.unroll, before))
+
     def _elements(self, totals: Sequence[Sequence[VName]], start: Exp, stride: Exp,
                   count: Exp) -> None:
         """Combine ``count`` elements: so many at a time as there are steps, then the rest."""
-        k, sizes = self.k, self.sizes
-        r, u = imp.Var(self.r), imp.Var(self.u)
-        points = (self.r, sizes.points)
-        several = Lanes(((self.u, sizes.steps), points), sizes.cells,
-                        op("add", op("mul", u, self.points), r))
-        alone = Lanes((points,), sizes.points, r)
+        k, u = self.k, imp.Var(self.u)
 
         def element(number: Exp, lanes: Lanes) -> None:
-            with k.block() as code:
-                self._element(totals, r, k.declare("e", Prim.I64, op(
-                    "add", start, op("mul", number, stride))))
-            k.emit(*coarsen(k.names, code, lanes, self.unroll))
+            self._emit(self._code(totals, op("add", start, op("mul", number, stride))), lanes)
 
         whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, self.steps)))
-        k.loop(whole, lambda n: element(op("add", n, u), several), step=self.steps, base="n")
-        k.loop(count, lambda n: element(n, alone), start=whole, base="n")
+        k.loop(whole, lambda n: element(op("add", n, u), self._several()), step=self.steps,
+               base="n")
+        k.loop(count, lambda n: element(n, self._single()), start=whole, base="n")
 
     def _element(self, totals: Sequence[Sequence[VName]], r: Exp, index: Exp) -> None:
         """Combine an element of segment ``r``."""
@@ -357,6 +356,12 @@ class _Coarse:
         with k.block() as write:
             store_results(k, outs, indices, self.segments.finish(k, indices, totals))
         k.emit(imp.If(own, tuple(write)))
+
+
+def _depth(code: Sequence[imp.Stm]) -> int:
+    """How many loops are around each other."""
+    return max((isinstance(stm, imp.For | imp.While) + max(map(_depth, blocks(stm)), default=0)
+                for stm in code), default=0)
 
 
 def _least(left: Exp, right: Exp) -> Exp:

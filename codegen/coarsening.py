@@ -10,6 +10,9 @@ operations in the same order as before.
 Indices are written as what is the same for all lanes plus what differs, the sum of the lanes' own
 numbers first: compilers see then that lane (0, 1) loads what lane (1, 0) does.
 
+Quotients by roots are computed in the way that is quick but not always right, with one check for
+all lanes (:mod:`~runelift.codegen.roots`).
+
 Values that live from one loop over the lanes to another are in private arrays with a cell for each
 lane, which compilers keep in registers once the loops are unrolled; what follows from the indices
 alone is computed again instead.
@@ -17,7 +20,7 @@ alone is computed again instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -38,7 +41,7 @@ from runelift.ir.imp.traverse import (
 )
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import i64, zero
+from runelift.ir.syntax import Const, i64, zero
 
 SIMPLE = frozenset({"add", "sub", "mul", "min", "max"})
 """Operations on indices that take no longer than to fetch their result."""
@@ -58,9 +61,13 @@ class Lanes:
 
 @dataclass(slots=True)
 class _Run:
-    """Statements that are executed for one lane after the other."""
+    """Statements that are executed for one lane after the other.
+
+    ``root``: a quotient by a root.
+    """
 
     stms: list[Stm] = field(default_factory=list)
+    root: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,27 +81,67 @@ class _Around:
 _Item: TypeAlias = "_Run | _Around | Stm"
 
 
-def coarsen(names: Names, code: Sequence[Stm], lanes: Lanes,
-            unroll: VName | bool = False) -> list[Stm]:
+def coarsen(names: Names, code: Sequence[Stm], lanes: Lanes, unroll: VName | bool = False,
+            before: Mapping[VName, Sequence[Stm]] | None = None) -> list[Stm]:
     """The code for all lanes at once; innermost loops around lanes are unrolled as said.
 
+    ``before`` has code that is executed once for all lanes, before the loop with an index.
     CompilerLimitation if it needs a private array in different loops over the lanes.
     """
-    return _Coarsener(names, lanes, code, unroll).result()
+    return _Coarsener(names, lanes, code, unroll, before or {}).result()
+
+
+def varying(code: Sequence[Stm], seeds: Iterable[VName]) -> set[VName]:
+    """The scalars and arrays of code whose values depend on ``seeds``, with these."""
+    found, before = set(seeds), -1
+    written = written_by(code)
+    while before != len(found):
+        before = len(found)
+        for stm in code:
+            _note(stm, found, written, under=False)
+    return found
+
+
+def written_by(code: Sequence[Stm]) -> set[VName]:
+    """The memories that code changes."""
+    return {s.mem for s in statements(code) if isinstance(
+        s, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek)}
+
+
+def varies(exp: Exp, varying: Set[VName], written: Set[VName]) -> bool:
+    """Whether different values may be found; what lies in changing memory may change."""
+    return not (variables(exp).isdisjoint(varying) and memories(exp).isdisjoint(written))
+
+
+def _note(stm: Stm, found: set[VName], written: set[VName], *, under: bool) -> None:
+    """Add what a statement makes differ; ``under``: whether it is executed differs, too."""
+    differs = under or any(varies(exp, found, written) for exp in expressions(stm))
+    match stm:
+        case imp.Declare(name) | imp.Assign(name) | imp.DeclareArray(name) if differs:
+            found.add(name)
+        case imp.For(index) if differs:
+            found.add(index)
+        case imp.Atomic(old=old) | imp.AtomicUpdate(old=old) if old is not None:
+            found.add(old)
+            differs = True
+        case imp.Peek(name):
+            found.add(name)
+    for block in blocks(stm):
+        for inner in block:
+            _note(inner, found, written, under=differs)
 
 
 class _Coarsener:
-    def __init__(self, names: Names, lanes: Lanes, code: Sequence[Stm],
-                 unroll: VName | bool) -> None:
+    def __init__(self, names: Names, lanes: Lanes, code: Sequence[Stm], unroll: VName | bool,
+                 before: Mapping[VName, Sequence[Stm]]) -> None:
         self.names = names
         self.lanes = lanes
         self.unroll = unroll
-        self.written = {s.mem for s in statements(code) if isinstance(
-            s, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek)}
-        self.varying = {index for index, _ in lanes.indices}
-        self._find_varying(code)
+        self.before = before
+        self.written = written_by(code)
+        self.varying = varying(code, (index for index, _ in lanes.indices))
         self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
-        self.sums = {index: _Sum(lit(0), ((lit(1), (index,)),)) for index, _ in lanes.indices}
+        self.sums = {index: Sum.of(index) for index, _ in lanes.indices}
         code = self._summed(code)
         self.items = self._split(code)
         self.types = {s.name: s.prim for s in statements(code) if isinstance(s, imp.Declare)}
@@ -106,36 +153,9 @@ class _Coarsener:
         """The code."""
         return list(self._emit(self.items))
 
-    # What differs between lanes
-
-    def _find_varying(self, code: Sequence[Stm]) -> None:
-        before = -1
-        while before != len(self.varying):
-            before = len(self.varying)
-            for stm in code:
-                self._note(stm, under=False)
-
-    def _note(self, stm: Stm, *, under: bool) -> None:
-        """Add what a statement makes differ; ``under``: lanes differ in whether it is executed."""
-        varies = under or any(map(self._varies, expressions(stm)))
-        match stm:
-            case imp.Declare(name) | imp.Assign(name) | imp.DeclareArray(name) if varies:
-                self.varying.add(name)
-            case imp.For(index) if varies:
-                self.varying.add(index)
-            case imp.Atomic(old=old) | imp.AtomicUpdate(old=old) if old is not None:
-                self.varying.add(old)
-                varies = True
-            case imp.Peek(name):
-                self.varying.add(name)
-        for block in blocks(stm):
-            for inner in block:
-                self._note(inner, under=varies)
-
     def _varies(self, exp: Exp) -> bool:
-        """Whether lanes may find different values; what lies in changing memory may change."""
-        return not (variables(exp).isdisjoint(self.varying)
-                    and memories(exp).isdisjoint(self.written))
+        """Whether lanes may find different values."""
+        return varies(exp, self.varying, self.written)
 
     # Indices
 
@@ -157,22 +177,9 @@ class _Coarsener:
                     found.append(stm)
         return found
 
-    def _sum(self, exp: Exp) -> _Sum | None:
+    def _sum(self, exp: Exp) -> Sum | None:
         """An index as a sum, if it is one."""
-        if not memories(exp) and variables(exp).isdisjoint(self.varying):
-            return _Sum(exp, ())
-        match exp:
-            case imp.Var(name):
-                return self.sums.get(name)
-            case imp.Apply("add" | "sub" | "mul" as operation, Prim.I64, (left, right)):
-                one, other = self._sum(left), self._sum(right)
-                if one is None or other is None:
-                    return None
-                if operation == "mul":
-                    return (one.times(other.same) if not other.lanes else
-                            other.times(one.same) if not one.lanes else None)
-                return one.plus(other if operation == "add" else other.times(lit(-1)))
-        return None
+        return as_sum(exp, self.sums, self.varying)
 
     # Which loops go around lanes
 
@@ -188,8 +195,10 @@ class _Coarsener:
                     items.insert(place, stm)
                 case imp.Declare(name) | imp.Assign(name) if name not in self.varying:
                     items.append(stm)
+                case imp.Declare(_, _, imp.Apply("div_sqrt")):
+                    items.append(_Run([stm], root=True))
                 case _:
-                    if not items or not isinstance(items[-1], _Run):
+                    if not items or not isinstance(items[-1], _Run) or items[-1].root:
                         items.append(_Run())
                     items[-1].stms.append(stm)  # type: ignore[union-attr]
         return items
@@ -227,9 +236,10 @@ class _Coarsener:
             match item:
                 case _Run(stms):
                     yield from self._arrays(stms)
-                    yield self._for_all(stms)
+                    yield from self._quotients(stms[0]) if item.root else [self._for_all(stms)]
                 case _Around(loop, inside):
                     innermost = not any(isinstance(each, _Around) for each in inside)
+                    yield from self.before.get(loop.index, ())
                     yield replace(loop, body=tuple(self._emit(inside)),
                                   unroll=loop.unroll or (innermost and self.unroll))
                 case _:
@@ -240,6 +250,18 @@ class _Coarsener:
         for stm in stms:
             if isinstance(stm, imp.Declare) and stm.name in self.kept:
                 yield imp.DeclareArray(stm.name, stm.prim, self.lanes.cells)
+
+    def _quotients(self, stm: Stm) -> list[Stm]:
+        """Quotients by roots, in the quick way if that gives the right results for all lanes."""
+        assert isinstance(stm, imp.Declare)
+        assert isinstance(stm.init, imp.Apply)
+        easy = self.names.fresh("easy")
+        near = replace(stm.init, op="div_sqrt_near")
+        holds = imp.Apply("and", Prim.BOOL, (
+            imp.Var(easy), replace(stm.init, op="div_sqrt_easy")))
+        return [imp.Declare(easy, Prim.BOOL, imp.Lit(Const(True, Prim.BOOL))),
+                self._for_all([replace(stm, init=near), imp.Assign(easy, holds)]),
+                imp.If(imp.Apply("not", Prim.BOOL, (imp.Var(easy),)), (self._for_all([stm]),))]
 
     def _for_all(self, stms: Sequence[Stm]) -> Stm:
         """The loops over the lanes around a run."""
@@ -272,22 +294,27 @@ class _Coarsener:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class Sum:
     """``same``, and factors times sums of lane indices; neither differs between lanes."""
 
     same: Exp
-    lanes: tuple[tuple[Exp, tuple[VName, ...]], ...]
+    lanes: tuple[tuple[Exp, tuple[VName, ...]], ...] = ()
 
-    def plus(self, other: _Sum) -> _Sum:
+    @staticmethod
+    def of(index: VName) -> Sum:
+        """The index of a lane."""
+        return Sum(lit(0), ((lit(1), (index,)),))
+
+    def plus(self, other: Sum) -> Sum:
         """The sum of both: indices with the same factor are added first."""
         found = dict(self.lanes)
         for factor, indices in other.lanes:
             found[factor] = tuple(sorted((*found.get(factor, ()), *indices), key=lambda n: n.tag))
-        return _Sum(op("add", self.same, other.same), tuple(found.items()))
+        return Sum(op("add", self.same, other.same), tuple(found.items()))
 
-    def times(self, factor: Exp) -> _Sum:
+    def times(self, factor: Exp) -> Sum:
         """A multiple."""
-        return _Sum(op("mul", self.same, factor),
+        return Sum(op("mul", self.same, factor),
                     tuple((op("mul", each, factor), indices) for each, indices in self.lanes))
 
     def exp(self) -> Exp:
@@ -299,6 +326,24 @@ class _Sum:
                 number = op("add", number, imp.Var(index))
             total = op("add", total, op("mul", number, factor))
         return total
+
+
+def as_sum(exp: Exp, sums: Mapping[VName, Sum], varying: Set[VName]) -> Sum | None:
+    """An index as a sum, if it is one; ``sums`` are those of names that vary."""
+    if not memories(exp) and variables(exp).isdisjoint(varying):
+        return Sum(exp)
+    match exp:
+        case imp.Var(name):
+            return sums.get(name)
+        case imp.Apply("add" | "sub" | "mul" as operation, Prim.I64, (left, right)):
+            one, other = as_sum(left, sums, varying), as_sum(right, sums, varying)
+            if one is None or other is None:
+                return None
+            if operation == "mul":
+                return (one.times(other.same) if not other.lanes else
+                        other.times(one.same) if not one.lanes else None)
+            return one.plus(other if operation == "add" else other.times(lit(-1)))
+    return None
 
 
 def _runs(items: Sequence[_Item]) -> Iterator[_Run]:

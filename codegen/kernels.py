@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from runelift.codegen.builder import PlanEnv, Scratch
-from runelift.codegen.coarse import lower_coarse, segments_of_map
+from runelift.codegen.coarse import lower_coarse
 from runelift.codegen.columns import columns_of_map, columns_of_reduction, reduce_columns
 from runelift.codegen.histograms import seghist
 from runelift.codegen.intragroup import lower_group
@@ -19,6 +19,7 @@ from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Parameters
 from runelift.codegen.reductions import segred
 from runelift.codegen.scans import segscan
+from runelift.codegen.segments import segments_of_map
 from runelift.codegen.tiling import lower_product
 from runelift.codegen.transposes import lower_transposition, transposition_of
 from runelift.ir.errors import CompilerBug

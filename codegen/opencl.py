@@ -367,7 +367,7 @@ class _Printer:
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"
-            if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp"):
+            if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp") or op.startswith("div_sqrt"):
                 return f"{op}_{prim.value}({joined})"
             if op == "fma":
                 return f"({args[0]} * {args[1]} + {args[2]})"

@@ -28,6 +28,7 @@ class Quantity(Enum):
     POINTS = "points"
     STEPS = "steps"
     SPLIT = "split"
+    TILE = "tile"
     UNROLL = "unroll"
 
     @property
@@ -49,6 +50,7 @@ MEANINGS = {
     Quantity.POINTS: "segments that a work-item reduces together",
     Quantity.STEPS: "elements of a segment that it combines at a time",
     Quantity.SPLIT: "work-items that share such a segment",
+    Quantity.TILE: "iterations whose elements a group brings to local memory, 1 for none",
     Quantity.UNROLL: "iterations of loops over data that are put in a row",
 }
 

@@ -308,6 +308,18 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class Box:
+    """What a group brings to local memory of an array, of elements of so many ``bytes``.
+
+    ``sides`` says for each dimension whether the segments of a work-item, the elements that are
+    combined at a time, neighbouring work-items and the iterations of a tile walk it (1) or not.
+    """
+
+    bytes: int
+    sides: tuple[tuple[int, int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Coarse:
     """Choose how groups share segments that are reduced together.
 
@@ -316,8 +328,11 @@ class Coarse:
     ``split`` for each of those.  ``points`` is 0 where this is not worth while.  There are
     ``batch`` times ``height`` times ``width`` segments of ``length`` elements; ``height`` is 0
     where a work-item's segments lie in the last dimension.  ``slides`` is 1 if neighbouring
-    segments share most elements.  The totals of a segment have so many ``bytes``.  ``wanted`` says
-    what group, points, steps and split should be, 0 for any.
+    segments share most elements.  ``loops``: how many loops are around each other at an element,
+    for each of which a work-item keeps values for all cells.  The totals of a segment have so many
+    ``bytes``.  Of the arrays in ``boxes``, a group may bring what it needs for ``tile`` iterations
+    of such a loop to local memory; ``tile`` is 0 where it does not.  ``wanted`` says what group,
+    points, steps, split and tile should be, 0 for any.
     """
 
     group: VName
@@ -326,17 +341,21 @@ class Coarse:
     points: VName
     steps: VName
     cells: VName
+    tile: VName
     height: Size
     width: Size
     batch: Size
     length: Size
-    slides: int
+    slides: bool
     bytes: int
-    wanted: tuple[Atom, Atom, Atom, Atom]
+    wanted: tuple[Atom, Atom, Atom, Atom, Atom]
+    loops: int = 0
+    boxes: tuple[Box, ...] = ()
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, and that kernels are built for, in order."""
-        return self.group, self.across, self.split, self.points, self.steps, self.cells
+        return (self.group, self.across, self.split, self.points, self.steps, self.cells,
+                self.tile)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 #endif
 
+// QUICK_ROOTS: whether div_sqrt has a quick way, see below.
 // PARTLY_UNROLLED: short loops without branches; GPUs have no other means to overlap their loads.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
@@ -17,9 +18,14 @@
 #else
 #define PARTLY_UNROLLED _Pragma("unroll 4")
 #endif
+#ifndef PLAIN
+#define QUICK_ROOTS
+#endif
+inline float near_rsqrt(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 inline ulong peek(volatile __global ulong *p) { return *p; }
 #else
+inline float near_rsqrt(float x) { return rsqrt(x); }
 #define PARTLY_UNROLLED
 inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
 inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
@@ -100,6 +106,37 @@ UNSIGNED(u64, ulong, 64)
 
 FLOAT(f32, float)
 FLOAT(f64, double)
+
+// x / sqrt(y), and the same in a way that is quick, but only right if it is easy.
+#define OVER_ROOT(NAME, T) \
+    inline T div_sqrt_##NAME(T x, T y) { return x / sqrt(y); }
+#define NO_QUICK_ROOT(NAME, T) \
+    inline T div_sqrt_near_##NAME(T x, T y) { return x / sqrt(y); } \
+    inline int div_sqrt_easy_##NAME(T x, T y) { return 1; }
+
+OVER_ROOT(f32, float)
+OVER_ROOT(f64, double)
+NO_QUICK_ROOT(f64, double)
+
+#ifdef QUICK_ROOTS
+// NVIDIA's compiler makes a root r of an approximation of 1 / sqrt(y) by a step of Newton's method
+// (in its remainder form), and begins a quotient with an approximation of 1 / r of its own, which
+// is left out here: the first one is as near.  A correction of the quotient by its remainder,
+// which an fma gives exactly, rounds it correctly (Markstein 1990, "Computation of elementary
+// functions on the IBM RISC System/6000 processor"), unless r has ones only (y is 4 - 2^-21 or
+// its successor, times a power of 4), or something becomes too small.
+inline float div_sqrt_near_f32(float x, float y) {
+    float near = near_rsqrt(y), root = y * near;
+    root = fma(fma(-root, root, y), 0.5f * near, root);
+    near = fma(near, fma(-root, near, 1.0f), near);
+    float q = x * near;
+    return fma(fma(-root, q, x), near, q); }
+inline int div_sqrt_easy_f32(float x, float y) {  // 2^-80 to 2^74, and 2^-101 to 2^80
+    return ((as_uint(x) & 0x7fffffffu) - 0x17800000u < 0x4d000000u)
+        & (as_uint(y) - 0x0d000000u < 0x5a800000u) & ((as_uint(y) & 0x00fffffeu) != 0x007ffffeu); }
+#else
+NO_QUICK_ROOT(f32, float)
+#endif
 
 // A float truncated to the signed type NEAR, whose bits T has; the least number of NEAR where it
 // does not fit, 0 for NaN and the infinities.

@@ -269,10 +269,12 @@ class _Writer:
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.block({sizes}{_further(wanted)})")
             case plan.Coarse(height=height, width=width, batch=batch, length=length,
-                             slides=slides, bytes=size, wanted=wanted):
+                             wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
+                boxes = tuple((box.bytes, box.sides) for box in step.boxes)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.coarse({sizes}, {slides}, {size}{_further(wanted)})")
+                          f"rt.coarse({sizes}, {step.slides}, {step.loops}, {step.bytes}, {boxes}"
+                          f"{_further(wanted)})")
             case plan.Strip(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
-from runelift.codegen.coarse import lower_coarse, segments_of_reduction
+from runelift.codegen.coarse import lower_coarse
 from runelift.codegen.launches import (
     GROUP_ID,
     IS_FIRST,
@@ -28,6 +28,7 @@ from runelift.codegen.launches import (
 )
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.second_order import SecondOrder
+from runelift.codegen.segments import segments_of_reduction
 from runelift.codegen.strips import BREADTH, Columns, Strip
 from runelift.codegen.views import View, lit, op, unflat_index
 from runelift.ir import imp

@@ -156,6 +156,10 @@ def _gamma_pole(x: float) -> float:
     return math.copysign(math.inf, x) if x == 0 else math.nan
 
 
+def _over_root(x: Scalar, y: Scalar) -> Scalar:
+    return x / np.sqrt(y)
+
+
 MEANING: dict[str, Callable[..., Scalar]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -186,6 +190,9 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "mul_hi": _high_product,
     "sqrt": np.sqrt,
     "rsqrt": lambda x: 1 / np.sqrt(x),
+    "div_sqrt": _over_root,
+    "div_sqrt_near": _over_root,
+    "div_sqrt_easy": lambda x, y: np.full(np.shape(x), True),
     "cbrt": np.cbrt,
     "exp": np.exp,
     "log": np.log,

@@ -3,7 +3,7 @@
 A threshold that nothing has tuned asks for as many points as the device has work-items.  That is
 too much for products, whose work-groups share what they load and whose work-items compute many
 points each; where there are few points, long reductions are done in pieces
-(:mod:`runelift.codegen.tiling`).
+(:mod:`runelift.codegen.tiling`).  So it is for reductions of neighbourhoods, as in convolutions.
 
 A version with a work-group for each row runs wherever rows fit, because what its work-items hand to
 each other stays on the chip.  Where they hand on nothing, as in a map of rows, it saves no more
@@ -18,16 +18,21 @@ together had better share a product, or map elements that lie side by side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
-from runelift.ir.names import Names
-from runelift.ir.products import product_of
+from runelift.ir.names import Names, VName
+from runelift.ir.patterns import Pattern, references
+from runelift.ir.prim import Prim
+from runelift.ir.products import product_of, reducing
 from runelift.ir.syntax import (
     SEGOPS,
     SOACS,
     Body,
     Exp,
+    ForLoop,
+    Fun,
     Guard,
     Kind,
     Loop,
@@ -36,36 +41,60 @@ from runelift.ir.syntax import (
     Rival,
     SegMap,
     Stm,
+    Type,
     Version,
     Versions,
 )
 from runelift.ir.traverse import bodies_of, map_inside
 from runelift.rewrite.rule import Rewriting, Rule, rule
 
-PRODUCT_POINTS = 4096
-"""From how many points on a product keeps a device busy."""
+SHARED_POINTS = 4096
+"""From how many points on a product, or a reduction of neighbourhoods, keeps a device busy."""
+
+Types: TypeAlias = Mapping[VName, Type]
+"""The types of names outside of kernels."""
 
 
 def estimate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
     """``program`` with what the defaults of its guards depend on."""
     rewriting = rewriting or Rewriting(names)
-    return Program(tuple(replace(fun, body=_body(fun.body, rewriting, EVERYWHERE))
+    return Program(tuple(replace(fun, body=_body(fun.body, rewriting, EVERYWHERE, _types(fun)))
                          for fun in program.funs))
 
 
-def _body(body: Body, rewriting: Rewriting, laws: tuple[Rule, ...]) -> Body:
-    return Body(tuple(_statement(stm, rewriting, laws) for stm in body.stms), body.result)
+def _types(fun: Fun) -> Types:
+    """The types of all names outside of kernels."""
+    types: dict[VName, Type] = {p.name: p.type for p in fun.params}
+    for stm in _outside(fun.body):
+        types |= {p.name: p.type for p in stm.pat}
+        if isinstance(stm.exp, Loop):
+            types |= {p.param.name: p.param.type for p in stm.exp.params}
+            if isinstance(stm.exp.form, ForLoop):
+                types[stm.exp.form.index] = Prim.I64
+    return types
 
 
-def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...]) -> Stm:
+def _outside(body: Body) -> Iterator[Stm]:
+    for stm in body.stms:
+        yield stm
+        if not isinstance(stm.exp, SEGOPS):
+            for inner in bodies_of(stm.exp):
+                yield from _outside(inner)
+
+
+def _body(body: Body, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> Body:
+    return Body(tuple(_statement(stm, rewriting, laws, types) for stm in body.stms), body.result)
+
+
+def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> Stm:
     if isinstance(stm.exp, SEGOPS):
         return stm  # no choice is made inside of kernels
     inside = (*EVERYWHERE, maps_share_nothing) if isinstance(stm.exp, Loop) else laws
-    stm = replace(stm, exp=map_inside(stm.exp, lambda body: _body(body, rewriting, inside),
+    stm = replace(stm, exp=map_inside(stm.exp, lambda body: _body(body, rewriting, inside, types),
                                       lambda lam: lam))
     for law in laws:
         if isinstance(stm.exp, Versions) and rewriting.permits(law):
-            new = law.apply(stm.exp)
+            new = law.apply(stm.exp, types)
             if new is not None:
                 before, stm = stm, replace(stm, exp=new)
                 rewriting.record(law, (before,), (stm,))
@@ -73,21 +102,35 @@ def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...]) -> Stm:
 
 
 @rule(Versions)
-def products_share(exp: Versions) -> Exp | None:
+def products_share(exp: Versions, types: Types) -> Exp | None:
     """versions (par ≥ device: product, …) ⇒ versions (par ≥ min device 4096: product, …)
 
     Provided: all operations of the version are products.
     Because: a work-item computes up to 64 points of a product.
     """
-    versions = tuple(map(_estimated, exp.alternatives))
-    return None if versions == exp.alternatives else replace(exp, alternatives=versions)
+    return _with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
+                        if guard.default is None and _is_product(version) else guard)
 
 
-def _estimated(version: Version) -> Version:
-    guard = version.guard
-    if guard is None or guard.default is not None or not _is_product(version):
-        return version
-    return replace(version, guard=replace(guard, default=PRODUCT_POINTS))
+@rule(Versions)
+def neighbours_share(exp: Versions, types: Types) -> Exp | None:
+    """versions (par ≥ device: neighbourhoods, …) ⇒ versions (par ≥ min device 4096: …, …)
+
+    Provided: all operations of the version reduce neighbourhoods of their points.
+    Because: where points are few, several work-items share one, and neighbours what they load
+        (:mod:`runelift.codegen.coarse`); groups for each of them would load everything again.
+    """
+    return _with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
+                        if guard.default is None and _has_neighbourhoods(version, types) else guard)
+
+
+def _has_neighbourhoods(version: Version, types: Types) -> bool:
+    """Whether all operations of an outer version reduce neighbourhoods."""
+    operations = list(_operations(version.body))
+    return (version.kind is Kind.OUTER and bool(operations)
+            and all(isinstance(o, SegMap) and reducing(o.body, o.ret) is not None
+                    and any(each.pattern is Pattern.RADIUS
+                            for each in references(o, types.__getitem__)) for o in operations))
 
 
 def _is_product(version: Version) -> bool:
@@ -98,7 +141,7 @@ def _is_product(version: Version) -> bool:
 
 
 @rule(Versions)
-def products_beat_rows(exp: Versions) -> Exp | None:
+def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
     """versions (rows, group: row, else: p) ⇒ versions (rows product, group product: row, else: p)
 
     Provided: p does nothing but choose between versions of which the first is a product.
@@ -113,7 +156,7 @@ def products_beat_rows(exp: Versions) -> Exp | None:
 
 
 @rule(Versions)
-def neighbours_map(exp: Versions) -> Exp | None:
+def neighbours_map(exp: Versions, types: Types) -> Exp | None:
     """versions (rows: map, …, else: map of all) ⇒ versions (rows maps: …, else: …)
 
     Provided: the outer version maps the elements of a row, the last is maps of all points and of
@@ -127,7 +170,7 @@ def neighbours_map(exp: Versions) -> Exp | None:
 
 
 @rule(Versions)
-def groups_beside_rows(exp: Versions) -> Exp | None:
+def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
     """versions (rows: …, group g groups n: …) ⇒ versions (rows, group g groups n: …, …)
 
     Because: rows that no group can take had better have a work-item each.
@@ -140,7 +183,8 @@ def groups_beside_rows(exp: Versions) -> Exp | None:
         guard, group=beside.group, groups=beside.groups) if guard.kind is Kind.OUTER else guard)
 
 
-EVERYWHERE = (products_share, products_beat_rows, neighbours_map, groups_beside_rows)
+EVERYWHERE = (products_share, neighbours_share, products_beat_rows, neighbours_map,
+              groups_beside_rows)
 
 
 def _with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Exp | None:
@@ -151,7 +195,7 @@ def _with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Ex
 
 
 @rule(Versions)
-def maps_share_nothing(exp: Versions) -> Exp | None:
+def maps_share_nothing(exp: Versions, types: Types) -> Exp | None:
     """versions (group: map of a row, else: map of all) ⇒ versions (group maps: …, else: …)
 
     Provided: a loop is around it; the last version is one map of all points, without loops at a

@@ -26,7 +26,7 @@ from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
-from runelift.runtime.shares import block, coarse, share_out, spread, strip, teams, tile
+from runelift.runtime.shares import Boxes, block, coarse, share_out, spread, strip, teams, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -250,11 +250,11 @@ class Run:
         return block(info.shares, height, width, batch, length, info.handle.max_compute_units,
                      wanted)
 
-    def coarse(self, height: int, width: int, batch: int, length: int, slides: int, size: int,
-               *wanted: int) -> tuple[int, ...]:
+    def coarse(self, height: int, width: int, batch: int, length: int, slides: bool, loops: int,
+               size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:
         """How groups share segments that are reduced together."""
         info = self.device.info
-        return coarse(info.shares, height, width, batch, length, slides, size,
+        return coarse(info.shares, height, width, batch, length, slides, loops, size, boxes,
                       info.handle.max_compute_units, info.local_bytes, wanted)
 
     def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:

@@ -21,6 +21,8 @@ MOST_GROUPS = 4
 """Kernels whose work-items loop have at most so many times the groups that the device likes."""
 MOST_CELLS = 64
 """Points of a product that a work-item keeps in registers."""
+MOST_STRAIGHT = 256
+"""Steps times segments that a work-item combines at a time if it keeps nothing for each."""
 LONGEST_PRIVATE = 64
 """The longest chunk that a work-item of a large group keeps in private memory."""
 LARGEST_GROUP = 1024
@@ -168,9 +170,16 @@ class Space:
                     info.shares, PLENTY, PLENTY, 1, 1, 1, (side, rows, columns)), strict=True)
             elif isinstance(step, plan.Coarse):
                 wanted = tuple(known[n] if isinstance(n, VName) else 0 for n in step.wanted)
-                known |= zip(step.names(), coarse(
-                    info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.bytes, 1,
-                    info.local_bytes, wanted), strict=True)
+                boxes = tuple((box.bytes, box.sides) for box in step.boxes)
+                chosen = coarse(info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.loops,
+                                step.bytes, boxes, 1, info.local_bytes, wanted)
+                known |= zip(step.names(), chosen, strict=True)
+                if known[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
+                    raise _Impossible("a work-item cannot keep so many steps for so many points "
+                                      "in registers")
+                if wanted[4] > 1 and known[step.tile] != wanted[4]:
+                    raise _Impossible(f"what {wanted[4]} iterations need does not fit into local "
+                                      "memory")
         return known
 
 
@@ -188,10 +197,9 @@ def _coarse(chosen: Chosen) -> int:
 
 
 RULES = (
-    Rule((Quantity.STEPS, Quantity.SPLIT), lambda value, c: not value or bool(_coarse(c)),
-         "steps and split go with points of their own"),
-    Rule((Quantity.STEPS,), lambda steps, c: steps * _coarse(c) <= MOST_CELLS,
-         "a work-item cannot keep so many steps for so many points in registers"),
+    Rule((Quantity.STEPS, Quantity.SPLIT, Quantity.TILE),
+         lambda value, c: not value or bool(_coarse(c)),
+         "steps, split and tile go with points of their own"),
     Rule((Quantity.SPLIT,), lambda split, c: split <= c.get(Quantity.GROUP, split),
          "a group cannot be split among more work-items than it has"),
     Rule((Quantity.ROWS, Quantity.COLUMNS), lambda value, c: not value or bool(c[Quantity.SIDE]),
@@ -284,6 +292,8 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return [side for side in (4, 8, 16, 32) if side * side <= largest]
         case Quantity.SPLIT:
             return _powers(1, min(largest, MOST_SPLIT))
+        case Quantity.TILE:
+            return [1, *_powers(16, 256)]
         case Quantity.POINTS | Quantity.STEPS:
             return _powers(1, 16)
         case Quantity.ROWS | Quantity.COLUMNS | Quantity.UNROLL:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import isqrt
+from math import isqrt, prod
+from typing import TypeAlias
 
 from runelift.runtime.decisions import REMEMBERED
 
@@ -41,14 +42,29 @@ SHARES = 8
 """and no more are made than this for each compute unit."""
 
 
+WORD = 8
+"""Totals of so many bytes leave registers enough for groups as large as possible; these are the
+best where segments have one dimension, and no loops at their elements."""
 NEIGHBOURS = 8
 """Of segments that share elements with their neighbours, a work-item reduces so many."""
 KEPT = 32
-"""A work-item that reduces several segments combines so many elements of all of them at a time."""
+"""A work-item that reduces several segments combines so many elements of all of them at a time,"""
+KEPT_BOXED = 64
+"""so many, in all loops around each other together, where it finds them in local memory,"""
+STRAIGHT = 128
+"""and so many if nothing is kept for each, as there are no loops at an element,"""
+MOST_STEPS = 16
+"""in so many steps at most."""
+ITERATIONS = 128
+"""Local memory holds what so many iterations of such a loop need,"""
+LEAST_ITERATIONS = 8
+"""or at least so many, or nothing."""
 LEAST_ACROSS = 16
 """Each of a group's segments has its work-items; so many at least are beside each other,"""
 CROWD = 1024
 """and as many share a segment as give so many to each compute unit,"""
+CROWD_BOXED = 256
+"""or to each that finds elements in local memory,"""
 MOST_SPLIT = 32
 """but no more than this,"""
 LEAST_STEPS = 4
@@ -57,6 +73,8 @@ LEAST_STEPS = 4
 
 NEVER = 1 << 62
 """More work-items than any device has."""
+Boxes: TypeAlias = tuple[tuple[int, tuple[tuple[int, int, int, int], ...]], ...]
+"""The fields of each :class:`runelift.codegen.plan.Box`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,53 +278,87 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
 
 
 @lru_cache(REMEMBERED)
-def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int, slides: int,
-           size: int, units: int, local_bytes: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
+def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int, slides: bool,
+           loops: int, size: int, boxes: Boxes, units: int, local_bytes: int,
+           wanted: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.Coarse`.
 
     A work-item has no more segments than there are in the dimension that it takes them from.  Of
     what is not ``wanted``, it takes as many steps as it can keep, and as many work-items share a
     segment as give the device enough to do, or as would else be beside the last segment.  Their
-    totals of ``size`` bytes fit into local memory.
+    totals of ``size`` bytes, and boxes, fit into local memory.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
-    >>> coarse(gpu, 512, 512, 1, 256, 0, 4, 132, 48 << 10, (256, 8, 4, 1))
-    (256, 256, 1, 8, 4, 32)
-    >>> coarse(gpu, 0, 500, 1, 500, 0, 4, 132, 48 << 10, (256, 8, 4, 16))
-    (256, 16, 16, 8, 4, 32)
-    >>> coarse(gpu, 0, 100, 1, 500, 0, 4, 132, 48 << 10, (256, 8, 4, 16))
-    (256, 16, 16, 4, 4, 16)
-    >>> coarse(gpu, 3, 9, 1, 9, 0, 4, 132, 48 << 10, (64, 4, 2, 1))
-    (64, 64, 1, 2, 2, 4)
-    >>> coarse(gpu, 4096, 4096, 1, 256, 0, 4, 132, 48 << 10, (256, 8, 0, 0))
-    (256, 256, 1, 8, 4, 32)
-    >>> coarse(gpu, 0, 16384, 1, 16384, 0, 4, 132, 48 << 10, (256, 8, 0, 0))
-    (256, 16, 16, 8, 4, 32)
-    >>> coarse(gpu, 512, 512, 1, 256, 0, 4, 132, 48 << 10, (256, 0, 0, 0))
-    (256, 256, 1, 0, 1, 0)
-    >>> coarse(gpu, 64, 64, 64, 64, 1, 4, 132, 48 << 10, (256, 0, 0, 0))
-    (256, 32, 8, 8, 4, 32)
-    >>> coarse(gpu, 64, 64, 64, 64, 1, 64, 132, 48 << 10, (256, 0, 0, 0))
-    (256, 32, 8, 2, 4, 8)
+    >>> def some(height, width, batch, length, slides, size, wanted, boxes=()):
+    ...     return coarse(gpu, height, width, batch, length, slides, 1, size, boxes, 132,
+    ...                   48 << 10, wanted)
+    >>> some(512, 512, 1, 256, False, 4, (256, 8, 4, 1, 0))
+    (256, 256, 1, 8, 4, 32, 0)
+    >>> some(0, 500, 1, 500, False, 4, (256, 8, 4, 16, 0))
+    (256, 16, 16, 8, 4, 32, 0)
+    >>> some(0, 100, 1, 500, False, 4, (256, 8, 4, 16, 0))
+    (256, 16, 16, 4, 4, 16, 0)
+    >>> some(3, 9, 1, 9, False, 4, (64, 4, 2, 1, 0))
+    (64, 64, 1, 2, 2, 4, 0)
+    >>> some(4096, 4096, 1, 256, False, 4, (256, 8, 0, 0, 0))
+    (256, 256, 1, 8, 4, 32, 0)
+    >>> some(0, 16384, 1, 16384, False, 4, (256, 8, 0, 0, 0))
+    (256, 16, 16, 8, 4, 32, 0)
+    >>> some(512, 512, 1, 256, False, 4, (256, 0, 0, 0, 0))
+    (256, 256, 1, 0, 1, 0, 0)
+    >>> some(64, 64, 64, 64, True, 4, (256, 0, 0, 0, 0))
+    (256, 32, 8, 8, 4, 32, 0)
+    >>> some(64, 64, 64, 64, True, 64, (256, 0, 0, 0, 0))
+    (256, 32, 8, 2, 16, 32, 0)
+    >>> [coarse(gpu, 0, n, 1, n, True, 0, 4, (), 132, 48 << 10, (256, 0, 0, 0, 0))
+    ...  for n in (16384, 65536, 1 << 20)]  # doctest: +NORMALIZE_WHITESPACE
+    [(1024, 32, 32, 4, 16, 64, 0), (1024, 32, 32, 8, 16, 128, 0), (256, 128, 2, 8, 16, 128, 0)]
+    >>> image, filter = (4, ((1, 1, 0, 0), (0, 0, 1, 1))), (4, ((0, 0, 0, 1), (0, 1, 0, 0)))
+    >>> some(2048, 2048, 1, 256, True, 4, (256, 0, 0, 0, 0), (image, filter))
+    (256, 256, 1, 8, 8, 64, 128)
+    >>> some(512, 512, 1, 256, True, 4, (256, 0, 0, 0, 0), (image, filter))
+    (256, 128, 2, 8, 8, 64, 128)
     """
-    group, points, steps, split = wanted
+    group, points, steps, split, tile = wanted
     if not points and slides and limits.staged:
         points = NEIGHBOURS
+        flat = not (loops or height or split) and size <= WORD and group == limits.group
+        if flat and batch * width * MOST_SPLIT < 2 * points * CROWD * units and (
+                length >= MOST_SPLIT * LEAST_STEPS):
+            group = limits.max_group
+            while points > 1 and 4 * batch * width * MOST_SPLIT < 3 * units * points * group:
+                points //= 2
     if not points:
-        return group, group, 1, 0, 1, 0
+        return group, group, 1, 0, 1, 0, 0
+    if not boxes or tile == 1:
+        tile = 0
+    elif not tile and slides and limits.staged:
+        tile = ITERATIONS
     if not split:
         items, split = max(1, batch * max(height, 1) * width // points), 1
+        crowd = (CROWD_BOXED if tile else CROWD) * units
         while 2 * split <= min(group // LEAST_ACROSS, MOST_SPLIT, length // LEAST_STEPS) and (
-                items * split < CROWD * units or group // split > _power(max(1, width))):
+                items * split < crowd or group // split > _power(max(1, width))):
             split *= 2
     split = min(split, group)
-    steps = steps or max(1, KEPT // points)
     across = group // split
     most = height if height else width // across
     while points > 1 and (points > most or (
             split > 1 and points * group * size > local_bytes)):
         points //= 2
-    return group, across, split, points, steps, points * steps
+    kept = STRAIGHT if not loops else KEPT_BOXED // loops if tile else KEPT
+    steps = steps or max(1, min(MOST_STEPS, kept // points))
+    room = local_bytes - (points * group * size if split > 1 else 0)
+    while tile and _boxes_bytes(boxes, points, steps * split, across, tile) > room:
+        tile = tile // 2 if tile > LEAST_ITERATIONS or wanted[4] else 0
+    return group, across, split, points, steps, points * steps, tile
+
+
+def _boxes_bytes(boxes: Boxes, points: int, elements: int, across: int, tile: int) -> int:
+    """How much local memory boxes take, each of its sides as long as all that walks it."""
+    counts = (points, elements, across, tile)
+    return sum(bytes_ * prod(1 + sum(walked * (count - 1) for walked, count in zip(
+        side, counts, strict=True)) for side in sides) for bytes_, sides in boxes)
 
 
 @lru_cache(REMEMBERED)

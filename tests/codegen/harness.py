@@ -333,7 +333,7 @@ class Machine:
                     values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS], 1)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Coarse():
-                    self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0), strict=True))
+                    self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0, 0), strict=True))
                 case plan.Strip(width=width):
                     values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))

@@ -47,19 +47,35 @@ entry main [a][n][m] (xss: [a][n]f32) (fs: [m]f32): [a][]f32 =
   map (\\xs -> tabulate (n - m + 1) (\\i ->
     2 * f32.sum (map (\\k -> xs[i + k] * fs[k]) (iota m)) + f32.i64 i)) xss
 """
+CUBE = """
+entry main [a][b][c][p][q][r] (xsss: [a][b][c]f32) (fsss: [p][q][r]f32): [][][]f32 =
+  tabulate_3d (a - p + 1) (b - q + 1) (c - r + 1) (\\i j k ->
+    f32.sum (tabulate p (\\u -> f32.sum (tabulate q (\\v -> f32.sum (tabulate r (\\w ->
+      xsss[i + u, j + v, k + w] * fsss[u, v, w])))))))
+"""
+BACKWARDS = """
+entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32) (gs: [q]f32): [][]f32 =
+  tabulate_2d (n - p + 1) (m - 2 * q + 2) (\\i j ->
+    f32.maximum (tabulate p (\\k -> f32.sum (tabulate q (\\l ->
+      xss[i + p - 1 - k, j + 2 * l] * fss[k, l] + gs[q - 1 - l] * xss[i, j])))) + f32.i64 i)
+"""
 PROGRAMS: dict[str, tuple[str, list[list[tuple[int, ...]]], Any]] = {
     "flat": (FLAT, [[(70,), (9,)], [(9,), (9,)], [(41,), (25,)], [(7,), (1,)]], np.float32),
     "tall": (TALL, [[(9, 21), (4, 3)], [(5, 5), (5, 5)], [(20, 8), (3, 8)]], np.float32),
+    "cube": (CUBE, [[(7, 5, 19), (4, 2, 5)], [(4, 3, 3), (4, 0, 3)]], np.float32),
+    "backwards": (BACKWARDS, [[(12, 25), (4, 5), (5,)]], np.float32),
     "pairs": (PAIRS, [[(37,), (37,)], [(1,), (1,)], [(0,), (0,)]], np.float32),
     "ordered": (ORDERED, [[(37,), (19,)], [(3,), (0,)]], np.int32),
     "rows": (ROWS, [[(3, 40), (9,)], [(1, 9), (9,)]], np.float32),
     "batched": (BATCHED, [[(2, 5, 7), (11,)], [(3, 1, 4), (1,)]], np.int64),
 }
-VERSIONS = {"flat": (0, 2), "tall": (2, 4), "pairs": (0, -1), "ordered": (0, -1),
-            "batched": (4, -1), "rows": (2, -1)}
+VERSIONS = {"flat": (0, 2), "tall": (2, 4), "cube": (4, 6), "backwards": (2, 4), "pairs": (0, -1),
+            "ordered": (0, -1), "batched": (4, -1), "rows": (2, -1)}
 """Which versions reduce segments: one as points of a map, one as a segmented reduction."""
-SETTINGS = [  # points, steps, split and group
-    (4, 2, 1, 8), (2, 4, 4, 16), (1, 4, 1, 4), (8, 8, 4, 16), (16, 1, 16, 16)]
+BOXED = ("tall", "cube", "backwards")
+"""Whose elements have loops that work-items go through together."""
+SETTINGS = [  # points, steps, split, group and tile
+    (4, 2, 1, 8, 16), (2, 4, 4, 16, 1), (1, 4, 1, 4, 32), (8, 8, 4, 16, 16), (16, 1, 16, 16, 64)]
 
 
 def coarse_spaces(program: Program) -> list[Space]:
@@ -69,11 +85,12 @@ def coarse_spaces(program: Program) -> list[Space]:
 
 
 def chosen(program: Program, setting: tuple[int, ...]) -> Mapping[str, int]:
-    """Parameters for points, steps, split and group of all such operations."""
+    """Parameters for points, steps, split, group and tile of all such operations."""
     found: dict[str, int] = {}
     for space in coarse_spaces(program):
-        names = [f"{space.operation.name}.{q}" for q in ("points", "steps", "split", "group")]
-        found |= zip(names, setting, strict=True)
+        wanted = dict(zip(("points", "steps", "split", "group", "tile"), setting, strict=True))
+        found |= {each.parameter.name: wanted[each.parameter.quantity.value]
+                  for each in space.ranges if each.parameter.quantity.value in wanted}
         assert space.obstacle(space.chosen(found)) == ""
     return found
 
@@ -92,6 +109,7 @@ def test_every_setting(name: str, which: int) -> None:
     force = plans(program.tree.entry("main"))[VERSIONS[name][which]]
     kinds = ("segmap_coarse", "segred_coarse")
     assert f"kernel {kinds[which]}" in program.source("imp")
+    assert (f"kernel {kinds[which]}_boxed" in program.source("imp")) == (name in BOXED)
     for shapes in cases:
         args = inputs(shapes, dtype)
         expected, _ = runelift.compile(text, device="interpreter").run("main", args)
@@ -107,9 +125,10 @@ def test_points_and_steps_do_not_change_the_order_of_sums() -> None:
     args = [rng.random(shape, dtype=np.float32) for shape in [(40, 50), (9, 13)]]
     force = plans(program.tree.entry("main"))[4]
     expected, _ = runelift.compile(TALL, device="interpreter").run("main", args)
-    for points, steps in [(1, 1), (4, 1), (1, 8), (8, 8), (2, 16)]:
+    for points, steps, tile in [(1, 1, 1), (4, 1, 16), (1, 8, 1), (8, 8, 16), (2, 16, 1),
+                                (4, 4, 32)]:
         actual, _ = program.run("main", args, force=force,
-                                thresholds=chosen(program, (points, steps, 1, 16)))
+                                thresholds=chosen(program, (points, steps, 1, 16, tile)))
         np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
 
 
@@ -146,18 +165,45 @@ def test_segments_that_have_what_is_their_own_are_left_alone(text: str) -> None:
         np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
 
 
+GUARDED = """
+entry main [n][m][p][q] (xss: [n][m]f32) (fss: [p][q]f32): [n][m]f32 =
+  tabulate_2d n m (\\i j -> f32.sum (tabulate p (\\k -> f32.sum (tabulate q (\\l ->
+    if i + k < n && j + l < m then xss[i + k, j + l] * fss[k, l] else 0)))))
+"""
+CHECKED = """
+entry main [n][m][p] (xss: [n][m]i32) (fs: [p]i32) (shift: i64): [n][m]i32 =
+  tabulate_2d n m (\\i j -> i32.sum (tabulate p (\\k -> i32.sum (tabulate p (\\l ->
+    xss[i + k * shift, j + l * shift] * fs[l])))))
+"""
+
+
+@pytest.mark.parametrize("text", [GUARDED, CHECKED], ids=["guarded", "checked"])
+def test_boxes_hold_nothing_that_is_beyond_an_array(simulator: str, text: str) -> None:
+    checked = text is CHECKED
+    rng = np.random.default_rng(3)
+    args: list[Any] = [rng.integers(-3, 4, shape).astype(np.int32 if checked else np.float32)
+                       for shape in [(9, 11), (3,) if checked else (3, 4)]]
+    args += [0] if checked else []
+    expected, _ = runelift.compile(text, device="interpreter").run("main", args)
+    program = runelift.compile(text, device=simulator, tuning={})
+    for force in plans(program.tree.entry("main"))[2:5:2]:
+        actual, _ = program.run("main", args, force=force,
+                                thresholds=chosen(program, (4, 2, 2, 8, 16)))
+        np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
+
+
 def test_no_races(simulator: str) -> None:
     script = ("import sys; sys.path.insert(0, 'tests/codegen'); import test_coarse as t\n"
               "import runelift, numpy as np\n"
               "from runelift.runtime.tuner.forest import plans\n"
-              "for name in ('flat', 'tall', 'pairs'):\n"
+              "for name in ('flat', 'tall', 'cube', 'pairs'):\n"
               "    text, cases, dtype = t.PROGRAMS[name]\n"
               f"    program = runelift.compile(text, device={simulator!r}, tuning={{}})\n"
               "    args = t.inputs(cases[0], dtype)\n"
               "    expected, _ = runelift.compile(text, device='interpreter').run('main', args)\n"
               "    versions = plans(program.tree.entry('main'))\n"
               "    for number in t.VERSIONS[name]:\n"
-              "        for setting in ((4, 2, 1, 8), (2, 2, 4, 16)):\n"
+              "        for setting in ((4, 2, 1, 8, 16), (2, 2, 4, 16, 1), (2, 2, 4, 16, 16)):\n"
               "            found, _ = program.run('main', args, force=versions[number],\n"
               "                                   thresholds=t.chosen(program, setting))\n"
               "            for want, got in zip(expected, found, strict=True):\n"

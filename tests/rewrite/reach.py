@@ -141,6 +141,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p]i32 = "
         "map (\\xs -> map (\\ys -> i32.sum (map2 (*) xs ys)) (transpose yss)) xss",
         [np.arange(6, dtype=np.int32).reshape(2, 3), np.arange(12, dtype=np.int32).reshape(3, 4)]),
+    "neighbours_share": (
+        "entry main [n][m][p] (xss: [n][m]i32) (fs: [p]i32): [][m]i32 = tabulate_2d (n - p + 1) m "
+        "(\\i j -> i32.sum (tabulate p (\\k -> xss[i + k, j] * fs[k])))",
+        [np.arange(12, dtype=np.int32).reshape(4, 3), np.arange(2, dtype=np.int32)]),
     "size_known": (VECTOR + "(n + 2) - (n + 1)", [XS]),
     "update_early": ("entry main [n] (xs: [n]i32) = loop yss = replicate n xs for i < n do "
                      "let ys = map (+ i32.i64 i) yss[i] "

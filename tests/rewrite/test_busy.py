@@ -8,7 +8,7 @@ import pytest
 
 from runelift.ir.source import Source
 from runelift.ir.syntax import Guard, Kind, Rival
-from runelift.rewrite.busy import PRODUCT_POINTS
+from runelift.rewrite.busy import SHARED_POINTS
 from runelift.runtime.choice import Choice
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.tuner.autotune import default_thresholds
@@ -32,16 +32,27 @@ def outer_guards(text: str) -> list[Guard]:
 def test_products_need_fewer_points() -> None:
     one, both = outer_guards(PRODUCT)
     assert one.default is None  # its work-items run through whole rows
-    assert both.default == PRODUCT_POINTS
+    assert both.default == SHARED_POINTS
     assert all(guard.default is None for guard in outer_guards(SUMS))
+
+
+def test_neighbourhoods_need_fewer_points() -> None:
+    one, both = outer_guards("""
+        entry main [n][m][p] (xss: [n][m]f32) (fss: [p][p]f32): [][]f32 =
+          tabulate_2d (n - p + 1) (m - p + 1) (\\i j ->
+            f32.sum (tabulate p (\\k -> f32.sum (tabulate p (\\l ->
+              xss[i + k, j + l] * fss[k, l])))))
+        """)[:2]
+    assert one.default is None
+    assert both.default == SHARED_POINTS
 
 
 def test_no_more_than_the_device_asks_for() -> None:
     _, guard = outer_guards(PRODUCT)
     gpu, cpu = (Choice(threshold=threshold, groups=1, short=1, long=1)
                 for threshold in (200_000, 8))
-    assert gpu.holds(guard, PRODUCT_POINTS, None)
-    assert not gpu.holds(guard, PRODUCT_POINTS - 1, None)
+    assert gpu.holds(guard, SHARED_POINTS, None)
+    assert not gpu.holds(guard, SHARED_POINTS - 1, None)
     assert cpu.holds(guard, 8, None)
 
 

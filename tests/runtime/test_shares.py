@@ -8,7 +8,7 @@ import pytest
 
 from runelift.runtime.device import select
 from runelift.runtime.opened import open_device
-from runelift.runtime.shares import ShareLimits, block, coarse, share_out, teams
+from runelift.runtime.shares import Boxes, ShareLimits, block, coarse, share_out, teams
 
 GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
                   tile=1)
@@ -84,8 +84,8 @@ def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
     plain = info.plain()
     assert block(info.shares, 4096, 4096, 1, 4096, 8)[2] > 0
     assert block(plain.shares, 4096, 4096, 1, 4096, 8)[2] == 0
-    assert coarse(info.shares, 64, 64, 1, 64, 1, 4, 8, 9999, (64, 0, 0, 0))[3] > 0
-    assert coarse(plain.shares, 64, 64, 1, 64, 1, 4, 8, 9999, (64, 0, 0, 0))[3] == 0
+    assert coarse(info.shares, 64, 64, 1, 64, True, 1, 4, (), 8, 9999, (64, 0, 0, 0, 0))[3] > 0
+    assert coarse(plain.shares, 64, 64, 1, 64, True, 1, 4, (), 8, 9999, (64, 0, 0, 0, 0))[3] == 0
     assert not plain.interleaves
     assert open_device(plain) is not open_device(info)
     assert open_device(plain).info == plain
@@ -93,12 +93,17 @@ def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
 
 @pytest.mark.parametrize("width", [1, 31, 64, 65, 1000])
 @pytest.mark.parametrize("height", [0, 1, 3, 100])
-@pytest.mark.parametrize("wanted", [(64, 8, 4, 1), (256, 16, 1, 32), (32, 4, 0, 0)])
-def test_coarse_blocks_lie_within_the_segments(width: int, height: int,
+@pytest.mark.parametrize("wanted", [(64, 8, 4, 1, 0), (256, 16, 1, 32, 1), (32, 4, 0, 0, 64)])
+@pytest.mark.parametrize("boxes", [(), ((4, ((1, 1, 0, 0), (0, 0, 1, 1))),)])
+def test_coarse_blocks_lie_within_the_segments(width: int, height: int, boxes: Boxes,
                                                wanted: tuple[int, ...]) -> None:
-    group, across, split, points, steps, cells = coarse(GPU, height, width, 2, 50, 1, 16, 132,
-                                                        48 << 10, wanted)
-    assert split == 1 or points == 1 or points * group * 16 <= 48 << 10
+    group, across, split, points, steps, cells, tile = coarse(
+        GPU, height, width, 2, 50, True, 1, 16, boxes, 132, 48 << 10, wanted)
+    partials = points * group * 16 if split > 1 else 0
+    assert split == 1 or points == 1 or partials <= 48 << 10
+    assert not tile or (boxes and wanted[4] != 1)
+    assert not tile or partials + 4 * (
+        (points + steps * split - 1) * (across + tile - 1)) <= 48 << 10
     assert group == across * split == wanted[0]
     assert cells == points * steps
     assert points == 1 or points <= (height or width // across)
