@@ -39,6 +39,7 @@ from sizes import SIZES, Numbers, Sizes
 
 import runelift
 from runelift.ir.errors import RuneliftError
+from runelift.runtime.commands.autotune import SPARED
 from runelift.runtime.device import select
 from runelift.runtime.finer import Guarded, Leaf
 from runelift.runtime.program import Program
@@ -131,19 +132,12 @@ def main() -> None:
 def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     """Tune a program for its training sizes, judge all sizes, print the row."""
     started = time.perf_counter()
-    worker = Process(options.device)  # starts while the program is compiled
-    program = open_program(sizes, options)
+    program, runner = opened(sizes, options.device)
     info = program.device_info
     assert info is not None
     forest = program.tree.entry(sizes.entry)
-    if not forest.trees:
-        worker.kill()
-        raise RuneliftError("one version only")
-    runner = Remote(program, options.device, worker=worker,
-                    limit=TimeLimit() if info.is_host else TimeLimit(least=0.5),
-                    builders=Builders(options.device) if info.locked_compiler else None)
-    training, held_out = datasets(program, sizes, sizes.training), datasets(program, sizes,
-                                                                            sizes.held_out)
+    training, held_out = (datasets(program, sizes, several)
+                          for several in (sizes.training, sizes.held_out))
     (tuning,) = autotune.autotune(runner, Forests((forest,)), training, info.choice.threshold,
                                   method=Replaying(), log=logged(options, sizes, "training")
                                   ).entries
@@ -171,9 +165,20 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def open_program(sizes: Sizes, options: argparse.Namespace) -> Program:
+def opened(sizes: Sizes, device: str | None) -> tuple[Program, Remote]:
+    """A program without a tuning, here and in a worker that is stopped if it takes too long."""
+    worker = Process(device)  # starts while the program is compiled
+    program = open_program(sizes, device)
+    info = program.device_info
+    assert info is not None
+    limit = TimeLimit() if info.is_host else TimeLimit(least=SPARED)
+    builders = Builders(device) if info.locked_compiler else None
+    return program, Remote(program, device, limit=limit, worker=worker, builders=builders)
+
+
+def open_program(sizes: Sizes, device: str | None) -> Program:
     """A program without a tuning."""
-    program: Program = runelift.compile(EXAMPLES / f"{sizes.program}.fut", device=options.device,
+    program: Program = runelift.compile(EXAMPLES / f"{sizes.program}.fut", device=device,
                                         tuning={})
     return program
 
@@ -280,7 +285,7 @@ def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
 
 def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     """Let strategies search for the thresholds of a program, and run what they find."""
-    program = open_program(sizes, options)
+    program = open_program(sizes, options.device)
     assert program.device_info is not None
     forest = program.tree.entry(sizes.entry)
     default = autotune.default_thresholds(forest, program.device_info.choice.threshold)
