@@ -44,7 +44,7 @@ from runelift.runtime.device import select
 from runelift.runtime.finer import Guarded, Leaf
 from runelift.runtime.program import Program
 from runelift.runtime.statistics import median
-from runelift.runtime.tuner import autotune, compare
+from runelift.runtime.tuner import autotune, compare, refined
 from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.fit import fit, objective
@@ -94,7 +94,8 @@ def main() -> None:
     parser.add_argument("--strategies", action="store_true", help="compare strategies instead")
     parser.add_argument("--parameters", type=float, default=0.0, metavar="SECONDS",
                         help="also tune the parameters of kernels, in so many seconds")
-    parser.add_argument("--guards", default="threshold", choices=[g.value for g in Guards])
+    parser.add_argument("--guards", default=Guards.AUTO.value, choices=[g.value for g in Guards],
+                        help="what decides beside thresholds (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=math.inf,
                         help="begin no program after so many seconds")
     parser.add_argument("--json", type=Path)
@@ -146,19 +147,22 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
         tuned = {**tuned, **tune_parameters(
             runner, forest, training, tuned, device=info.choice.threshold,
             budget=options.parameters, known=tuning.measurements.runs).chosen}
-    if options.guards != "threshold":
-        tuned = Guarded(tuned, refine(tuning.known, tuned, Guards(options.guards)).finer)
+    guards = refined.confirm_guards(
+        runner, tuning, refined.refine_guards(tuning, Guards(options.guards)), training, tuned,
+        Forced.repeats)
+    tuned = Guarded(tuned, guards.finer)
     seconds = time.perf_counter() - started
     others = costs_of(forest, Replaying().measure(runner, forest, held_out,
                                                   log=logged(options, sizes, "held_out")))
     runner.finish()
     best, tried = compare.yardstick(tuning.known, tuning.defaults)
-    beside = max(0.0, objective(tuning.known, tuning.fit.thresholds) / best - 1) if best else 0.0
+    beside_best = max(0.0, objective(tuning.known, tuned) / best - 1) if best else 0.0
     judged = [[each for d in several if (each := judge(program, d, costs, tuning.defaults, tuned))]
               for several, costs in ((training, tuning.costs), (held_out, others))]
-    result = {"runs": tuning.program_runs, "seconds": seconds, "beside_best": beside,
+    result = {"runs": tuning.program_runs, "seconds": seconds, "beside_best": beside_best,
+              "guards": sorted(guards.finer), "why_no_guards": guards.why,
               "combinations": tried, "kept_default": tuning.fit.kept_default,
-              "thresholds": dict(tuning.fit.thresholds), "left_out": tuning.measurements.left_out,
+              "thresholds": dict(tuned), "left_out": tuning.measurements.left_out,
               "training": [asdict(each) for each in judged[0]],
               "held_out": [asdict(each) for each in judged[1]]}
     show(sizes, result)
@@ -200,7 +204,8 @@ def judge(program: Program, dataset: Dataset, costs: Costs, default: Mapping[str
     known = next((d for d in costs.datasets if d.name == dataset.name), None)
     if known is None:
         return None
-    choices = {"default": default, "tuned": tuned, **candidates(costs, known, default)}
+    choices = {"default": default, "tuned": tuned}
+    choices |= candidates(costs, known, choices)
     args = program.place(dataset.arguments())
     times = in_turn(program, dataset.entry, args, choices)
     best = min(times, key=lambda name: times[name])
@@ -210,19 +215,19 @@ def judge(program: Program, dataset: Dataset, costs: Costs, default: Mapping[str
     return Judged(dataset.name, times["default"], times["tuned"], times[best], best, gain, regret)
 
 
-def candidates(costs: Costs, dataset: DatasetCosts, default: Mapping[str, int]
-               ) -> Iterator[tuple[str, Mapping[str, int]]] | dict[str, Mapping[str, int]]:
-    """What may be the best on a dataset, by name, each way through the program once."""
-    alone = replace(costs, datasets=(dataset,))
+def candidates(costs: Costs, dataset: DatasetCosts, given: Mapping[str, Mapping[str, int]]
+               ) -> dict[str, Mapping[str, int]]:
+    """What else may be the best on a dataset, by name, each way through the program once."""
+    alone, default = replace(costs, datasets=(dataset,)), given["default"]
     own = fit(alone, default).thresholds
     every = {"own thresholds": own, "every encounter's best": refine(alone, own, Guards.MEMO)}
     for plan in plans(costs.forest):
         label = " ".join(f"{site.rpartition('_')[2]}/{index}" for site, index in plan.items())
         every[f"forced {label}"] = Guarded(default, {site: Leaf(k) for site, k in plan.items()})
-    least, seen, found = FAR * dataset.total(own), set[tuple[int, ...]](), {}
+    seen, found = {dataset.path(thresholds) for thresholds in given.values()}, {}
     for name, thresholds in every.items():
         path = dataset.path(thresholds)
-        if dataset.total(thresholds) <= least and path not in seen:
+        if dataset.total(thresholds) <= FAR * dataset.total(own) and path not in seen:
             found[name] = thresholds
         seen.add(path)
     return found
