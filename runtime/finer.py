@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+SHOWN = 10
+"""How many entries of a table of times are shown at most."""
 Sizes: TypeAlias = Mapping[str, int]
 """The sizes at an encounter, and what its guards compare with, by name."""
 
@@ -82,13 +84,16 @@ class Nearby:
         return frozenset(range(max(map(len, self.ratios.values()))))
 
     def lines(self, versions: Sequence[str]) -> Iterator[str]:
-        """One line for each entry, the best version first."""
-        for values, ratios in self.ratios.items():
+        """One line for each entry, the best version first; of many entries some."""
+        step = -(-len(self.ratios) // SHOWN)
+        for values, ratios in list(self.ratios.items())[::step]:
             where = ", ".join(f"{n} = {v:,}" for n, v in zip(self.names, values, strict=True))
             order = sorted(range(len(ratios)), key=lambda k: ratios[k])
             yield f"near {where}: " + ", ".join(
                 f"{versions[k]} {ratios[k]:.3g}×" if place else versions[k]
                 for place, k in enumerate(order))
+        if step > 1:
+            yield f"... ({len(self.ratios)} sizes)"
 
 
 def _distance(one: Sequence[int], other: Sequence[int]) -> float:

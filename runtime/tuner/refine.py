@@ -89,8 +89,9 @@ def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
     if guards is Guards.THRESHOLD:
         return Guarded(thresholds, {})
     allowed = allowed_times(costs.datasets, thresholds)
+    near = partial(_nearby, matters=ALONE * objective(costs, thresholds, aim))
     fitted: dict[Guards, Callable[[Sequence[_Group]], Finer | None]] = {
-        Guards.MEMO: _memo, Guards.NEAR: _nearby, Guards.AUTO: _nearby,
+        Guards.MEMO: _memo, Guards.NEAR: near, Guards.AUTO: near,
         Guards.TREE: partial(_tree, depth=depth)}
     for _ in range(ROUNDS):
         found = _refined(costs, thresholds, fitted[guards], aim)
@@ -152,12 +153,15 @@ def _memo(groups: Sequence[_Group]) -> Memo | None:
     return Memo(tuple(names), versions) if versions else None
 
 
-def _nearby(groups: Sequence[_Group]) -> Nearby | None:
-    """What every version costs at known sizes; None if one version is the best at all of them."""
+def _nearby(groups: Sequence[_Group], matters: float) -> Nearby | None:
+    """What every version costs at known sizes.
+
+    None if one version is the best at all of them, or what is chosen matters less than that.
+    """
     names = _telling([g.sizes for g in groups])
-    one = {g.now for g in groups} if all(
-        g.costs[g.now] <= (1 + QUESTION) * g.costs.min() for g in groups) else set()
-    if not names or len(one) == 1:
+    always = len({g.now for g in groups}) == 1 and all(
+        g.costs[g.now] <= (1 + QUESTION) * g.costs.min() for g in groups)
+    if not names or always or sum(float(np.ptp(g.costs)) for g in groups) < matters:
         return None
     table = {tuple(g.sizes[name] for name in names): g.ratios() for g in groups}
     step = -(-len(table) // NEARBY)
