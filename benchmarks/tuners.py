@@ -58,7 +58,7 @@ from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
-from runelift.runtime.tuner.strategies.trials import Instrumented
+from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
 
 FAR = 3.0
 """What takes so many times as long as the best, by the log, is not run again."""
@@ -91,7 +91,10 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
     parser.add_argument("--only", default="", help="names of programs, with commas between")
-    parser.add_argument("--strategies", action="store_true", help="compare strategies instead")
+    parser.add_argument("--strategies", nargs="?", const=",".join(STRATEGIES), metavar="NAMES",
+                        help="compare these strategies instead, or all of the literature")
+    parser.add_argument("--search", type=float, default=60.0, metavar="SECONDS",
+                        help="end a search after so much time of runs (default: %(default)s)")
     parser.add_argument("--parameters", type=float, default=0.0, metavar="SECONDS",
                         help="also tune the parameters of kernels, in so many seconds")
     parser.add_argument("--guards", default=Guards.AUTO.value, choices=[g.value for g in Guards],
@@ -300,20 +303,22 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     measured = Instrumented(costs, sum(
         run.record.wall + (run.time or 0.0) for run in measurements.runs if run.record))
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
-    compared = compare.compare({name: parse_strategy(name) for name in STRATEGIES}, costs, default,
-                               lambda seed: Live(program, forest, default, own, Forced.repeats,
-                                                 weights, measured))
+    compared = compare.compare({
+        name: parse_strategy(name) for name in options.strategies.split(",")}, costs, default,
+        lambda seed: Live(program, forest, default, own, Forced.repeats, weights, measured),
+        budget=Budget(seconds=options.search))
     when_run = run_together(program, forest, own, {
         row.strategy: row.found[0].search.thresholds for row in compared.rows} | {
         "untuned": default})
     print(f"\n{sizes.program}: {compared.versions} versions, datasets "
           f"{', '.join(d.name for d in own)}")
-    print(f"  {'strategy':18}{'runs':>6}{'seconds':>9}{'beside best':>13}{'when run':>10}")
+    print(f"  {'strategy':24}{'runs':>6}{'seconds':>9}{'beside best':>13}{'when run':>10}")
     for row in compared.rows:
         search = row.found[0].search
-        print(f"  {row.strategy:18}{search.runs:6}{search.seconds:9.3f}"
+        ended = "" if search.finished else " (ended)"
+        print(f"  {row.strategy + ended:24}{search.runs:6}{search.seconds:9.3f}"
               f"{100 * row.regrets[0]:11.2f} %{when_run[row.strategy]:10.3f}", flush=True)
-    print(f"  {'untuned':18}{'-':>6}{'-':>9}{100 * compared.untuned:11.2f} %"
+    print(f"  {'untuned':24}{'-':>6}{'-':>9}{100 * compared.untuned:11.2f} %"
           f"{when_run['untuned']:10.3f}", flush=True)
     return {**compare.facts(compared), "when_run": when_run}
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -98,8 +98,19 @@ def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
         slower = {d.name for d in costs.datasets if d.total(found) > allowed[d.name]}
         if not slower:
             return found if guards in (Guards.NEAR, Guards.AUTO) else _pruned(costs, found, aim)
-        costs = costs.frozen(slower, thresholds)
+        costs = keeping(costs, slower, thresholds, guards)
     return Guarded(thresholds, {})
+
+
+def keeping(costs: Costs, names: Collection[str], thresholds: Mapping[str, int],
+            guards: Guards) -> Costs:
+    """The costs with which guards leave these datasets the versions that thresholds choose.
+
+    What others cost there tells nearby sizes something, too.
+    """
+    if guards in (Guards.NEAR, Guards.AUTO):
+        return costs.preferring(names, thresholds)
+    return costs.frozen(names, thresholds)
 
 
 def _pruned(costs: Costs, found: Guarded, aim: Objective) -> Guarded:
@@ -154,18 +165,21 @@ def _memo(groups: Sequence[_Group]) -> Memo | None:
 
 
 def _nearby(groups: Sequence[_Group], matters: float) -> Nearby | None:
-    """What every version costs at known sizes.
+    """What every version costs at known sizes, with what guards compare with.
 
     None if one version is the best at all of them, or what is chosen matters less than that.
     """
-    names = _telling([g.sizes for g in groups])
+    asked = [{**g.sizes, **g.par} for g in groups]
+    columns = {tuple(each[name] for each in asked): name for name in reversed(_telling(asked))}
+    names = tuple(sorted(columns.values()))
     always = len({g.now for g in groups}) == 1 and all(
         g.costs[g.now] <= (1 + QUESTION) * g.costs.min() for g in groups)
     if not names or always or sum(float(np.ptp(g.costs)) for g in groups) < matters:
         return None
-    table = {tuple(g.sizes[name] for name in names): g.ratios() for g in groups}
+    table = {tuple(each[name] for name in names): g.ratios()
+             for each, g in zip(asked, groups, strict=True)}
     step = -(-len(table) // NEARBY)
-    return Nearby(tuple(names), {values: table[values] for values in sorted(table)[::step]})
+    return Nearby(names, {values: table[values] for values in sorted(table)[::step]})
 
 
 def _telling(sizes: Sequence[Mapping[str, int]]) -> list[str]:

@@ -14,7 +14,15 @@ from runelift.runtime.tuner.curves import version_name
 from runelift.runtime.tuner.fit import objective
 from runelift.runtime.tuner.held_out import fitted_to_others
 from runelift.runtime.tuner.measure import Dataset, Measurable
-from runelift.runtime.tuner.refine import ALONE, DEPTH, HOPELESS, WORTHWHILE, Guards, refine
+from runelift.runtime.tuner.refine import (
+    ALONE,
+    DEPTH,
+    HOPELESS,
+    WORTHWHILE,
+    Guards,
+    keeping,
+    refine,
+)
 from runelift.runtime.tuner.report import show_seconds, table
 
 FEW = 3
@@ -55,7 +63,7 @@ def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
     if guards is Guards.AUTO:
         return _automatic(tuning)
     if guards is not Guards.TREE:
-        return _fitted(tuning, tuning.known, guards)
+        return _fitted(tuning, _known(tuning, guards), guards)
     losses = _losses_of_guessing(tuning, Guards.TREE, range(1, DEPTH + 1))
     depth = min(losses, key=lambda each: losses[each])
     found = _fitted(tuning, tuning.known, guards, depth)
@@ -71,13 +79,18 @@ def _automatic(tuning: EntryTuning) -> Refined:
 
     Where they guess badly, a memo has the sizes that thresholds do not serve.
     """
-    found = _fitted(tuning, tuning.known, Guards.NEAR)
+    found = _fitted(tuning, _known(tuning, Guards.NEAR), Guards.NEAR)
     loss = _losses_of_guessing(tuning, Guards.NEAR)[DEPTH] if found.finer else 0.0
     better = objective(tuning.known, tuning.fit.thresholds, tuning.aim) > (1 + ALONE) * objective(
         tuning.known, Guarded(tuning.fit.thresholds, found.finer), tuning.aim)
     if (better and loss <= HARM) or loss < -WORTHWHILE:
         return replace(found, loss=loss)
     return _fitted(tuning, tuning.known, Guards.MEMO)
+
+
+def _known(tuning: EntryTuning, guards: Guards) -> Costs:
+    """The costs by all runs: where runs side by side refute the forced ones, they count."""
+    return keeping(tuning.costs, tuning.unmoved, tuning.defaults, guards)
 
 
 def _losses_of_guessing(tuning: EntryTuning, guards: Guards, depths: Sequence[int] = (DEPTH,)
@@ -123,7 +136,7 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
     Datasets that are keep their versions, and the guards are fitted again.  Some dataset must be
     faster for certain, or those left out of the fit by what records say.
     """
-    costs = tuning.known
+    costs = _known(tuning, refined.guards)
     for _ in range(2):
         if not refined.finer:
             return refined
@@ -134,7 +147,7 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
         slower = {name for name, both in verified.items() if both.slower}
         if not slower:
             break
-        costs = costs.frozen(slower, tuning.fit.thresholds)
+        costs = keeping(costs, slower, tuning.fit.thresholds, refined.guards)
         refined = replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
     else:
         return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
