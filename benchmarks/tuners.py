@@ -111,13 +111,12 @@ def main() -> None:
     print(f"device: {device.label}", flush=True)
     end = time.perf_counter() + options.seconds
     found: list[dict[str, Any]] = []
-    for sizes in SIZES:
-        if options.only and sizes.program not in options.only.split(","):
-            continue
+    known = {sizes.program: sizes for sizes in SIZES}
+    for name in options.only.split(",") if options.only else known:
         if time.perf_counter() > end:
             print("the time is over", flush=True)
             break
-        sizes = sizes.on(device.is_host)
+        sizes = known[name].on(device.is_host)
         try:
             each = strategies(sizes, options) if options.strategies else quality(sizes, options)
         except RuneliftError as error:
