@@ -21,14 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from runelift.ir.names import Names
+from runelift.ir.names import Names, VName
 from runelift.ir.products import product_of
 from runelift.ir.syntax import (
     SEGOPS,
     SOACS,
     Body,
+    Dim,
     Exp,
     Guard,
+    Index,
     Kind,
     Loop,
     Map,
@@ -36,11 +38,12 @@ from runelift.ir.syntax import (
     Rival,
     SegMap,
     SegRed,
+    SliceDim,
     Stm,
     Version,
     Versions,
 )
-from runelift.ir.traverse import bodies_of, map_inside
+from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, uses
 from runelift.rewrite.rule import Rewriting, Rule, rule
 
 PRODUCT_POINTS = 4096
@@ -143,13 +146,46 @@ def _only_choice(exp: Versions) -> Versions | None:
 
 @rule(Versions)
 def rows_stream(exp: Versions) -> Exp | None:
-    """versions (…, group: r, …) ⇒ versions (…, group streams: r, …)
+    """versions (rows: s, group: r, …) ⇒ versions (rows: s, group streams: r, …)
 
-    Provided: all that a group does together is to reduce.
-    Because: it keeps nothing of a row, which then may have any length.
+    Provided: all that a group does together is to reduce to scalars; in s, neighbouring rows read
+        elements that are the same, or lie side by side.
+    Because: a group keeps nothing of a row, which then may have any length; and a work-item that
+        has a row waits for memory no more than a group.
     """
+    outer = next((v for v in exp.alternatives if v.kind is Kind.OUTER), None)
+    rows = [] if outer is None else list(_operations(outer.body))
+    if len(rows) != 1 or not isinstance(rows[0], SegMap) or _reads_apart(
+            rows[0].body, {rows[0].space[-1].index}):
+        return None
     return _with_guards(exp, lambda version, guard: replace(guard, streams=True)
                         if _reduces_rows(version) else guard)
+
+
+def _reads_apart(body: Body, varying: set[VName]) -> bool:
+    """Whether a place in any but the last dimension of an array is another in the next row.
+
+    ``varying`` are the names that differ from row to row; those in the body are added.
+    """
+    for stm in body.stms:
+        exp, lambdas = stm.exp, lambdas_of(stm.exp)
+        if isinstance(exp, Index) and any(varying.intersection(_named(dim))
+                                          for dim in exp.dims[:-1]):
+            return True
+        if not varying.isdisjoint(uses(exp)):
+            varying.update(p.name for lam in lambdas for p in lam.params)
+        if any(_reads_apart(inner, varying)
+               for inner in (*bodies_of(exp), *(lam.body for lam in lambdas))):
+            return True
+        if varying & free_vars(exp):
+            varying.update(p.name for p in stm.pat)
+    return False
+
+
+def _named(dim: Dim) -> list[VName]:
+    """The names in an index or a slice."""
+    parts = (dim.start, dim.stride) if isinstance(dim, SliceDim) else (dim,)
+    return [part for part in parts if isinstance(part, VName)]
 
 
 def _reduces_rows(version: Version) -> bool:
