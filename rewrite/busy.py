@@ -149,7 +149,8 @@ def rows_stream(exp: Versions) -> Exp | None:
     """versions (rows: s, group: r, …) ⇒ versions (rows: s, group streams: r, …)
 
     Provided: all that a group does together is to reduce to scalars; in s, neighbouring rows read
-        elements that are the same, or lie side by side.
+        elements that are the same, or lie side by side.  Does not handle: neighbourhoods, whose
+        rows had better be reduced together (:mod:`runelift.codegen.coarse`).
     Because: a group keeps nothing of a row, which then may have any length; and a work-item that
         has a row waits for memory no more than a group.
     """
@@ -162,20 +163,21 @@ def rows_stream(exp: Versions) -> Exp | None:
                         if _reduces_rows(version) else guard)
 
 
-def _reads_apart(body: Body, varying: set[VName]) -> bool:
+def _reads_apart(body: Body, varying: set[VName], walking: bool = False) -> bool:
     """Whether a place in any but the last dimension of an array is another in the next row.
 
+    In the last one, too, if the row is ``walking`` through it, which is a neighbourhood.
     ``varying`` are the names that differ from row to row; those in the body are added.
     """
     for stm in body.stms:
         exp, lambdas = stm.exp, lambdas_of(stm.exp)
-        if isinstance(exp, Index) and any(varying.intersection(_named(dim))
-                                          for dim in exp.dims[:-1]):
+        if isinstance(exp, Index) and any(varying.intersection(_named(dim)) for dim in (
+                exp.dims if walking else exp.dims[:-1])):
             return True
         if not varying.isdisjoint(uses(exp)):
             varying.update(p.name for lam in lambdas for p in lam.params)
-        if any(_reads_apart(inner, varying)
-               for inner in (*bodies_of(exp), *(lam.body for lam in lambdas))):
+        if any(_reads_apart(inner, varying, walking) for inner in bodies_of(exp)) or any(
+                _reads_apart(lam.body, varying, True) for lam in lambdas):
             return True
         if varying & free_vars(exp):
             varying.update(p.name for p in stm.pat)
