@@ -351,7 +351,8 @@ class Reader(Transformer[Token, Any]):
         default = next((int(word) for word in words if word.type == "INT"), None)
         rival = next((Rival(word) for word in words if word.type == "RIVAL"), None)
         return lambda kind: Guard(str(name), json.loads(key), kind, par, default=default,
-                                  rival=rival, **named)
+                                  rival=rival,
+                                  streams=any(word.type == "STREAMS" for word in words), **named)
 
     def group_size(self, size: Size) -> tuple[str, Size]:
         return "group", size

@@ -249,5 +249,6 @@ def _guard(guard: Guard) -> str:
     groups = "" if guard.groups is None else f" groups {guard.groups}"
     default = "" if guard.default is None else f" default {guard.default}"
     rival = "" if guard.rival is None else f" {guard.rival.value}"
+    streams = " streams" if guard.streams else ""
     return (f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}"
-            f"{group}{groups}{default}{rival}")
+            f"{group}{groups}{default}{rival}{streams}")

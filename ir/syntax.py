@@ -552,6 +552,8 @@ class Rival(Enum):
     versions only those in loops have this rival)."""
     PRODUCT = "product"
     """They compute a product by tiles, which pays where there is much to do."""
+    POINTS = "points"
+    """They give each point of a row a work-item too, in groups of any size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -565,6 +567,8 @@ class Guard:
     alone, ``groups`` how many work-groups there are (of an intra version, and of the outer version
     beside it).  ``default`` is the threshold when nothing was tuned; None means the device's, and
     of an outer version the less of both.  ``rival`` is what speaks for versions that follow.
+    ``streams``: a group keeps nothing of its row, as it only reduces it (of an intra version, and
+    of the outer version beside it).
     """
 
     name: str
@@ -575,6 +579,7 @@ class Guard:
     default: int | None = None
     groups: Size | None = None
     rival: Rival | None = None
+    streams: bool = False
 
     def untuned(self, device: int) -> int:
         """The threshold when nothing was tuned; ``device`` is the device's own."""

@@ -30,22 +30,26 @@ from runelift.ir.syntax import (
     SEGOPS,
     SOACS,
     Body,
+    Dim,
     Exp,
     ForLoop,
     Fun,
     Guard,
+    Index,
     Kind,
     Loop,
     Map,
     Program,
     Rival,
     SegMap,
+    SegRed,
+    SliceDim,
     Stm,
     Type,
     Version,
     Versions,
 )
-from runelift.ir.traverse import bodies_of, map_inside
+from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, uses
 from runelift.rewrite.rule import Rewriting, Rule, rule
 
 SHARED_POINTS = 4096
@@ -147,12 +151,99 @@ def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
     Provided: p does nothing but choose between versions of which the first is a product.
     Because: work-groups that share what they load compute a product faster than row by row.
     """
-    statements = exp.alternatives[-1].body.stms
-    nested = [stm.exp for stm in statements if isinstance(stm.exp, Versions)]
-    if (len(nested) != 1 or any(isinstance(stm.exp, SEGOPS) for stm in statements)
-            or not _is_product(nested[0].alternatives[0])):
+    nested = _only_choice(exp)
+    if nested is None or not _is_product(nested.alternatives[0]):
         return None
     return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT))
+
+
+@rule(Versions)
+def points_beat_rows(exp: Versions, types: Types) -> Exp | None:
+    """versions (…, group: map of a row, else: p) ⇒ versions (… points, group points: …, else: p)
+
+    Provided: p does nothing but choose between versions, of which the first maps all points; in a
+        group, too, each point goes through loops alone.
+    Because: as many work-items have as much to do, and groups need not have the size of a row.
+    """
+    nested = _only_choice(exp)
+    rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
+    if nested is None or rows is None:
+        return None
+    together = list(_inside(rows))
+    first = list(_operations(nested.alternatives[0].body))
+    if len(together) != 1 or len(first) != 1 or not all(
+            isinstance(op, SegMap) and not _straight(op.body) for op in (*together, *first)):
+        return None
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
+                        if guard.rival is None else guard)
+
+
+def _only_choice(exp: Versions) -> Versions | None:
+    """The choice between versions that is all that the last version does; None if it is not."""
+    statements = exp.alternatives[-1].body.stms
+    nested = [stm.exp for stm in statements if isinstance(stm.exp, Versions)]
+    if len(nested) != 1 or any(isinstance(stm.exp, SEGOPS) for stm in statements):
+        return None
+    return nested[0]
+
+
+@rule(Versions)
+def rows_stream(exp: Versions, types: Types) -> Exp | None:
+    """versions (rows: s, group: r, …) ⇒ versions (rows: s, group streams: r, …)
+
+    Provided: all that a group does together is to reduce to scalars; in s, neighbouring rows read
+        elements that are the same, or lie side by side.  Does not handle: neighbourhoods, whose
+        rows had better be reduced together (:mod:`runelift.codegen.coarse`).
+    Because: a group keeps nothing of a row, which then may have any length; and a work-item that
+        has a row waits for memory no more than a group.
+    """
+    outer = next((v for v in exp.alternatives if v.kind is Kind.OUTER), None)
+    rows = [] if outer is None else list(_operations(outer.body))
+    if len(rows) != 1 or not isinstance(rows[0], SegMap) or _reads_apart(
+            rows[0].body, {rows[0].space[-1].index}):
+        return None
+    return _with_guards(exp, lambda version, guard: replace(guard, streams=True)
+                        if _reduces_rows(version) else guard)
+
+
+def _reads_apart(body: Body, varying: set[VName], walking: bool = False) -> bool:
+    """Whether a place in any but the last dimension of an array is another in the next row.
+
+    In the last one, too, if the row is ``walking`` through it, which is a neighbourhood.
+    ``varying`` are the names that differ from row to row; those in the body are added.
+    """
+    for stm in body.stms:
+        exp, lambdas = stm.exp, lambdas_of(stm.exp)
+        if isinstance(exp, Index) and any(varying.intersection(_named(dim)) for dim in (
+                exp.dims if walking else exp.dims[:-1])):
+            return True
+        if not varying.isdisjoint(uses(exp)):
+            varying.update(p.name for lam in lambdas for p in lam.params)
+        if any(_reads_apart(inner, varying, walking) for inner in bodies_of(exp)) or any(
+                _reads_apart(lam.body, varying, True) for lam in lambdas):
+            return True
+        if varying & free_vars(exp):
+            varying.update(p.name for p in stm.pat)
+    return False
+
+
+def _named(dim: Dim) -> list[VName]:
+    """The names in an index or a slice."""
+    parts = (dim.start, dim.stride) if isinstance(dim, SliceDim) else (dim,)
+    return [part for part in parts if isinstance(part, VName)]
+
+
+def _reduces_rows(version: Version) -> bool:
+    """Whether the work-items of a group do nothing together but reduce a row to scalars."""
+    inside = list(_inside(version)) if version.kind is Kind.INTRA else []
+    return bool(inside) and all(isinstance(op, SegRed) and len(op.space) == 1 for op in inside)
+
+
+def _inside(version: Version) -> Iterator[Exp]:
+    """The operations of the groups of an intra version, if it does nothing else."""
+    groups = list(_operations(version.body))
+    if len(groups) == 1 and isinstance(groups[0], SegMap):
+        yield from _operations(groups[0].body)
 
 
 @rule(Versions)
@@ -173,18 +264,20 @@ def neighbours_map(exp: Versions, types: Types) -> Exp | None:
 def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
     """versions (rows: …, group g groups n: …) ⇒ versions (rows, group g groups n: …, …)
 
-    Because: rows that no group can take had better have a work-item each.
+    Because: rows that no group can take had better have a work-item each, and so had many rows that
+        neither keeps.
     """
     beside = next((v.guard for v in exp.alternatives
                    if v.guard is not None and v.guard.kind is Kind.INTRA), None)
     if beside is None:
         return None
     return _with_guards(exp, lambda version, guard: replace(
-        guard, group=beside.group, groups=beside.groups) if guard.kind is Kind.OUTER else guard)
+        guard, group=beside.group, groups=beside.groups,
+        streams=beside.streams and guard.default is None) if guard.kind is Kind.OUTER else guard)
 
 
-EVERYWHERE = (products_share, neighbours_share, products_beat_rows, neighbours_map,
-              groups_beside_rows)
+EVERYWHERE = (products_share, neighbours_share, products_beat_rows, points_beat_rows,
+              neighbours_map, rows_stream, groups_beside_rows)
 
 
 def _with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Exp | None:

@@ -22,12 +22,16 @@ class Choice:
     ``groups`` work-groups of up to ``long`` elements each, which is what work-items can hold; fewer
     are well used only if they have so little to do, up to ``short`` elements each, that what
     matters is the number of launches.  Where groups would not be used well, or could not use
-    ``least`` work-items each, an outer version pays from a ``part`` of the threshold on.  Launches
+    ``least`` work-items each, an outer version pays from a ``part`` of the threshold on.  Rows that
+    are only reduced may have any length if there are so many groups that they keep the device
+    ``busy``; where the row of a work-item keeps nothing either, the outer version pays from the
+    part that is ``streamed`` on, and as early as without groups if rows have no more elements
+    than a group work-items (``even``).  Launches
     in a loop with up to ``merged`` work-items become one, if they are flat, so that groups that
     only map have no part in them.  ``together``: neighbouring work-items run together.
 
     >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
-    ...               part=16, least=32, together=True)
+    ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256)
     >>> from runelift.ir.sizes import Size
     >>> from runelift.ir.syntax import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
@@ -41,6 +45,10 @@ class Choice:
     >>> rows = Guard("t", "t", Kind.OUTER, Size.of(1))
     >>> [h200.holds(rows, n, (n, m)) for n, m in [(65536, 16), (65536, 256), (65536, 1 << 20)]]
     [True, False, True]
+    >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
+    >>> [h200.holds(bodies, n, (n, m))
+    ...  for n, m in [(100000, 100), (100000, 2048), (262144, 2048), (100000, 100000)]]
+    [True, False, True, False]
     """
 
     threshold: int
@@ -51,6 +59,9 @@ class Choice:
     part: int = 1
     least: int = 1
     together: bool = False
+    busy: int = 1
+    streamed: int = 1
+    even: int = 0
 
     def fills(self, guard: Guard, crowd: Crowd | None) -> bool:
         """Whether the work-groups of an intra version, if it is one, are the best use."""
@@ -60,9 +71,10 @@ class Choice:
         if guard.rival is Rival.MAPS and groups * elements <= self.merged:
             return False
         many = groups >= self.groups
-        if guard.rival is Rival.PRODUCT and many:
+        if guard.rival in (Rival.PRODUCT, Rival.POINTS) and many:
             return False
-        return elements <= (self.long if many else self.short)
+        return elements <= (self.long if many else self.short) or (
+            guard.streams and groups >= self.busy)
 
     def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
         """Whether the guard's version runs, provided those before it do not."""
@@ -70,6 +82,14 @@ class Choice:
             return par >= guard.untuned(self.threshold) and self.fills(guard, crowd)
         if guard.rival and self.together:
             return False
-        crowded = crowd is None or (self.fills(guard, crowd) and crowd[1] >= self.least)
-        enough = guard.untuned(self.threshold)
-        return par >= (enough if crowded else enough // self.part)
+        return par >= guard.untuned(self.threshold) // self._part(guard, crowd)
+
+    def _part(self, guard: Guard, crowd: Crowd | None) -> int:
+        """By what the threshold of an outer version is divided, for the groups beside it."""
+        if crowd is None:
+            return 1
+        if not self.fills(guard, crowd) or crowd[1] < self.least:
+            return self.part
+        if not guard.streams:
+            return 1
+        return self.part if crowd[1] <= self.even else self.streamed

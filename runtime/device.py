@@ -216,7 +216,8 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
     return Choice(threshold=items, groups=units, short=shares.group * shares.chunk,
                   long=shares.max_group * shares.max_chunk, merged=merged,
                   part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
-                  together=gpu)
+                  together=gpu, busy=units * OCCUPANCY if gpu else units,
+                  streamed=2 if gpu else 1, even=shares.group if gpu else 0)
 
 
 def _shares(kind: str, max_group: int, units: int, subgroup: int) -> ShareLimits:

@@ -1,17 +1,21 @@
-"""Guards that are finer than thresholds: a memo of exact sizes, or a decision tree over sizes.
+"""Guards that are finer than thresholds: tables of sizes, or a decision tree over sizes.
 
 A threshold asks one question of one number.  Where datasets want different versions for one value
 of it (Breddam 2019, figure 2.2), more has to be asked: a *memo* knows the best version for sizes
-that were measured, a *tree* compares several sizes.  They come before the thresholds of a site;
-where they know nothing, or what they say cannot run, the thresholds decide.
+that were measured, *nearby* sizes also say which version should be best in between, a *tree*
+compares several sizes.  They come before the thresholds of a site; where they know nothing, or what
+they say cannot run, the thresholds decide.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+SHOWN = 10
+"""How many entries of a table of times are shown at most."""
 Sizes: TypeAlias = Mapping[str, int]
 """The sizes at an encounter, and what its guards compare with, by name."""
 
@@ -43,6 +47,58 @@ class Memo:
         for values, version in self.versions.items():
             where = ", ".join(f"{n} = {v:,}" for n, v in zip(self.names, values, strict=True))
             yield f"{where}: {versions[version]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """How many times as long as the best each version took, at sizes that were measured.
+
+    At other sizes a version should take as many times as long as a weighted mean says: of the
+    logarithms, with the distance between logarithms of sizes, squared, dividing the weight
+    (Shepard, A two-dimensional interpolation function for irregularly-spaced data, 1968).
+    """
+
+    names: tuple[str, ...]
+    ratios: Mapping[tuple[int, ...], tuple[float, ...]]
+
+    def __hash__(self) -> int:
+        return hash((self.names, len(self.ratios)))  # asked for in every run
+
+    def version(self, sizes: Sizes) -> int | None:
+        """The version that should be best for these sizes."""
+        values = tuple(sizes[name] for name in self.names)
+        ratios = self.ratios.get(values)
+        if ratios is None:
+            weighed = [(1 / _distance(values, known) ** 2, ratios)
+                       for known, ratios in self.ratios.items()]
+            ratios = tuple(sum(weight * math.log(each[k]) for weight, each in weighed)
+                           for k in range(len(weighed[0][1])))
+        return ratios.index(min(ratios))
+
+    def mentioned(self) -> frozenset[str]:
+        """The names of sizes that it asks for."""
+        return frozenset(self.names)
+
+    def possible(self) -> frozenset[int]:
+        """The versions that it can say."""
+        return frozenset(range(max(map(len, self.ratios.values()))))
+
+    def lines(self, versions: Sequence[str]) -> Iterator[str]:
+        """One line for each entry, the best version first; of many entries some."""
+        step = -(-len(self.ratios) // SHOWN)
+        for values, ratios in list(self.ratios.items())[::step]:
+            where = ", ".join(f"{n} = {v:,}" for n, v in zip(self.names, values, strict=True))
+            order = sorted(range(len(ratios)), key=lambda k: ratios[k])
+            yield f"near {where}: " + ", ".join(
+                f"{versions[k]} {ratios[k]:.3g}×" if place else versions[k]
+                for place, k in enumerate(order))
+        if step > 1:
+            yield f"... ({len(self.ratios)} sizes)"
+
+
+def _distance(one: Sequence[int], other: Sequence[int]) -> float:
+    """How far sizes that are not the same are apart, in factors of two that each differs by."""
+    return sum(abs(math.log2(max(a, 0.5) / max(b, 0.5))) for a, b in zip(one, other, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +169,7 @@ class Split:
 
 
 Tree: TypeAlias = Leaf | Split
-Finer: TypeAlias = Memo | Tree
+Finer: TypeAlias = Memo | Nearby | Tree
 
 
 class Guarded(dict[str, int]):
@@ -140,6 +196,9 @@ def to_json(finer: Finer) -> dict[str, Any]:
         case Memo(names, versions):
             return {"sizes": list(names),
                     "versions": [[*values, version] for values, version in versions.items()]}
+        case Nearby(names, ratios):
+            return {"sizes": list(names),
+                    "ratios": [[list(values), list(each)] for values, each in ratios.items()]}
         case Leaf(version):
             return {"version": version}
         case Split(name, least, above, below):
@@ -149,13 +208,25 @@ def to_json(finer: Finer) -> dict[str, Any]:
 
 def from_json(raw: Mapping[str, Any]) -> Finer:
     """What :func:`to_json` made; ValueError, KeyError or TypeError if it is damaged."""
-    if "sizes" in raw:
-        names = tuple(map(str, raw["sizes"]))
+    if "sizes" not in raw:
+        return _tree(raw)
+    names = tuple(map(str, raw["sizes"]))
+    if "versions" in raw:
         versions = {tuple(map(int, values)): int(version) for *values, version in raw["versions"]}
-        if any(len(values) != len(names) for values in versions):
-            raise ValueError("an entry has too many or too few sizes")
+        _check(names, versions)
         return Memo(names, versions)
-    return _tree(raw)
+    ratios = {tuple(map(int, values)): tuple(map(float, each)) for values, each in raw["ratios"]}
+    _check(names, ratios)
+    if len({len(each) for each in ratios.values()}) != 1 or any(
+            not each >= 1 for several in ratios.values() for each in several):
+        raise ValueError("ratios of versions are missing or below 1")
+    return Nearby(names, ratios)
+
+
+def _check(names: Sequence[str], entries: Iterable[Sequence[int]]) -> None:
+    """ValueError if an entry of a table has not as many sizes as there are names."""
+    if any(len(values) != len(names) for values in entries):
+        raise ValueError("an entry has too many or too few sizes")
 
 
 def _tree(raw: Mapping[str, Any]) -> Tree:

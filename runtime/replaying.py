@@ -103,7 +103,7 @@ class ReplayRun(Run):
             again = bool(meeting.attempts)
             visit = _Visit(meeting, lane, () if again else self._save(changed), again)
             self._visits.append(visit)
-            agenda = self._once(meeting, lane) if again else self._all(meeting, lane)
+            agenda = self._once(meeting, lane) if again else self._all(meeting, lane, pars)
             for attempt in self._attempts:
                 attempt.disturbed |= not again
             ended = False
@@ -162,7 +162,7 @@ class ReplayRun(Run):
         """The version to run where all have run before."""
         yield min(meeting.attempts, key=lambda version: lane.ratios.get(version, math.inf))
 
-    def _all(self, meeting: Meeting, lane: Lane) -> Iterator[int]:
+    def _all(self, meeting: Meeting, lane: Lane, pars: Sequence[int]) -> Iterator[int]:
         """The versions to run at an encounter that is new."""
         running = [k for k in meeting.feasible if not self.race.excludes(f"{meeting.site}/{k}")]
         lane.met += 1
@@ -170,7 +170,7 @@ class ReplayRun(Run):
         if self.race.late and not left:  # nothing is known, and there is no time to find out
             yield meeting.default
             return
-        if left and (self.race.late or not lane.due):
+        if left and (self.race.late or self.race.repeated or not lane.due):
             yield from rotated([k for k in running if k in left], lane.met)
             if lane.best in meeting.attempts:
                 meeting.rival = lane.best
@@ -178,9 +178,15 @@ class ReplayRun(Run):
                                   if k not in left and k in lane.ratios}
                 return
             running = [k for k in running if k not in left]
-        yield from self._rounds(meeting, lane, running)
+        lost = self.race.lost(meeting.site, pars, meeting.feasible)
+        lost.pop(meeting.default, None)  # runs without a record are compared with it
+        yield from self._rounds(meeting, lane, [k for k in running if k not in lost], lost)
+        if lane.best in meeting.attempts:
+            meeting.rival = lane.best
+            meeting.ratios |= {k: lane.behind(k) for k in lost if k not in meeting.attempts}
 
-    def _rounds(self, meeting: Meeting, lane: Lane, running: Sequence[int]) -> Iterator[int]:
+    def _rounds(self, meeting: Meeting, lane: Lane, running: Sequence[int],
+                lost: Mapping[int, float]) -> Iterator[int]:
         """All versions, then those that stay in the race.
 
         The default comes first, so that what the others may take is known, and then the versions
@@ -198,6 +204,7 @@ class ReplayRun(Run):
             self.ledger.settle()
             if meeting.attempts:
                 lane.saw({k: meeting.quickest(k) for k in meeting.attempts})
+                lane.presume(lost)
             # One slow attempt may be chance.
             left = lane.left(self.race.factor if turn else self.race.factor ** 2)
             running = [k for k in running if k in left]

@@ -182,10 +182,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="take the best configuration of a T4 file, with names of thresholds "
                              "or parameters, instead of measuring")
     parser.add_argument("--guards", choices=[each.value for each in Guards],
-                        default=Guards.THRESHOLD.value,
+                        default=Guards.AUTO.value,
                         help="what decides where thresholds cannot be right for all datasets: "
-                             "also a memo of exact sizes, or a decision tree over sizes "
-                             "(default: %(default)s)")
+                             "also a memo of exact sizes, what versions cost at the nearest "
+                             "sizes, or a decision tree over sizes (default: %(default)s, the "
+                             "nearest sizes unless they guess badly)")
     parser.add_argument("--leave-one-out", action="store_true",
                         help="also say how well each dataset fares with thresholds that are "
                              "fitted to the others")
@@ -306,7 +307,7 @@ def _check_without_records(args: argparse.Namespace) -> None:
     for option, given, instead in (
             ("--objective", args.objective != Objective.RELATIVE.value,
              "strategies that search minimise the sum of relative times"),
-            ("--guards", args.guards != Guards.THRESHOLD.value, ""),
+            ("--guards", args.guards not in (Guards.AUTO.value, Guards.THRESHOLD.value), ""),
             ("--leave-one-out", args.leave_one_out, ""),
             ("--validate", args.validate, ""),
             ("--export-t4", args.export_t4 is not None, ""),

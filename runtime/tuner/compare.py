@@ -93,7 +93,7 @@ def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[s
             found.setdefault(name, []).append(_judge(result, costs, default))
         if interrupted:
             break
-    best, tried = _yardstick(costs, default)
+    best, tried = yardstick(costs, default)
     if tried is None:
         best = min([best, *(each.loss for several in found.values() for each in several)])
     rows = tuple(Row(name, tuple(several), tuple(_regret(each.loss, best) for each in several))
@@ -112,7 +112,7 @@ def _regret(loss: float, best: float) -> float:
     return max(0.0, loss / best - 1.0) if best else 0.0
 
 
-def _yardstick(costs: Costs, default: Mapping[str, int]) -> tuple[float, int | None]:
+def yardstick(costs: Costs, default: Mapping[str, int]) -> tuple[float, int | None]:
     """The least sum of relative times, and how many combinations it is the least of."""
     count = combinations(costs)
     if count * sum(len(d.points) for d in costs.datasets) <= TRIABLE:

@@ -26,6 +26,8 @@ from runelift.runtime.tuner.clocks import NOTHING, Cost, least, most, total
 from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.measure import Measurements, Run
 
+MARGIN = 0.05
+"""By what fraction a choice that others are preferred to costs more than they do."""
 Thresholds: TypeAlias = Mapping[str, int]
 Key: TypeAlias = tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]
 """The way to an encounter: site, occurrence and sizes, from the outermost encounter inwards."""
@@ -84,6 +86,18 @@ class Point:
         inner = {k: tuple(p.frozen(thresholds, penalty) for p in points)
                  for k, points in self.inner.items()}
         return replace(self, own=own, inner=inner)
+
+    def preferring(self, thresholds: Thresholds) -> Point:
+        """The same, but that other choices cost more than those of these thresholds."""
+        inner = {k: tuple(p.preferring(thresholds) for p in points)
+                 for k, points in self.inner.items()}
+        point, index = replace(self, inner=inner), self.choose(thresholds)
+        wanted = point.version_cost(index, thresholds)
+        own = {k: cost if k == index else cost + Cost(
+                   (1 + MARGIN) * wanted.device, (1 + MARGIN) * wanted.host).without(
+                       point.version_cost(k, thresholds))
+               for k, cost in self.own.items()}
+        return replace(point, own=own)
 
     def choose(self, thresholds: Thresholds) -> int:
         """The version that these thresholds lead to: the runtime's rule."""
@@ -171,6 +185,10 @@ class DatasetCosts:
         penalty = Cost(1e3 * max(self.total(thresholds), 1e-6))
         return replace(self, points=tuple(p.frozen(thresholds, penalty) for p in self.points))
 
+    def preferring(self, thresholds: Thresholds) -> DatasetCosts:
+        """The same, but that other choices cost more than those of these thresholds."""
+        return replace(self, points=tuple(p.preferring(thresholds) for p in self.points))
+
     def bounds(self) -> tuple[Cost, Cost]:
         """Both clocks of a run at least and at most, whatever is chosen; added up once."""
         if not self._bounds:
@@ -195,6 +213,14 @@ class Costs:
     def frozen(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that these datasets keep to the choices of these thresholds."""
         return replace(self, datasets=tuple(d.frozen(thresholds) if d.name in names else d
+                                            for d in self.datasets))
+
+    def preferring(self, names: Collection[str], thresholds: Thresholds) -> Costs:
+        """The same, but that on these datasets nothing is cheaper than what thresholds choose.
+
+        What other choices cost there is still told, if it is more.
+        """
+        return replace(self, datasets=tuple(d.preferring(thresholds) if d.name in names else d
                                             for d in self.datasets))
 
 

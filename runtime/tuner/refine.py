@@ -3,14 +3,15 @@
 Sites are refined from the inside out.  The encounters of all datasets with the same sizes form a
 group, with a weighted cost for each version.  A memo keeps what is best for a group; a tree asks
 up to :data:`DEPTH` questions of sizes, the best ones of all.  What gains less than
-:data:`WORTHWHILE` of what the thresholds lead to is left to them.
+:data:`WORTHWHILE` of what the thresholds lead to is left to them.  Nearby sizes are kept with what
+every version costs there, so that sizes in between can be decided.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -19,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Split, Tree
+from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Nearby, Split, Tree
 from runelift.runtime.tuner.costs import Costs, Point, met
 from runelift.runtime.tuner.fit import Interval, allowed_times, objective
 from runelift.runtime.tuner.forest import Site
@@ -39,13 +40,20 @@ ROUNDS = 4
 """How often the guards are fitted without the datasets that they slowed down."""
 SPLITS = 40
 """How many questions are looked at in one place; of the last one all are."""
+HOPELESS = 30.0
+"""How many times as long as the best a version takes that cannot run, or that takes longer still:
+how bad it is matters no more then."""
+NEARBY = 100
+"""How many sizes are kept for those in between."""
 
 
 class Guards(Enum):
-    """What decides between versions."""
+    """What decides between versions; ``AUTO`` is nearby sizes unless they guess badly."""
 
+    AUTO = "auto"
     THRESHOLD = "threshold"
     MEMO = "memo"
+    NEAR = "near"
     TREE = "tree"
 
 
@@ -54,13 +62,20 @@ class _Group:
     """The encounters with the same sizes: the weighted cost of each version.
 
     ``par`` is what guards compare with, which follows from the sizes.  ``now`` is the version that
-    runs by thresholds, and stands in for those that cannot run.
+    runs by thresholds, and stands in for those that cannot run; ``runs`` are those that can.
     """
 
     sizes: dict[str, int]
     par: dict[str, int]
     costs: Array
     now: int
+    runs: Array
+
+    def ratios(self) -> tuple[float, ...]:
+        """How many times as long as the best each version takes."""
+        least = self.costs[self.runs].min(initial=math.inf)
+        ratios = np.where(self.runs, self.costs / least if least > 0 else 1.0, HOPELESS)
+        return tuple(round(min(float(each), HOPELESS), 4) for each in ratios)
 
 
 def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
@@ -74,14 +89,28 @@ def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
     if guards is Guards.THRESHOLD:
         return Guarded(thresholds, {})
     allowed = allowed_times(costs.datasets, thresholds)
+    near = partial(_nearby, matters=ALONE * objective(costs, thresholds, aim))
+    fitted: dict[Guards, Callable[[Sequence[_Group]], Finer | None]] = {
+        Guards.MEMO: _memo, Guards.NEAR: near, Guards.AUTO: near,
+        Guards.TREE: partial(_tree, depth=depth)}
     for _ in range(ROUNDS):
-        found = _refined(costs, thresholds, _memo if guards is Guards.MEMO else partial(
-            _tree, depth=depth), aim)
+        found = _refined(costs, thresholds, fitted[guards], aim)
         slower = {d.name for d in costs.datasets if d.total(found) > allowed[d.name]}
         if not slower:
-            return _pruned(costs, found, aim)
-        costs = costs.frozen(slower, thresholds)
+            return found if guards in (Guards.NEAR, Guards.AUTO) else _pruned(costs, found, aim)
+        costs = keeping(costs, slower, thresholds, guards)
     return Guarded(thresholds, {})
+
+
+def keeping(costs: Costs, names: Collection[str], thresholds: Mapping[str, int],
+            guards: Guards) -> Costs:
+    """The costs with which guards leave these datasets the versions that thresholds choose.
+
+    What others cost there tells nearby sizes something, too.
+    """
+    if guards in (Guards.NEAR, Guards.AUTO):
+        return costs.preferring(names, thresholds)
+    return costs.frozen(names, thresholds)
 
 
 def _pruned(costs: Costs, found: Guarded, aim: Objective) -> Guarded:
@@ -119,12 +148,13 @@ def _groups(costs: Costs, site: Site, chosen: Guarded, aim: Objective) -> list[_
             spent = [point.version_cost(k if k in point.feasible else now, chosen).time
                      for k in range(len(site.alternatives))]
             total += weights[name] * np.array(spent)
-        possible = np.where(np.isfinite(total), total, total[now])
-        found.append(_Group(dict(sizes), dict(par), possible, now))
+        runs = np.array([math.isfinite(total[k]) and all(k in p.feasible for _, p in points)
+                         for k in range(len(total))])
+        found.append(_Group(dict(sizes), dict(par), np.where(runs, total, total[now]), now, runs))
     return found
 
 
-# A memo
+# Tables of sizes
 
 
 def _memo(groups: Sequence[_Group]) -> Memo | None:
@@ -132,6 +162,24 @@ def _memo(groups: Sequence[_Group]) -> Memo | None:
     versions = {tuple(g.sizes[name] for name in names): int(g.costs.argmin()) for g in groups
                 if g.costs.min() < (1 - WORTHWHILE) * g.costs[g.now]}
     return Memo(tuple(names), versions) if versions else None
+
+
+def _nearby(groups: Sequence[_Group], matters: float) -> Nearby | None:
+    """What every version costs at known sizes, with what guards compare with.
+
+    None if one version is the best at all of them, or what is chosen matters less than that.
+    """
+    asked = [{**g.sizes, **g.par} for g in groups]
+    columns = {tuple(each[name] for each in asked): name for name in reversed(_telling(asked))}
+    names = tuple(sorted(columns.values()))
+    always = len({g.now for g in groups}) == 1 and all(
+        g.costs[g.now] <= (1 + QUESTION) * g.costs.min() for g in groups)
+    if not names or always or sum(float(np.ptp(g.costs)) for g in groups) < matters:
+        return None
+    table = {tuple(each[name] for name in names): g.ratios()
+             for each, g in zip(asked, groups, strict=True)}
+    step = -(-len(table) // NEARBY)
+    return Nearby(names, {values: table[values] for values in sorted(table)[::step]})
 
 
 def _telling(sizes: Sequence[Mapping[str, int]]) -> list[str]:

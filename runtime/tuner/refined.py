@@ -11,13 +11,25 @@ from runelift.runtime.finer import Finer, Guarded, to_json
 from runelift.runtime.tuner.autotune import EntryTuning, Verified, side_by_side
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.curves import version_name
+from runelift.runtime.tuner.fit import objective
 from runelift.runtime.tuner.held_out import fitted_to_others
 from runelift.runtime.tuner.measure import Dataset, Measurable
-from runelift.runtime.tuner.refine import DEPTH, Guards, refine
+from runelift.runtime.tuner.refine import (
+    ALONE,
+    DEPTH,
+    HOPELESS,
+    WORTHWHILE,
+    Guards,
+    keeping,
+    refine,
+)
 from runelift.runtime.tuner.report import show_seconds, table
 
 FEW = 3
 """With fewer datasets nothing can be said about those that are left out."""
+HARM = 0.1
+"""Nearby sizes that serve known ones better may guess so much worse than thresholds do: with few
+datasets, those that are left out lie outside of all others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +38,8 @@ class Refined:
 
     ``versions`` are the names of versions by site.  ``before`` and ``after`` are times by dataset,
     with thresholds alone and with the guards, by the records; ``verified`` those of runs side by
-    side.  ``why`` says why there are no guards.
+    side.  ``loss`` is the fraction by which datasets that are left out of the fit are slower than
+    with thresholds, as far as that is known.  ``why`` says why there are no guards.
     """
 
     entry: str
@@ -37,6 +50,7 @@ class Refined:
     before: dict[str, float] = field(default_factory=dict)
     after: dict[str, float] = field(default_factory=dict)
     verified: dict[str, Verified] = field(default_factory=dict)
+    loss: float = 0.0
     why: str = ""
 
 
@@ -46,31 +60,61 @@ def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
     Trees decide about sizes that were not measured, too.  They are as deep as is best for datasets
     that are left out of the fit, and must not do worse on those than thresholds do.
     """
+    if guards is Guards.AUTO:
+        return _automatic(tuning)
     if guards is not Guards.TREE:
-        return _fitted(tuning, tuning.known, guards)
-    losses = _losses_of_guessing(tuning)
+        return _fitted(tuning, _known(tuning, guards), guards)
+    losses = _losses_of_guessing(tuning, Guards.TREE, range(1, DEPTH + 1))
     depth = min(losses, key=lambda each: losses[each])
     found = _fitted(tuning, tuning.known, guards, depth)
     if found.finer and losses[depth] > 0:
         return _dropped(found, f"on datasets that are left out of the fit, trees are "
                                f"{100 * losses[depth]:.0f} % slower (geometric mean); a memo does "
                                "not guess")
-    return found
+    return replace(found, loss=losses[depth])
 
 
-def _losses_of_guessing(tuning: EntryTuning) -> dict[int, float]:
-    """By what fraction left-out datasets are slower with trees than with thresholds, by depth.
+def _automatic(tuning: EntryTuning) -> Refined:
+    """Nearby sizes, where they serve datasets better than thresholds, or those that are left out.
+
+    Where they guess badly, a memo has the sizes that thresholds do not serve.
+    """
+    found = _fitted(tuning, _known(tuning, Guards.NEAR), Guards.NEAR)
+    loss = _losses_of_guessing(tuning, Guards.NEAR)[DEPTH] if found.finer else 0.0
+    better = objective(tuning.known, tuning.fit.thresholds, tuning.aim) > (1 + ALONE) * objective(
+        tuning.known, Guarded(tuning.fit.thresholds, found.finer), tuning.aim)
+    if (better and loss <= HARM) or loss < -WORTHWHILE:
+        return replace(found, loss=loss)
+    return _fitted(tuning, tuning.known, Guards.MEMO)
+
+
+def _known(tuning: EntryTuning, guards: Guards) -> Costs:
+    """The costs by all runs: where runs side by side refute the forced ones, they count."""
+    return keeping(tuning.costs, tuning.unmoved, tuning.defaults, guards)
+
+
+def _losses_of_guessing(tuning: EntryTuning, guards: Guards, depths: Sequence[int] = (DEPTH,)
+                        ) -> dict[int, float]:
+    """By what fraction left-out datasets are slower than with thresholds, by depth of trees.
 
     Negative if they are faster; 0 if there are too few datasets to say.
     """
-    logs: dict[int, list[float]] = {depth: [] for depth in range(1, DEPTH + 1)}
+    logs: dict[int, list[float]] = {depth: [] for depth in depths}
     for dataset, others, thresholds in fitted_to_others(tuning.costs, tuning.defaults, tuning.aim):
         before = dataset.total(thresholds)
         for depth, ratios in logs.items():
-            after = dataset.total(refine(others, thresholds, Guards.TREE, tuning.aim, depth))
-            ratios.append(math.log(after / before) if 0 < after < math.inf > before > 0 else 0.0)
+            after = dataset.total(refine(others, thresholds, guards, tuning.aim, depth))
+            ratios.append(_slowdown(before, after))
     return {depth: math.exp(sum(ratios) / len(ratios)) - 1 if len(ratios) >= FEW else 0.0
             for depth, ratios in logs.items()}
+
+
+def _slowdown(before: float, after: float) -> float:
+    """The logarithm of a ratio of times; versions that cannot run are as bad as hopeless ones."""
+    if before <= 0 or after <= 0 or (math.isinf(before) and math.isinf(after)):
+        return 0.0
+    ratio = 0.0 if math.isinf(before) else after / before
+    return math.log(min(max(ratio, 1 / HOPELESS), HOPELESS))
 
 
 def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards, depth: int = DEPTH) -> Refined:
@@ -89,9 +133,10 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
                    ) -> Refined:
     """The guards as far as no dataset is slower with them than with ``values`` alone.
 
-    Datasets that are keep their versions, and the guards are fitted again.
+    Datasets that are keep their versions, and the guards are fitted again.  Some dataset must be
+    faster for certain, or those left out of the fit by what records say.
     """
-    costs = tuning.known
+    costs = _known(tuning, refined.guards)
     for _ in range(2):
         if not refined.finer:
             return refined
@@ -102,11 +147,11 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
         slower = {name for name, both in verified.items() if both.slower}
         if not slower:
             break
-        costs = costs.frozen(slower, tuning.fit.thresholds)
-        refined = _fitted(tuning, costs, refined.guards, refined.depth)
+        costs = keeping(costs, slower, tuning.fit.thresholds, refined.guards)
+        refined = replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
     else:
         return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
-    if not any(both.faster for both in verified.values()):
+    if refined.loss >= -WORTHWHILE and not any(both.faster for both in verified.values()):
         return _dropped(refined, "run side by side, no dataset is faster for certain")
     return replace(refined, verified=verified)
 

@@ -151,6 +151,7 @@ def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repe
     number, wanted = 0, repeats
     while len(kept) < wanted:
         number += 1
+        race.repeated = bool(kept)
         replayed = program.replay(dataset.entry, args, race)
         if replayed.banned:
             kept.clear()

@@ -141,7 +141,7 @@ def finer_guards(file: Path, identity: Identity, policy: str, forests: Forests
     return finer, ""
 
 
-_IGNORED = ", so they are ignored; 'runelift autotune --guards' finds new ones."
+_IGNORED = ", so they are ignored; 'runelift autotune' finds new ones."
 
 
 def _fits(site: Site, finer: Finer) -> bool:

@@ -144,3 +144,57 @@ entry main [n][m] (xss: [n][m]i64): [n][m]i64 =
   map (\\xs -> map (\\x -> loop s = x for _i < m do s + i64.sum (map (* s) (iota x))) xs) xss
 """)
     assert [str(guard.group) for guard in guards][:1] == ["m_2"]
+
+
+NEAR_ALL = """
+entry main [n][m] (xs: [n]f32) (ys: [m]f32): [n]f32 =
+  map (\\x -> f32.sum (map (\\y -> f32.sqrt (y - x)) ys)) xs
+"""
+WINDOWS = """
+entry main [n] (k: i64) (xs: [n]f32) (ys: [n]f32): [n]f32 =
+  tabulate n (\\i -> f32.sum (tabulate k (\\j -> xs[(i + j) % n] * ys[j])))
+"""
+BOXES = """
+entry main [n][m] (at: [n]i64) (xss: [n][m]f32): [n][m]f32 =
+  tabulate_2d n m (\\i j -> let row = xss[at[i]] in f32.sum (map (\\x -> x - xss[i, j]) row))
+"""
+GATHERED = """
+entry main [n][m] (at: [n]i64) (xss: [n][m]f32): [n]f32 =
+  map (\\i -> f32.sum xss[at[i]]) (iota n)
+"""
+
+
+@pytest.mark.parametrize(("text", "streams"), [
+    (NEAR_ALL, True), (WINDOWS, False), (BOXES, True), (GATHERED, False), (SUMS, False),
+    (SCANS.format(""), False),
+])
+def test_rows_stream_where_neighbours_read_side_by_side(text: str, streams: bool) -> None:
+    """The last choice is that of the innermost rows."""
+    assert [guards(text)[-1].streams for guards in (outer_guards, group_guards)] == [streams] * 2
+
+
+def test_rows_that_stream_may_be_long_and_neighbours_may_have_one_each() -> None:
+    (outer,), (group,) = outer_guards(NEAR_ALL), group_guards(NEAR_ALL)
+    gpu = Choice(threshold=1000, groups=8, short=64, long=512, part=10, least=32, busy=64,
+                 streamed=2, even=100)
+    assert gpu.holds(group, 5000, (64, 5000))
+    assert not gpu.holds(group, 5000, (63, 5000))  # too few to keep the device busy
+    assert not gpu.holds(replace(group, streams=False), 5000, (64, 5000))
+    for par, row, enough in ((499, 101, False), (500, 101, True), (499, 5000, False),
+                             (99, 100, False), (100, 100, True)):
+        assert gpu.holds(outer, par, (par, row)) == enough
+    assert not gpu.holds(replace(outer, streams=False), 999, (999, 100))
+
+
+def test_points_that_go_through_loops_alone_need_no_groups() -> None:
+    text = """
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
+  map (\\xs -> map (\\x -> loop s = 0 for k < 3 do
+    if x > f32.i64 k then s + f32.sum (map (f32.max x) xs) else s) xs) xss
+"""
+    guard, below = group_guards(text)
+    assert (guard.rival, below.rival) == (Rival.POINTS, None)
+    assert outer_guards(text)[0].rival is Rival.POINTS
+    gpu = Choice(threshold=200_000, groups=100, short=4096, long=32768)
+    assert not gpu.holds(guard, 100, (1000, 100))
+    assert gpu.holds(guard, 60, (10, 60))

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 import runelift
 from runelift.runtime.cli import main
-from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Split, from_json, to_json
+from runelift.runtime.finer import (
+    Finer,
+    Guarded,
+    Leaf,
+    Memo,
+    Nearby,
+    Split,
+    from_json,
+    to_json,
+)
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import refined
 from runelift.runtime.tuner.autotune import EntryTuning, conclude
@@ -27,7 +36,7 @@ from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
 from tests.runtime.simulated import Simulated, nested, site
 from tests.runtime.test_tuner_fit import CHAIN, costs_for, simulations
 
-FINER = [Guards.MEMO, Guards.TREE]
+FINER = [Guards.MEMO, Guards.NEAR, Guards.TREE]
 
 
 def unsolvable(long: float = 1.0) -> Simulated:
@@ -73,10 +82,9 @@ def concluded(sim: Simulated, shapes: dict[str, list[int]]) -> EntryTuning:
 def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     found = refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE)
     assert found.finer.keys() == {"s"}
-    monkeypatch.setattr(refined, "_losses_of_guessing", lambda tuning: {
-        1: 0.15, 2: 0.05, 3: -0.05})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.15, 2: 0.05, 3: -0.05})
     assert refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE).depth == 3
-    monkeypatch.setattr(refined, "_losses_of_guessing", lambda tuning: {1: 0.12, 2: 0.25})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {1: 0.12, 2: 0.25})
     dropped = refine_guards(concluded(unsolvable(), SHAPES), Guards.TREE)
     assert dropped.finer == {}
     assert "trees are 12 % slower" in dropped.why
@@ -96,7 +104,7 @@ def test_thresholds_that_are_right_stay_alone() -> None:
     sim = Simulated.of(CHAIN, lambda where, index, par: [1.6 / par, 0.15, 0.1][index])
     costs = costs_for(sim, {"a": [2, 4, 8], "b": [16, 32]})
     thresholds = fit(costs, sim.default).thresholds
-    for guards in Guards:
+    for guards in (Guards.THRESHOLD, Guards.MEMO, Guards.TREE):
         assert refine(costs, thresholds, guards).finer == {}
 
 
@@ -145,14 +153,57 @@ def test_guards_that_are_worth_nothing_are_left_out() -> None:
         assert refine(costs, thresholds, guards).finer.keys() == {"s"}
 
 
+def test_sizes_in_between_are_decided_by_those_nearby() -> None:
+    guard = Nearby(("n", "m"), {(16, 16): (1.0, 4.0, 30.0), (1024, 16): (8.0, 1.0, 1.5),
+                                (1024, 1 << 20): (30.0, 5.0, 1.0)})
+    assert [guard.version({"n": n, "m": m}) for n, m in (
+        (16, 16), (1024, 16), (1024, 1 << 20), (32, 16), (512, 32), (900, 1 << 19))] == [
+        0, 1, 2, 0, 1, 2]
+    # half way, a version that is never far behind is safer than one that is the best at one end
+    between = Nearby(("n",), {(1,): (1.0, 1.1, 9.0), (256,): (9.0, 1.1, 1.0)})
+    assert between.version({"n": 16}) == 1
+    assert between.version({"n": 0}) == 0
+    assert list(between.lines(["V1", "V2", "V3"])) == [
+        "near n = 1: V1, V2 1.1×, V3 9×", "near n = 256: V3, V2 1.1×, V1 9×"]
+
+
+def test_the_nearest_sizes_are_used_where_they_serve_better() -> None:
+    """The outer version is best for sizes that are neither small nor large."""
+    sim = Simulated.of([site("s", ("t0", []), (None, []))], lambda where, index, par: [
+        1.0 + abs(math.log2(par) - 9), 4.0][index])
+    tuning = concluded(sim, {str(par): [par] for par in (4, 32, 256, 1024, 8192, 1 << 17)})
+    assert any(d.total(tuning.fit.thresholds) > 1.1 * d.least() for d in tuning.costs.datasets)
+    found = refine_guards(tuning, Guards.AUTO)
+    assert found.loss < refined.HARM
+    assert all(math.isclose(found.after[d.name], d.least()) for d in tuning.costs.datasets)
+    guard = found.finer["s"]
+    assert isinstance(guard, Nearby)
+    assert [guard.version({"n": n}) for n in (8, 16, 400, 2000, 30000)] == [1, 1, 0, 0, 1]
+
+
+def test_a_memo_stands_in_where_the_nearest_sizes_guess_badly(monkeypatch: pytest.MonkeyPatch
+                                                              ) -> None:
+    tuning = concluded(unsolvable(), SHAPES)
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: 0.3})
+    assert isinstance(refine_guards(tuning, Guards.AUTO).finer["s"], Memo)
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: -0.3})
+    assert isinstance(refine_guards(tuning, Guards.AUTO).finer["s"], Nearby)
+    right = concluded(Simulated.of(CHAIN, lambda where, index, par: [1.6 / par, 0.15, 0.1][index]),
+                      {"a": [2, 4, 8], "b": [16, 32], "c": [64], "d": [3]})
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: 0.0})
+    assert refine_guards(right, Guards.AUTO).finer == {}
+
+
 TREES = st.recursive(
     st.integers(0, 3).map(Leaf), lambda below: st.builds(
         Split, st.sampled_from(["n", "m"]), st.integers(1, 99), below, below), max_leaves=5)
 MEMOS = st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.integers(0, 3)).map(
     lambda versions: Memo(("n", "m"), versions))
+NEARBY = st.dictionaries(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.tuples(
+    *[st.floats(1.0, 30.0)] * 3), min_size=1).map(lambda ratios: Nearby(("n", "m"), ratios))
 
 
-@given(st.one_of(TREES, MEMOS), st.integers(0, 99), st.integers(0, 99))
+@given(st.one_of(TREES, MEMOS, NEARBY), st.integers(0, 99), st.integers(0, 99))
 def test_what_is_written_decides_as_before(finer: Finer, n: int, m: int) -> None:
     read = from_json(json.loads(json.dumps(to_json(finer))))
     assert read == finer

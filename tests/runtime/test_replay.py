@@ -380,6 +380,20 @@ def test_encounters_are_alike_if_their_sizes_nearly_are() -> None:
         assert race.lane(*other) is not race.lane("s", (1000, 0), [0, 1])
 
 
+def test_versions_that_lost_at_two_sizes_lose_at_others_near() -> None:
+    race = Race()
+    for size, ratio in ((1000, 25.0), (4000, 30.0), (1 << 30, 1.0)):
+        lane = race.lane("s", (size,), [0, 1, 2])
+        lane.met = 1
+        lane.saw({0: ratio, 1: 1.0, 2: 19.0})
+    assert race.lost("s", (2000,), [0, 1, 2]) == {0: 25.0}
+    assert race.lost("s", (2000,), [0, 1]) == race.lost("t", (2000,), [0, 1, 2]) == {}
+    assert race.lost("s", (1 << 20,), [0, 1, 2]) == {}  # there are no two in a factor of 16
+    assert replace(race, factor=math.inf).lost("s", (2000,), [0, 1, 2]) == {}
+    lane.presume({0: 25.0, 2: 3.0})
+    assert lane.ratios == {0: 1.0, 1: 1.0, 2: 19.0}
+
+
 def test_every_version_comes_first_in_turn() -> None:
     assert [list(rotated([3, 4, 7], by)) for by in range(3)] == [[3, 4, 7], [4, 7, 3], [7, 3, 4]]
 

@@ -1,0 +1,338 @@
+"""What tuning is worth on a device: on the sizes that were tuned for, and on others.
+
+``python benchmarks/tuners.py [--device NAME] [--only PARTS] [--json OUT] [--parameters SECONDS]``
+``python benchmarks/tuners.py --strategies [--only lud,variant]``
+
+Every example with more than one version is tuned by replay for some sizes, as ``runelift autotune
+--strategy replay --no-parameters`` does; then the program runs on these and on sizes that were
+held out (``sizes.py``): by default, tuned, with every version forced, with the thresholds that are
+best for the dataset alone and with the best version of every single encounter.  The best of all of
+these is the *oracle*.  All run in turn, and then the tuned one beside the default and the oracle
+until it is certain which is faster.  A row says
+
+- ``runs`` of the program and ``seconds`` of tuning, builds of kernels included;
+- ``tuned / default`` on the training dataset where it is greatest, with its 95 % confidence
+  interval;
+- ``beside best``: how much slower, by the log, than the best thresholds of an exhaustive search;
+- ``held out``: how much slower than the oracle on sizes that were not tuned for: median and worst.
+
+With ``--strategies`` the strategies of the literature search on the same training datasets; the
+thresholds that each finds are run in turn.  ``beside best`` is by the costs of forced runs,
+``when run`` the mean time of a dataset relative to the best strategy's.  Kernels have been built
+before, so that all find them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from compare import EXAMPLES, arguments
+from sizes import SIZES, Numbers, Sizes
+
+import runelift
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.commands.autotune import SPARED
+from runelift.runtime.device import select
+from runelift.runtime.finer import Guarded, Leaf
+from runelift.runtime.program import Program
+from runelift.runtime.statistics import median
+from runelift.runtime.tuner import autotune, compare, refined
+from runelift.runtime.tuner.builders import Builders
+from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
+from runelift.runtime.tuner.fit import fit, objective
+from runelift.runtime.tuner.forest import Forest, Forests, plans
+from runelift.runtime.tuner.limits import TimeLimit
+from runelift.runtime.tuner.measure import Dataset, Forced, Log, measure
+from runelift.runtime.tuner.parameters import tune_parameters
+from runelift.runtime.tuner.process import Process
+from runelift.runtime.tuner.refine import Guards, refine
+from runelift.runtime.tuner.remote import Remote
+from runelift.runtime.tuner.replay import Replaying
+from runelift.runtime.tuner.strategies import parse_strategy
+from runelift.runtime.tuner.strategies.live import Live
+from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
+
+FAR = 3.0
+"""What takes so many times as long as the best, by the log, is not run again."""
+ROUNDS, PATIENCE = 7, 1.5
+"""How often all run in turn, unless that takes more seconds."""
+STRATEGIES = ("replay", "instrumentation", "binary", "intervals", "active", "active-endpoints",
+              "cma", "cma-indices")
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A dataset: seconds by default, tuned, and of the oracle, which is called ``best``.
+
+    ``gain`` and ``regret`` are medians of ratios of runs in turn (tuned over default, and over
+    the oracle), each with its 95 % confidence interval.
+    """
+
+    dataset: str
+    default: float
+    tuned: float
+    oracle: float
+    best: str
+    gain: tuple[float, float, float]
+    regret: tuple[float, float, float]
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device")
+    parser.add_argument("--only", default="", help="names of programs, with commas between")
+    parser.add_argument("--strategies", nargs="?", const=",".join(STRATEGIES), metavar="NAMES",
+                        help="compare these strategies instead, or all of the literature")
+    parser.add_argument("--search", type=float, default=60.0, metavar="SECONDS",
+                        help="end a search after so much time of runs (default: %(default)s)")
+    parser.add_argument("--parameters", type=float, default=0.0, metavar="SECONDS",
+                        help="also tune the parameters of kernels, in so many seconds")
+    parser.add_argument("--guards", default=Guards.AUTO.value, choices=[g.value for g in Guards],
+                        help="what decides beside thresholds (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=math.inf,
+                        help="begin no program after so many seconds")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--logs", type=Path, help="folder for the records of all datasets")
+    options = parser.parse_args()
+    if options.strategies and not options.only:
+        options.only = "lud,variant"
+    device = select(options.device)
+    assert device is not None, "the interpreter cannot be tuned"
+    print(f"device: {device.label}", flush=True)
+    end = time.perf_counter() + options.seconds
+    found: list[dict[str, Any]] = []
+    known = {sizes.program: sizes for sizes in SIZES}
+    for name in options.only.split(",") if options.only else known:
+        if time.perf_counter() > end:
+            print("the time is over", flush=True)
+            break
+        sizes = known[name].on(device.is_host)
+        try:
+            each = strategies(sizes, options) if options.strategies else quality(sizes, options)
+        except RuneliftError as error:
+            print(f"{sizes.program:14} {str(error).splitlines()[0]}", flush=True)
+            continue
+        found.append({"program": sizes.program, "device": device.label, **each})
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=1, default=str))
+    if not options.strategies and found:
+        print_medians(found)
+
+
+# What tuning is worth
+
+
+def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
+    """Tune a program for its training sizes, judge all sizes, print the row."""
+    started = time.perf_counter()
+    program, runner = opened(sizes, options.device)
+    info = program.device_info
+    assert info is not None
+    forest = program.tree.entry(sizes.entry)
+    training, held_out = (datasets(program, sizes, several)
+                          for several in (sizes.training, sizes.held_out))
+    (tuning,) = autotune.autotune(runner, Forests((forest,)), training, info.choice.threshold,
+                                  method=Replaying(), log=logged(options, sizes, "training")
+                                  ).entries
+    tuned: Mapping[str, int] = tuning.fit.thresholds
+    if options.parameters:
+        tuned = {**tuned, **tune_parameters(
+            runner, forest, training, tuned, device=info.choice.threshold,
+            budget=options.parameters, known=tuning.measurements.runs).chosen}
+    guards = refined.confirm_guards(
+        runner, tuning, refined.refine_guards(tuning, Guards(options.guards)), training, tuned,
+        Forced.repeats)
+    tuned = Guarded(tuned, guards.finer)
+    seconds = time.perf_counter() - started
+    others = costs_of(forest, Replaying().measure(runner, forest, held_out,
+                                                  log=logged(options, sizes, "held_out")))
+    runner.finish()
+    best, tried = compare.yardstick(tuning.known, tuning.defaults)
+    beside_best = max(0.0, objective(tuning.known, tuned) / best - 1) if best else 0.0
+    judged = [[each for d in several if (each := judge(program, d, costs, tuning.defaults, tuned))]
+              for several, costs in ((training, tuning.costs), (held_out, others))]
+    result = {"runs": tuning.program_runs, "seconds": seconds, "beside_best": beside_best,
+              "guards": sorted(guards.finer), "why_no_guards": guards.why,
+              "combinations": tried, "kept_default": tuning.fit.kept_default,
+              "thresholds": dict(tuned), "left_out": tuning.measurements.left_out,
+              "training": [asdict(each) for each in judged[0]],
+              "held_out": [asdict(each) for each in judged[1]]}
+    show(sizes, result)
+    return result
+
+
+def opened(sizes: Sizes, device: str | None) -> tuple[Program, Remote]:
+    """A program without a tuning, here and in a worker that is stopped if it takes too long."""
+    worker = Process(device)  # starts while the program is compiled
+    program = open_program(sizes, device)
+    info = program.device_info
+    assert info is not None
+    limit = TimeLimit() if info.is_host else TimeLimit(least=SPARED)
+    builders = Builders(device) if info.locked_compiler else None
+    return program, Remote(program, device, limit=limit, worker=worker, builders=builders)
+
+
+def open_program(sizes: Sizes, device: str | None) -> Program:
+    """A program without a tuning."""
+    program: Program = runelift.compile(EXAMPLES / f"{sizes.program}.fut", device=device,
+                                        tuning={})
+    return program
+
+
+def datasets(program: Program, sizes: Sizes, several: Sequence[Numbers]) -> list[Dataset]:
+    """Datasets that are called what their sizes are."""
+    return [Dataset("x".join(map(str, numbers)), sizes.entry,
+                    partial(arguments, program, sizes.inputs(*numbers))) for numbers in several]
+
+
+def logged(options: argparse.Namespace, sizes: Sizes, what: str) -> Log | None:
+    """Where records are kept, if that is asked for."""
+    return None if options.logs is None else Log(options.logs / f"{sizes.program}.{what}.log")
+
+
+def judge(program: Program, dataset: Dataset, costs: Costs, default: Mapping[str, int],
+          tuned: Mapping[str, int]) -> Judged | None:
+    """Run a dataset with everything that may be the best; None if the log does not know it."""
+    known = next((d for d in costs.datasets if d.name == dataset.name), None)
+    if known is None:
+        return None
+    choices = {"default": default, "tuned": tuned}
+    choices |= candidates(costs, known, choices)
+    args = program.place(dataset.arguments())
+    times = in_turn(program, dataset.entry, args, choices)
+    best = min(times, key=lambda name: times[name])
+    placed = replace(dataset, arguments=lambda: args)
+    gain = beside(program, placed, known, default, tuned)
+    regret = gain if best == "default" else beside(program, placed, known, choices[best], tuned)
+    return Judged(dataset.name, times["default"], times["tuned"], times[best], best, gain, regret)
+
+
+def candidates(costs: Costs, dataset: DatasetCosts, given: Mapping[str, Mapping[str, int]]
+               ) -> dict[str, Mapping[str, int]]:
+    """What else may be the best on a dataset, by name, each way through the program once."""
+    alone, default = replace(costs, datasets=(dataset,)), given["default"]
+    own = fit(alone, default).thresholds
+    every = {"own thresholds": own, "every encounter's best": refine(alone, own, Guards.MEMO)}
+    for plan in plans(costs.forest):
+        label = " ".join(f"{site.rpartition('_')[2]}/{index}" for site, index in plan.items())
+        every[f"forced {label}"] = Guarded(default, {site: Leaf(k) for site, k in plan.items()})
+    seen, found = {dataset.path(thresholds) for thresholds in given.values()}, {}
+    for name, thresholds in every.items():
+        path = dataset.path(thresholds)
+        if dataset.total(thresholds) <= FAR * dataset.total(own) and path not in seen:
+            found[name] = thresholds
+        seen.add(path)
+    return found
+
+
+def in_turn(program: Program, entry: str, args: Sequence[Any],
+            choices: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
+    """The median time of each, after a run to warm up; the order changes from round to round."""
+    times: dict[str, list[float]] = {name: [] for name in choices}
+    started, names = time.perf_counter(), list(choices)
+    for number in range(1 + ROUNDS):
+        for name in names:
+            seconds = program.time(entry, args, thresholds=choices[name])
+            if number:
+                times[name].append(seconds)
+        names.append(names.pop(0))
+        if number and time.perf_counter() > started + PATIENCE:
+            break
+    return {name: median(each) for name, each in times.items()}
+
+
+def beside(program: Program, dataset: Dataset, known: DatasetCosts, one: Mapping[str, int],
+           other: Mapping[str, int]) -> tuple[float, float, float]:
+    """``other`` over ``one``, run in turn, with its interval; 1 where both run the same."""
+    settings = other.keys() - one.keys()
+    if known.path(one) == known.path(other) and not settings:
+        return 1.0, 1.0, 1.0
+    both = autotune.side_by_side(program, dataset, one, other, repeats=3)
+    return (1 / both.gain, both.low, both.high) if both is not None else (math.inf,) * 3
+
+
+def show(sizes: Sizes, result: Mapping[str, Any]) -> None:
+    """Print the row of a program."""
+    worst = max(result["training"], key=lambda each: each["gain"][0])
+    ratio, low, high = worst["gain"]
+    regrets = [max(0.0, each["regret"][0] - 1) for each in result["held_out"]]
+    last = max(result["held_out"], key=lambda each: each["regret"][0])
+    print(f"{sizes.program:14} {result['runs']:4} runs {result['seconds']:6.1f} s  "
+          f"tuned/default {ratio:5.2f} ({low:.2f}-{high:.2f}, {worst['dataset']})  "
+          f"beside best {100 * result['beside_best']:5.1f} %  "
+          f"held out {100 * median(regrets):5.1f} %, worst {100 * max(regrets):5.1f} % "
+          f"({last['dataset']}: {last['best']}, {1e3 * last['tuned']:.3g} for "
+          f"{1e3 * last['oracle']:.3g} ms)", flush=True)
+
+
+def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
+    """Print what holds for all programs together."""
+    gains = [1 / each["gain"][0] for row in found for each in row["training"]]
+    regrets = [max(0.0, each["regret"][0] - 1) for row in found for each in row["held_out"]]
+    untuned = [each["default"] / each["oracle"] - 1 for row in found for each in row["held_out"]]
+    mean = math.exp(sum(map(math.log, gains)) / len(gains))
+    print(f"{len(found)} programs, medians: {median([row['runs'] for row in found]):.0f} runs, "
+          f"{median([row['seconds'] for row in found]):.1f} s; training {mean:.2f} times as fast "
+          f"(geometric mean); held out {100 * median(regrets):.1f} % slower than the oracle, worst "
+          f"{100 * max(regrets):.0f} %, by default {100 * median(untuned):.1f} %")
+
+
+# Strategies side by side
+
+
+def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
+    """Let strategies search for the thresholds of a program, and run what they find."""
+    program = open_program(sizes, options.device)
+    assert program.device_info is not None
+    forest = program.tree.entry(sizes.entry)
+    default = autotune.default_thresholds(forest, program.device_info.choice.threshold)
+    own = datasets(program, sizes, sizes.training)
+    measurements = measure(program, forest, own, repeats=Forced.repeats)
+    costs = costs_of(forest, measurements)
+    measured = Instrumented(costs, sum(
+        run.record.wall + (run.time or 0.0) for run in measurements.runs if run.record))
+    weights = {d.name: 1.0 / d.least() for d in costs.datasets}
+    compared = compare.compare({
+        name: parse_strategy(name) for name in options.strategies.split(",")}, costs, default,
+        lambda seed: Live(program, forest, default, own, Forced.repeats, weights, measured),
+        budget=Budget(seconds=options.search))
+    when_run = run_together(program, forest, own, {
+        row.strategy: row.found[0].search.thresholds for row in compared.rows} | {
+        "untuned": default})
+    print(f"\n{sizes.program}: {compared.versions} versions, datasets "
+          f"{', '.join(d.name for d in own)}")
+    print(f"  {'strategy':24}{'runs':>6}{'seconds':>9}{'beside best':>13}{'when run':>10}")
+    for row in compared.rows:
+        search = row.found[0].search
+        ended = "" if search.finished else " (ended)"
+        print(f"  {row.strategy + ended:24}{search.runs:6}{search.seconds:9.3f}"
+              f"{100 * row.regrets[0]:11.2f} %{when_run[row.strategy]:10.3f}", flush=True)
+    print(f"  {'untuned':24}{'-':>6}{'-':>9}{100 * compared.untuned:11.2f} %"
+          f"{when_run['untuned']:10.3f}", flush=True)
+    return {**compare.facts(compared), "when_run": when_run}
+
+
+def run_together(program: Program, forest: Forest, several: Sequence[Dataset],
+                 found: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
+    """The mean over the datasets of each one's time, relative to the best mean."""
+    means = dict.fromkeys(found, 0.0)
+    for dataset in several:
+        times = in_turn(program, forest.entry, program.place(dataset.arguments()), found)
+        for name, seconds in times.items():
+            means[name] += seconds / min(times.values()) / len(several)
+    least = min(means.values())
+    return {name: mean / least for name, mean in means.items()}
+
+
+if __name__ == "__main__":
+    main()
