@@ -71,14 +71,8 @@ from runelift.runtime.tuner.contest import LOCAL
 from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
-from runelift.runtime.tuner.measure import (
-    Dataset,
-    Forced,
-    Log,
-    Method,
-    made_for,
-    read_log,
-)
+from runelift.runtime.tuner.log import Log, made_for, read_log
+from runelift.runtime.tuner.measure import Dataset, Forced, Method
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.parameters import Triable
 from runelift.runtime.tuner.process import Process

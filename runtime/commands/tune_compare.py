@@ -35,14 +35,9 @@ from runelift.runtime.tuner.autotune import default_thresholds
 from runelift.runtime.tuner.compare import Comparison, compare, facts, render
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.forest import Forest
+from runelift.runtime.tuner.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.logged import logged_forest
-from runelift.runtime.tuner.measure import (
-    Dataset,
-    Measurements,
-    made_for,
-    measure,
-    read_log,
-)
+from runelift.runtime.tuner.measure import Dataset, measure
 from runelift.runtime.tuner.page.compared import compared
 from runelift.runtime.tuner.page.document import document, write_page
 from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy

@@ -21,14 +21,13 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
+from runelift.runtime.tuner.log import Log, Measurements
 from runelift.runtime.tuner.measure import (
     MORE,
     SHORT,
     Dataset,
     Forced,
-    Log,
     Measurable,
-    Measurements,
     Method,
     Progress,
 )

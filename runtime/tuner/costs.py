@@ -24,7 +24,7 @@ from runelift.runtime.records import Encounter, Record
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.clocks import NOTHING, Cost, least, most, total
 from runelift.runtime.tuner.forest import Forest, Site
-from runelift.runtime.tuner.measure import Measurements, Run
+from runelift.runtime.tuner.log import Measurements, Run
 
 Thresholds: TypeAlias = Mapping[str, int]
 Key: TypeAlias = tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]

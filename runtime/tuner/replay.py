@@ -23,17 +23,15 @@ from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import NoRoom, Replayed, Unknown
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.log import Log, Measurements, Run
 from runelift.runtime.tuner.measure import (
     MORE,
     SHORT,
     Args,
     Dataset,
     Forced,
-    Log,
     Measurable,
-    Measurements,
     Progress,
-    Run,
     forced_runs,
 )
 
