@@ -92,6 +92,16 @@ def add_device(parser: argparse.ArgumentParser) -> None:
                              "or 'interpreter' (default: $RUNELIFT_DEVICE, or the best)")
 
 
+def add_devices(parser: argparse.ArgumentParser) -> None:
+    """Where to measure."""
+    parser.add_argument("--device", dest="devices", action="append", default=[], metavar="NAME",
+                        help="as for 'run'; given more than once, datasets are shared out among "
+                             "these devices, which must be alike")
+    parser.add_argument("--all-devices", action="store_true",
+                        help="share out datasets among all devices of this machine that are like "
+                             "that of --device")
+
+
 def add_tuning(parser: argparse.ArgumentParser) -> None:
     """With which thresholds."""
     parser.add_argument("--tuning", metavar="FILE", type=Path,

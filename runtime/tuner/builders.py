@@ -6,6 +6,7 @@ What they build is in the binary cache, where the process that runs the program 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, wait
@@ -30,6 +31,7 @@ class Builders:
         if count is None:
             count = min(MOST, (os.cpu_count() or 1) // 2)
         self._processes = [Process(device) for _ in range(count)]
+        self._building = threading.Lock()
 
     @property
     def count(self) -> int:
@@ -37,7 +39,14 @@ class Builders:
         return len(self._processes)
 
     def build(self, sources: Sequence[Source], seconds: float) -> None:
-        """Build programs, the longest first, as far as possible; what does not build is left."""
+        """Build programs, the longest first, as far as possible; what does not build is left.
+
+        Several threads may ask; one after the other is served.
+        """
+        with self._building:
+            self._build(sources, seconds)
+
+    def _build(self, sources: Sequence[Source], seconds: float) -> None:
         left = sorted(sources, key=lambda source: len(source[0]))
         busy: dict[Connection, Process] = {}
         idle, end = list(self._processes), time.perf_counter() + seconds

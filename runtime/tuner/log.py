@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from runelift.ir.errors import UserError
 from runelift.runtime.records import Encounter, Record
 
 RECORD = tuple(each.name for each in fields(Record))
 ENCOUNTER = tuple(each.name for each in fields(Encounter))
+FORGOTTEN = "forgotten"
+"""Marks a line that takes back the runs of a dataset before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +24,8 @@ class Run:
 
     ``time`` is how many seconds the same run took without recording, ``issue`` how many of them
     the host needed to issue all commands.  ``replay`` is the number of the dataset's run that it
-    is a part of (:mod:`.replay`), if it was not one of its own.
+    is a part of (:mod:`.replay`), if it was not one of its own.  ``place`` says which device made
+    it (:func:`~runelift.runtime.alike.place_of`), if that was noted.
     """
 
     dataset: str
@@ -30,6 +35,7 @@ class Run:
     time: float | None = None
     issue: float | None = None
     replay: int | None = None
+    place: str | None = None
 
 
 @dataclass(slots=True)
@@ -80,16 +86,42 @@ class Measurements:
         return Measurements(self.entry, [*self.runs, *later], further.interrupted, self.left_out)
 
 
-class Log:
-    """A JSON-lines file that every run is appended to as soon as it is over.
+def complete(runs: Sequence[Run], todo: Sequence[Mapping[str, int]], repeats: int) -> bool:
+    """Whether these are all runs of a dataset that are needed."""
+    return all(any(run.error for run in own) or len(own) >= repeats for own in (
+        [run for run in runs if run.force == force] for force in todo))
 
-    ``made_for`` says what the runs are of: the program, the device and the like.  With ``resume``
-    runs of the same that are in the file stay there, and are :meth:`known`.
+
+class Runs(Protocol):
+    """What measuring keeps runs in."""
+
+    def known(self, entry: str, dataset: str) -> list[Run]:
+        """The runs of a dataset from before, once: whoever asks again wants others."""
+        ...
+
+    def append(self, entry: str, run: Run) -> None:
+        """Keep one run."""
+        ...
+
+    def forget(self, entry: str, dataset: str) -> None:
+        """The runs of a dataset so far are not to be used."""
+        ...
+
+
+class Log:
+    """A JSON-lines file that every run is appended to as soon as it is over, by any thread.
+
+    ``made_for`` says what the runs are of: the program, the device and the like; ``place`` where
+    those are made that do not say.  With ``resume`` runs of the same that are in the file stay
+    there, and are :meth:`known`.
     """
 
-    def __init__(self, path: Path, made_for: str = "", *, resume: bool = False) -> None:
+    def __init__(self, path: Path, made_for: str = "", *, resume: bool = False,
+                 place: str | None = None) -> None:
         self.path = path
         self._made_for = made_for
+        self._place = place
+        self._writing = threading.Lock()
         self._known = read_log(path, made_for) if resume and path.exists() else {}
         try:
             self._file = path.open("w")
@@ -108,8 +140,17 @@ class Log:
 
     def append(self, entry: str, run: Run) -> None:
         """Write one run and make sure that it is on disk."""
-        self._file.write(json.dumps({"entry": entry, "for": self._made_for, **_raw(run)}) + "\n")
-        self._file.flush()
+        self._write(entry, _raw(run if run.place else replace(run, place=self._place)))
+
+    def forget(self, entry: str, dataset: str) -> None:
+        """Note that runs of a dataset so far are not to be used."""
+        self._write(entry, {"dataset": dataset, FORGOTTEN: True})
+
+    def _write(self, entry: str, line: Mapping[str, Any]) -> None:
+        text = json.dumps({"entry": entry, "for": self._made_for, **line})
+        with self._writing:
+            self._file.write(text + "\n")
+            self._file.flush()
 
     def close(self) -> None:
         """Close the file."""
@@ -141,9 +182,13 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
             raw = json.loads(line)
             if made_for not in (None, raw.get("for")):
                 continue
+            if raw.get(FORGOTTEN):
+                before = found.setdefault(raw["entry"], Measurements(raw["entry"]))
+                before.runs = [run for run in before.runs if run.dataset != raw["dataset"]]
+                continue
             record = raw["record"] and _record(raw["record"])
             run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
-                      raw.get("issue"), raw.get("replay"))
+                      raw.get("issue"), raw.get("replay"), raw.get("place"))
             found.setdefault(raw["entry"], Measurements(raw["entry"])).runs.append(run)
         except (ValueError, KeyError, TypeError):
             if number < len(lines) or line.endswith("\n"):

@@ -25,7 +25,7 @@ from runelift.runtime.outlook import Outlook
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.log import Log, Measurements, Run
+from runelift.runtime.tuner.log import Measurements, Run, Runs
 
 PATIENCE = 2.0
 """A run that takes longer than this many seconds is measured once only."""
@@ -98,16 +98,19 @@ class Progress:
 
 
 class Method(Protocol):
-    """A way to find out what every version costs; runs are repeated ``repeats`` times if asked."""
+    """A way to find out what every version costs."""
 
-    repeats: ClassVar[int]
+    @property
+    def repeats(self) -> int:
+        """How often runs are repeated if nobody says."""
+        ...
 
     def runs(self, forest: Forest) -> int:
         """How many runs of a dataset it needs, repetitions not counted."""
         ...
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int, log: Log | None, progress: Callable[[Progress], None]
+                repeats: int, log: Runs | None, progress: Callable[[Progress], None]
                 ) -> Measurements:
         """The records of all plans on every dataset."""
         ...
@@ -133,7 +136,7 @@ class Forced:
         return len(plans(forest))
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int = 3, log: Log | None = None,
+                repeats: int = 3, log: Runs | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """See :func:`measure`."""
         return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
@@ -149,7 +152,7 @@ class Forced:
 
 
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-            repeats: int = 3, log: Log | None = None,
+            repeats: int = 3, log: Runs | None = None,
             progress: Callable[[Progress], None] = lambda _: None,
             budget: float = math.inf) -> Measurements:
     """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
