@@ -23,6 +23,7 @@ import math
 import sys
 import time
 from collections.abc import Mapping, Sequence, Set
+from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import starmap
@@ -66,6 +67,7 @@ from runelift.runtime.tuner.autotune import (
     default_thresholds,
     side_by_side,
 )
+from runelift.runtime.tuner.cluster import Cluster
 from runelift.runtime.tuner.contest import LOCAL
 from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.held_out import leave_one_out
@@ -186,6 +188,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
                         help="the tuning file to write (default: PROGRAM.tuning)")
     add_devices(parser)
+    parser.add_argument("--scheduler", metavar="ADDRESS",
+                        help="share out datasets among the machines of this Dask scheduler, such "
+                             "as tcp://host:8786, whose devices must be like the one here")
     add_policy(parser)
     add_contract(parser)
     add_html(parser)
@@ -198,15 +203,19 @@ def execute(args: argparse.Namespace) -> int:
     strategy = parse_strategy(args.strategy or EFFORTS[args.effort].strategy)
     _check(args, strategy)
     args.device = args.devices[0] if args.devices else None
-    several = len(args.devices) > 1 or args.all_devices
+    several = len(args.devices) > 1 or args.all_devices or args.scheduler is not None
     if args.replay or (args.time_limit == UNLIMITED and not several):
         program = _open(args)
         return _tune(args, strategy, program, program, None, started)
     with Runners(args.devices, every=args.all_devices) as runners:
         program = _open(args)  # while processes start
         assert program.device_info is not None
-        runner = runners.open(program, limit_on(program.device_info, args.time_limit))
-        return _tune(args, strategy, program, runner, runners.crew() if several else None, started)
+        limit = limit_on(program.device_info, args.time_limit)
+        runner = runners.open(program, limit)
+        with nullcontext() if args.scheduler is None else closing(
+                Cluster(args.scheduler, program, limit)) as cluster:
+            crew = cluster or (runners.crew() if several else None)
+            return _tune(args, strategy, program, runner, crew, started)
 
 
 def _open(args: argparse.Namespace) -> Program:
@@ -311,8 +320,11 @@ def _check(args: argparse.Namespace, strategy: Strategy) -> None:
     if args.replay and not complete:
         raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
                         "tune-compare' simulates other strategies on a log.")
-    several = len(args.devices) > 1 or args.all_devices
-    if several and (args.replay or args.import_t4 or not complete):
+    here = len(args.devices) > 1 or args.all_devices
+    if here and args.scheduler is not None:
+        raise UserError("--scheduler uses all devices of its machines that are like one here: give "
+                        "one --device.")
+    if (here or args.scheduler is not None) and (args.replay or args.import_t4 or not complete):
         raise UserError("Several devices share the runs of datasets, which only tuning by records "
                         "has.")
 

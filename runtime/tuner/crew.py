@@ -28,19 +28,15 @@ class LocalCrew:
         """The names of the devices."""
         return self._programs.keys()
 
-    def measure(self, jobs: Sequence[Job], take: Callable[[Job, str, Run], None],
+    def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
                 progress: Callable[[Progress], None]) -> dict[str, Measurements]:
         """Do all jobs; those that a device has begun are for it alone."""
         queue, found = _Queue(jobs), dict[str, Measurements]()
 
         def work(place: str, program: Measurable) -> None:
             while (job := queue.next(place)) is not None:
-                measured = job.method.measure(
-                    program, job.forest, [job.dataset], repeats=job.repeats,
-                    log=Notes(job, lambda run, job=job: take(job, place, run)),  # type: ignore[misc]
-                    progress=progress)
-                found[job.dataset.name] = measured
-                if measured.interrupted:
+                found[job.dataset.name] = Notes(job, place, take).measure(program, progress)
+                if found[job.dataset.name].interrupted:
                     return
 
         with ThreadPoolExecutor(len(self._programs)) as pool:

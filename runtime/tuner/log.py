@@ -58,6 +58,11 @@ class Measurements:
         return tuple(dict.fromkeys(run.dataset for run in self.runs))
 
     @property
+    def places(self) -> tuple[str, ...]:
+        """The devices that made the runs, as far as they say."""
+        return tuple(dict.fromkeys(run.place for run in self.runs if run.place is not None))
+
+    @property
     def replayed(self) -> frozenset[str]:
         """The datasets whose versions were replayed in one run."""
         return frozenset(self._replays())

@@ -93,6 +93,9 @@ def render(tuning: Tuning) -> str:
 
 def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield f"Program runs: {_runs(entry)}"
+    if len(entry.measurements.places) > 1:
+        yield (f"  measured on {len(entry.measurements.places)} devices: "
+               f"{', '.join(entry.measurements.places)}")
     yield ""
     yield entry.forest.render()
     if not entry.costs.datasets:

@@ -21,6 +21,10 @@ STEPS = 100
 """Into how many steps the work on a dataset is divided, for the display."""
 
 
+LOST = "lost"
+"""How the reason begins why a dataset was not measured if that is no fault of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A dataset to be measured by one device.
@@ -38,10 +42,20 @@ class Job:
 
 @dataclass(slots=True)
 class Notes:
-    """The log of a job: what was known before, and where new runs go."""
+    """The log of a job that is done at a ``place``: what was known, and where new runs go."""
 
     job: Job
-    take: Callable[[Run], None]
+    place: str
+    take: Callable[[Job, Run], None] = lambda job, run: None
+
+    def measure(self, program: Measurable,
+                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+        """Do the job."""
+        job = self.job
+        found = job.method.measure(program, job.forest, [job.dataset], repeats=job.repeats,
+                                   log=self, progress=progress)
+        found.runs = [replace(run, place=self.place) for run in found.runs]
+        return found
 
     def known(self, entry: str, dataset: str) -> list[Run]:
         """The runs from before."""
@@ -49,7 +63,7 @@ class Notes:
 
     def append(self, entry: str, run: Run) -> None:
         """Hand on a run."""
-        self.take(run)
+        self.take(self.job, replace(run, place=self.place))
 
     def forget(self, entry: str, dataset: str) -> None:
         """Never asked for: who shares out jobs has seen to it."""
@@ -67,11 +81,11 @@ class Crew(Protocol):
         """How many measure at the same time."""
         ...
 
-    def measure(self, jobs: Sequence[Job], take: Callable[[Job, str, Run], None],
+    def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
                 progress: Callable[[Progress], None]) -> dict[str, Measurements]:
         """Do all jobs; what was measured, by dataset.
 
-        ``take`` is given each new run with the place where it was made, ``progress`` hears of each
+        Runs say where they were made.  ``take`` is given each new one, ``progress`` hears of each
         job as if there were no other; both may be called by any thread.  After Ctrl-C what is not
         over is left.
         """
@@ -118,26 +132,30 @@ class Shared:
             progress(Progress(step.what, round(STEPS * sum(done.values())), STEPS * len(done),
                               step.seconds))
 
-        def take(job: Job, place: str, run: Run) -> None:
+        def take(job: Job, run: Run) -> None:
             if log is not None:
-                log.append(forest.entry, replace(run, place=place))
+                log.append(forest.entry, run)
 
         whole: dict[str, Measurements] = {}
         jobs: list[Job] = []
         for dataset in datasets:
             known = log.known(forest.entry, dataset.name) if log is not None else []
-            if known and complete(known, plans(forest), repeats):
+            if known and complete(known, plans(forest), repeats) and not _lost(known):
                 whole[dataset.name] = Measurements(forest.entry, known)
                 continue
-            made = {run.place for run in known}
-            if len(made) > 1 or not made <= {None, *self.crew.places()}:
+            if known and not self._goes_on(known):
                 assert log is not None
                 log.forget(forest.entry, dataset.name)
-                known, made = [], set()
+                known = []
             jobs.append(Job(forest, dataset, self.method.within(parts), repeats, tuple(known),
-                            made.pop() if made else None))
+                            known[0].place if known else None))
         whole |= self.crew.measure(jobs, take, tell) if jobs else {}
         return self._together(forest.entry, datasets, whole)
+
+    def _goes_on(self, known: Sequence[Run]) -> bool:
+        """Whether the device that made these runs can make the others."""
+        (place, *others), places = {run.place for run in known}, self.crew.places()
+        return bool(places) and not others and (place is None or place in places)
 
     def _parts(self, datasets: int) -> float:
         """The time that one dataset may take."""
@@ -163,3 +181,8 @@ class Shared:
         except KeyboardInterrupt:
             result.interrupted = True
         return result
+
+
+def _lost(runs: Sequence[Run]) -> bool:
+    """Whether nobody has measured this dataset so far."""
+    return any(run.error and run.error.startswith(f"{LOST}:") for run in runs)
