@@ -394,13 +394,21 @@ class Program:
                 found += spaces(self._plan(name), self.device_info).values()
         return found
 
-    def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None,
-             repeats: int = 3) -> Any:
-        """Tune the thresholds for datasets (name to arguments) and use them from now on."""
+    def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None, repeats: int = 3,
+             time_limit: str | None = None) -> Any:
+        """Tune the thresholds for datasets (name to arguments) and use them from now on.
+
+        The program runs in a process of its own, where a version that crashes or takes far too
+        long is ended (``time_limit`` as for ``runelift autotune``; ``none``: in this process).
+        """
         from runelift.runtime.tuner.autotune import tune
 
-        result = tune(self, {name: (entry or self.entries[0], list(args))
-                             for name, args in datasets.items()}, repeats=repeats)
+        name = entry or self.entries[0]
+        self.interface(name)  # UserError if there is none
+        inputs = {each: (name, [arg.get() if isinstance(arg, DeviceArray) else arg
+                                for arg in unpacked(args, self.compiled.signatures[name])])
+                  for each, args in datasets.items()}
+        result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
 

@@ -43,6 +43,7 @@ from runelift.runtime.commands.options import (
     add_only,
     add_policy,
     add_program,
+    add_time_limit,
     open_program,
     print_json,
     warn,
@@ -157,10 +158,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="how long tuning may take in all: half of it goes to versions, the "
                              "rest to parameters of kernels, which take at most 60s anyway; for "
                              "strategies that search, after how many runs or what time they end")
-    parser.add_argument("--time-limit", metavar="TIME|FACTORx|none",
-                        help="when to stop a run: after a time (5s, 500ms), or when it takes so "
-                             "many times as long as the best on the same input (10x, the default; "
-                             "not before 2 s, 500 ms on GPUs)")
+    add_time_limit(parser)
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
                         help="what to make small: the sum of the datasets' times relative to "

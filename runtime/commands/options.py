@@ -113,6 +113,14 @@ def add_only(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", metavar="TEXT", help="only datasets whose name contains TEXT")
 
 
+def add_time_limit(parser: argparse.ArgumentParser) -> None:
+    """How long a run may take."""
+    parser.add_argument("--time-limit", metavar="TIME|FACTORx|none",
+                        help="when to stop a run: after a time (5s, 500ms), or when it takes so "
+                             "many times as long as the best on the same input (10x, the default; "
+                             "not before 2 s, 500 ms on GPUs)")
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """JSON instead of text."""
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")

@@ -32,6 +32,7 @@ from runelift.runtime.tuner.measure import (
     Progress,
 )
 from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.tuner.runners import running
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
@@ -317,12 +318,19 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
          method: Method | None = None, repeats: int | None = None, verify: bool = True,
-         log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None) -> Tuning:
-    """Tune a compiled program for datasets: name to entry point and arguments."""
-    if program.device_info is None:
+         log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None,
+         time_limit: str | None = None) -> Tuning:
+    """Tune a compiled program for datasets: name to entry point and arguments.
+
+    It runs in a process of its own; ``time_limit`` is as for the command line, so that ``none``
+    means that it runs in this one.
+    """
+    info = program.device_info
+    if info is None:
         raise UserError("Tuning needs an OpenCL device, and there is none here; 'runelift "
                         "doctor' says why.")
     inputs = [Dataset(name, entry, lambda args=args: args)  # type: ignore[misc]
               for name, (entry, args) in datasets.items()]
-    return autotune(program, program.tree, inputs, program.device_info.choice.threshold,
-                    method=method, repeats=repeats, verify=verify, log=log, progress=progress)
+    with running(program, time_limit) as runner:
+        return autotune(runner, program.tree, inputs, info.choice.threshold, method=method,
+                        repeats=repeats, verify=verify, log=log, progress=progress)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from types import TracebackType
 
@@ -12,7 +12,7 @@ from runelift.runtime.device import DeviceInfo
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.crew import LocalCrew
-from runelift.runtime.tuner.limits import TimeLimit, parse_time_limit
+from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.remote import Remote
 
@@ -24,6 +24,18 @@ def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
     """How long a run may take, as the user says; a stop costs less where a spare worker is kept."""
     default = TimeLimit() if device.is_host else replace(TimeLimit(), least=SPARED)
     return default if text is None else parse_time_limit(text, default)
+
+
+@contextmanager
+def running(program: Program, time_limit: str | None = None) -> Iterator[Program | Remote]:
+    """A program on its device, in a process of its own unless the limit is ``none``."""
+    assert program.device_info is not None
+    if time_limit == UNLIMITED:
+        yield program
+        return
+    with Runners([spec_of(program.device_info)]) as runners:
+        yield runners.open(program, limit_on(program.device_info, time_limit))
+        runners.finish()
 
 
 class Runners(AbstractContextManager["Runners"]):
