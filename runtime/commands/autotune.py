@@ -23,7 +23,7 @@ import math
 import sys
 import time
 from collections.abc import Mapping, Sequence, Set
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import starmap
@@ -68,7 +68,6 @@ from runelift.runtime.tuner.autotune import (
     default_thresholds,
     side_by_side,
 )
-from runelift.runtime.tuner.cluster import Cluster
 from runelift.runtime.tuner.contest import LOCAL
 from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.held_out import leave_one_out
@@ -210,10 +209,13 @@ def execute(args: argparse.Namespace) -> int:
         assert program.device_info is not None
         limit = limit_on(program.device_info, args.time_limit)
         runner = runners.open(program, limit)
-        with nullcontext() if args.scheduler is None else closing(
-                Cluster(args.scheduler, program, limit)) as cluster:
-            crew = cluster or (runners.crew() if several else None)
+        if args.scheduler is None:
+            crew = runners.crew() if several else None
             return _tune(args, strategy, program, runner, crew, started)
+        from runelift.runtime.tuner.cluster import Cluster
+
+        with closing(Cluster(args.scheduler, program, limit)) as cluster:
+            return _tune(args, strategy, program, runner, cluster, started)
 
 
 def _open(args: argparse.Namespace) -> Program:

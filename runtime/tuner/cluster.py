@@ -14,7 +14,6 @@ import importlib
 import os
 import tempfile
 import time
-from asyncio import CancelledError
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -208,15 +207,15 @@ class Cluster:
 
 def _outcome(future: Any, job: Job) -> Measurements:
     """What a task measured, or why it did not."""
+    if future.cancelled():
+        raise UserError("The connection to the Dask scheduler was lost; --resume goes on with what "
+                        "has been measured.")
     error = future.exception()
     if error is None:
         found: Measurements = future.result()
         return found
     if isinstance(error, Unlike | CompilerBug):
         raise error
-    if isinstance(error, CancelledError):
-        raise UserError("The connection to the Dask scheduler was lost; --resume goes on with what "
-                        "has been measured.")
     return _failed(job, str(error) if isinstance(error, RuneliftError) else
                    f"{LOST}: no machine was there at its end ({str(error).split('. ')[0]})")
 
