@@ -18,8 +18,8 @@ from runelift.runtime.tuner.process import Process
 
 Source: TypeAlias = tuple[str, ...]
 """The text of a program, and the options to build it with."""
-MOST = 4
-"""How many processes there are at most; each takes memory of the device."""
+MOST = 8
+"""How many processes there are at most; each takes memory of the device, and time to start."""
 TICK = 0.05
 """How often to look for Ctrl-C meanwhile (seconds)."""
 
@@ -30,6 +30,7 @@ class Builders:
     def __init__(self, device: str | None, count: int | None = None) -> None:
         if count is None:
             count = min(MOST, (os.cpu_count() or 1) // 2)
+        self._device = device
         self._processes = [Process(device) for _ in range(count)]
         self._building = threading.Lock()
 
@@ -75,6 +76,19 @@ class Builders:
                     self._forget(process)
                 return
             interrupts.check()
+
+    def take(self) -> Process | None:
+        """One of them as a worker, in whose place another one starts; None if they are busy."""
+        if not self._building.acquire(blocking=False):
+            return None
+        try:
+            taken = next((each for each in self._processes if each.is_there), None)
+            if taken is not None:
+                self._processes.remove(taken)
+                self._processes.append(Process(self._device))
+            return taken
+        finally:
+            self._building.release()
 
     def close(self) -> None:
         """End all processes."""

@@ -37,6 +37,11 @@ class Process:
         os.close(lifeline)
         self._end = weakref.finalize(self, _end, self._process, self._lifeline)
 
+    @property
+    def is_there(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
     def kill(self) -> None:
         """End the process, whatever it does."""
         self.connection.close()

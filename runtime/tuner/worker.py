@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -105,9 +105,10 @@ class Session:
         self._watch(entry)
         return self.program.difference(entry, self.placed[number], before, after)
 
-    def plans(self) -> dict[Any, Plan]:
-        """The plans that have been made."""
-        return self.program.compiled.plans
+    def plans(self, known: Set[Any]) -> dict[Any, Plan]:
+        """The plans that have been made, but for those that are known."""
+        return {key: plan for key, plan in self.program.compiled.plans.items()
+                if key not in known}
 
     def _asked(self, meeting: Meeting) -> Search:
         """A search whose settings the tuner chooses."""
