@@ -23,7 +23,6 @@ from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Log, Measurements
 from runelift.runtime.tuner.measure import (
-    MORE,
     SHORT,
     Dataset,
     Forced,
@@ -44,6 +43,8 @@ WORTHWHILE = 0.01
 PAIRS = 6
 """How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
 distorts, take more."""
+MANY = 30
+"""How often at least short runs are."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
 ENOUGH = 0.3
@@ -303,7 +304,7 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
             late = now > end or (pair >= 2 * PAIRS and now > started + ENOUGH)
             if pair == look or (late and pair):
                 verified = Verified.of(*times)
-                long = pair >= MORE * PAIRS or verified.default.median > SHORT
+                long = pair >= MANY or verified.default.median > SHORT
                 if late or (verified.decided and long):
                     break
                 look *= 2  # with a look after each pair, chance would decide some time

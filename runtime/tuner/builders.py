@@ -31,7 +31,7 @@ class Builders:
         if count is None:
             count = min(MOST, (os.cpu_count() or 1) // 2)
         self._device = device
-        self._processes = [Process(device) for _ in range(count)]
+        self._processes = [Process(device, builds=True) for _ in range(count)]
         self._building = threading.Lock()
 
     @property
@@ -85,7 +85,7 @@ class Builders:
             taken = next((each for each in self._processes if each.is_there), None)
             if taken is not None:
                 self._processes.remove(taken)
-                self._processes.append(Process(self._device))
+                self._processes.append(Process(self._device, builds=True))
             return taken
         finally:
             self._building.release()

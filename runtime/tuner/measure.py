@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
@@ -31,14 +32,19 @@ PATIENCE = 2.0
 """A run that takes longer than this many seconds is measured once only."""
 SHORT = 0.02
 """Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
-MORE = 5
-"""How many times more often."""
-FAR = 3.0
-"""Runs that take so many times as long as the quickest are not."""
+MORE = 3
+"""How many times more often at most,"""
+ENOUGH = 0.1
+"""but not longer than so many seconds."""
+FAR = 2.0
+"""Runs that take so many times as long as the quickest are not, and those that would take longer
+than that less often."""
 FAR_OFF = 10.0
 """Runs that take so many times as long as the best are made once only,"""
 LONG = 0.1
 """if they take more than so many seconds."""
+SMALL = 1 << 28
+"""How many bytes the inputs may have whose kernels are built together."""
 Args: TypeAlias = Sequence[Any]
 """The arguments of an entry point."""
 
@@ -52,6 +58,11 @@ class Measurable(Protocol):
 
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments where runs find them at no cost."""
+        ...
+
+    def foresee(self, entry: str, inputs: Sequence[Args], forces: Sequence[Mapping[str, int]]
+                ) -> None:
+        """Build what runs on any of these inputs need, if that is quicker together."""
         ...
 
     def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
@@ -165,8 +176,10 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     counted = len(plans(forest)) * repeats
     end = time.perf_counter() + budget
     try:
+        before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
+        datasets = foreseen(program, forest, datasets, before)
         for index, dataset in enumerate(datasets):
-            known = log.known(forest.entry, dataset.name) if log else []
+            known = before[dataset.name]
             result.runs += known
             if (now := time.perf_counter()) > end:
                 result.left_out += [] if known else [dataset.name]
@@ -182,6 +195,26 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     except KeyboardInterrupt:
         result.interrupted = True
     return result
+
+
+def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
+             known: Mapping[str, Sequence[Run]]) -> Sequence[Dataset]:
+    """The same datasets; kernels for those of which nothing is known are built together.
+
+    Not if their inputs are too large to be kept until they are measured.
+    """
+    made, room = dict[str, Args](), SMALL
+    new = [dataset for dataset in datasets if not known[dataset.name]]
+    with suppress(UserError, CompilerLimitation):
+        for dataset in new if len(new) > 1 else []:
+            made[dataset.name] = values = dataset.arguments()
+            room -= sum(getattr(value, "nbytes", 0) for value in values)
+            if room < 0:
+                return datasets
+        if made:
+            program.foresee(forest.entry, list(made.values()), [{}, *plans(forest)])
+    return [replace(each, arguments=partial(made.__getitem__, each.name)) if each.name in made
+            else each for each in datasets]
 
 
 def _best(run: Run) -> float:
@@ -229,7 +262,9 @@ class _Schedule:
         best = min(self._walls.values())
         if wall >= PATIENCE or wall > max(LONG, FAR_OFF * best):
             return 1
-        return self._repeats * (MORE if wall < min(SHORT, FAR * best) else 1)
+        near, affordable = wall < FAR * best, int(ENOUGH / max(wall, 1e-6))
+        return min(max(affordable, self._repeats if near else 1),
+                   self._repeats * (MORE if near and wall < SHORT else 1))
 
     def once(self, number: int) -> bool:
         """Whether there is a run that counts."""

@@ -126,6 +126,11 @@ class With:
         """The arguments where runs find them at no cost."""
         return self.program.place(args)
 
+    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
+                forces: Sequence[Mapping[str, int]]) -> None:
+        """Build what runs need."""
+        self.program.foresee(entry, inputs, forces)
+
     def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
                 ) -> int | None:
         """Build what runs need."""

@@ -17,7 +17,7 @@ from typing import Any
 from runelift.ir.errors import CompilerBug
 from runelift.runtime import interrupts
 from runelift.runtime.parameters import Space
-from runelift.runtime.program import Program
+from runelift.runtime.program import Program, outline
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed
@@ -92,6 +92,16 @@ class Remote:
         weakref.finalize(placed, self._gone.append, placed.number)
         self._bring(placed)
         return placed
+
+    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
+                forces: Sequence[Mapping[str, int]]) -> None:
+        """Build what runs on any of these inputs need, where others build at the same time."""
+        if self._prepares and self._builders is not None:
+            try:
+                self._ask(None, "foresee", entry, [outline(args) for args in inputs],
+                          list(forces))
+            except Stopped:
+                self._prepares = False
 
     def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]) -> int | None:
         """Build what runs need, unless a build has ended a worker: then each run builds its own."""

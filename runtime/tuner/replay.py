@@ -33,6 +33,7 @@ from runelift.runtime.tuner.measure import (
     Measurable,
     Progress,
     forced_runs,
+    foreseen,
 )
 
 Force: TypeAlias = Mapping[str, int]
@@ -86,8 +87,10 @@ class Replaying:
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
+            before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
+            datasets = foreseen(program, forest, datasets, before)
             for done, dataset in enumerate(datasets, start=1):
-                known = log.known(forest.entry, dataset.name) if log else []
+                known = before[dataset.name]
                 if complete(known, plans(forest), repeats):
                     result.runs += known
                     continue
