@@ -168,10 +168,7 @@ class Shared:
                   found: dict[str, Measurements]) -> Measurements:
         """One after the other what was measured at the same time."""
         result = Measurements(entry)
-        for dataset in datasets:
-            if (own := found.get(dataset.name)) is None:
-                result.left_out.append(dataset.name)
-                continue
+        for own in (found[d.name] for d in datasets if d.name in found):
             result.runs += own.runs
             result.left_out += own.left_out
             result.stopped |= own.stopped
