@@ -159,9 +159,7 @@ class Shared:
 
     def _parts(self, datasets: int) -> float:
         """The time that one dataset may take."""
-        if math.isinf(self.seconds) or not datasets:
-            return self.seconds
-        return min(self.seconds, self.seconds * len(self.crew) / datasets)
+        return self.seconds / max(1, math.ceil(datasets / len(self.crew)))
 
     @staticmethod
     def _together(entry: str, datasets: Sequence[Dataset],
