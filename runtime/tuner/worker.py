@@ -32,6 +32,8 @@ from runelift.runtime.trials import Meeting, Met, Search
 from runelift.runtime.tuner.channel import receive, send
 
 Choice = Mapping[str, int] | None
+IDLE = 0.02
+"""After how many seconds without a request there may be time for something else."""
 
 
 class Session:
@@ -45,6 +47,11 @@ class Session:
         self.outside = False
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
+
+    def rest(self) -> None:
+        """Do what is to be done later until a request waits."""
+        while self.later and not self.connection.poll(IDLE):
+            self.later.pop(0)()
 
     def build(self, source: Sequence[str]) -> None:
         """Build a program for the binary cache.
@@ -166,14 +173,15 @@ def serve(connection: Connection, device: str | None, *, builds: bool = False) -
         opened = open_device(info)
         if not builds:
             session.later += [_import_all] + ([] if info.is_host else [opened.prove])
+    session.rest()
+    session.later.clear()  # what has been in vain if nobody needs it
     while True:
-        while session.later and not connection.poll():
-            session.later.pop(0)()
         try:
             name, *args = receive(connection)
         except EOFError:
             return
         send(connection, _answer(session, name, args))
+        session.rest()
 
 
 def _import_all() -> None:
