@@ -14,6 +14,7 @@ import importlib
 import os
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -180,7 +181,7 @@ class Cluster:
         try:
             for job in jobs:
                 try:
-                    waiting[self._client.submit(do, self._task(job), pure=False)] = job
+                    waiting[self._submit(job)] = job
                 except (UserError, CompilerLimitation) as error:  # there are no such inputs
                     over(job, _failed(job, str(error)))
             while waiting:
@@ -194,11 +195,14 @@ class Cluster:
             self._client.cancel(list(waiting), force=True)
         return found
 
-    def _task(self, job: Job) -> Task:
+    def _submit(self, job: Job) -> Any:
         program = self._program
-        return Task(program.compiled, program.policy, program.fp_contract,
+        task = Task(program.compiled, program.policy, program.fp_contract,
                     dict(program.thresholds), self._make, self._limit, job.forest.entry,
                     job.dataset.name, job.dataset.arguments(), job.method, job.repeats)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that inputs are large
+            return self._client.submit(do, task, pure=False)
 
     def close(self) -> None:
         """Leave the scheduler."""

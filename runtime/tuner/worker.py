@@ -174,7 +174,7 @@ def serve(connection: Connection, device: str | None, *, builds: bool = False) -
         if not builds:
             session.later += [_import_all] + ([] if info.is_host else [opened.prove])
     session.rest()
-    session.later.clear()  # what has been in vain if nobody needs it
+    session.later.clear()  # from here on it is done when it is needed
     while True:
         try:
             name, *args = receive(connection)
