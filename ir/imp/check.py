@@ -17,7 +17,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp, Id, Kernel, Space, Stm
 from runelift.ir.imp.pretty import pretty_expression, pretty_statement
-from runelift.ir.imp.traverse import parts
+from runelift.ir.imp.traverse import parts, statements
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 
@@ -30,7 +30,8 @@ def check(kernel: Kernel) -> None:
     checker = _Checker(kernel)
     checker.parameters()
     checker.block(kernel.body)
-    _Uniformity(kernel).run()
+    if any(isinstance(stm, imp.Barrier) for stm in statements(kernel.body)):
+        _Uniformity(kernel).run()
 
 
 @dataclass(frozen=True, slots=True)

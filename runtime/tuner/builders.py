@@ -18,7 +18,7 @@ from runelift.runtime.tuner.process import Process
 
 Source: TypeAlias = tuple[str, ...]
 """The text of a program, and the options to build it with."""
-MOST = 8
+MOST = 6
 """How many processes there are at most; each takes memory of the device, and time to start."""
 TICK = 0.05
 """How often to look for Ctrl-C meanwhile (seconds)."""
@@ -90,8 +90,14 @@ class Builders:
         finally:
             self._building.release()
 
+    def end(self) -> None:
+        """End all processes without waiting for it: that takes each of them a while."""
+        for process in self._processes:
+            process.end()
+
     def close(self) -> None:
-        """End all processes."""
+        """End all processes, and wait until they are gone."""
+        self.end()
         for process in list(self._processes):
             self._forget(process)
 

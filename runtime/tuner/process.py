@@ -42,8 +42,13 @@ class Process:
         """Whether it has not ended."""
         return self._process.poll() is None
 
+    def end(self) -> None:
+        """End the process, whatever it does, without waiting until it has given back everything."""
+        self.connection.close()
+        self._process.kill()
+
     def kill(self) -> None:
-        """End the process, whatever it does."""
+        """End the process, and wait until it is gone."""
         self.connection.close()
         self._end()
 

@@ -181,12 +181,20 @@ class Remote:
             plans.update(self._ask(None, "plans", frozenset(plans)))
 
     def finish(self) -> None:
-        """End all workers; what they have compiled is known here from then on."""
+        """Have what workers have compiled, and end them; :meth:`close` waits until they are gone."""
         self._take_plans()
-        self.close()
+        self._end()
+
+    def _end(self) -> None:
+        for worker in (self._worker, self._spare):
+            if worker is not None:
+                worker.end()
+        if self._builders is not None:
+            self._builders.end()
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers, and wait until they are gone."""
+        self._end()
         for worker in (self._worker, self._spare):
             if worker is not None:
                 worker.kill()

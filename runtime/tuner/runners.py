@@ -74,13 +74,12 @@ class Runners(AbstractContextManager["Runners"]):
                           in zip(self.devices, self._remotes, strict=True)})
 
     def finish(self) -> None:
-        """End all processes; what they have compiled is known here from then on."""
+        """Have what the program's processes have compiled, and end them."""
         for remote in self._remotes:
             remote.finish()
-        self.close()
 
     def close(self) -> None:
-        """End all processes."""
+        """End all processes, and wait until they are gone."""
         for each in self._remotes:
             each.close()
         for worker in self._workers:
