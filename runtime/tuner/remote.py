@@ -181,7 +181,7 @@ class Remote:
             plans.update(self._ask(None, "plans", frozenset(plans)))
 
     def finish(self) -> None:
-        """Have what workers have compiled, and end them; :meth:`close` waits until they are gone."""
+        """Have what workers have compiled, and end them; :meth:`close` waits for that."""
         self._take_plans()
         self._end()
 
