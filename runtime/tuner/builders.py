@@ -94,10 +94,10 @@ class Builders:
         """End all processes without waiting for it: that takes each of them a while."""
         for process in self._processes:
             process.end()
+        self._processes.clear()
 
     def close(self) -> None:
         """End all processes, and wait until they are gone."""
-        self.end()
         for process in list(self._processes):
             self._forget(process)
 

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import weakref
 from multiprocessing import Pipe
 
@@ -43,9 +44,11 @@ class Process:
         return self._process.poll() is None
 
     def end(self) -> None:
-        """End the process, whatever it does, without waiting until it has given back everything."""
+        """End the process, whatever it does; a thread waits until it has given back everything."""
         self.connection.close()
-        self._process.kill()
+        if (ending := self._end.detach()) is not None:
+            _, end, args, _ = ending
+            threading.Thread(target=end, args=args, daemon=True).start()
 
     def kill(self) -> None:
         """End the process, and wait until it is gone."""

@@ -181,20 +181,17 @@ class Remote:
             plans.update(self._ask(None, "plans", frozenset(plans)))
 
     def finish(self) -> None:
-        """Have what workers have compiled, and end them; :meth:`close` waits for that."""
+        """Have what workers have compiled, and end them without waiting for it."""
         self._take_plans()
-        self._end()
-
-    def _end(self) -> None:
         for worker in (self._worker, self._spare):
             if worker is not None:
                 worker.end()
+        self._worker = self._spare = None
         if self._builders is not None:
             self._builders.end()
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""
-        self._end()
         for worker in (self._worker, self._spare):
             if worker is not None:
                 worker.kill()

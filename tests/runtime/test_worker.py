@@ -291,6 +291,20 @@ it.timing("slow", args)
     assert "State:\tZ" in Path(f"/proc/{worker}/status").read_text()
 
 
+def test_an_ended_process_is_gone_some_time() -> None:
+    worker = Process("pocl")
+    worker.end()
+    for _ in range(200):
+        try:
+            os.kill(worker._process.pid, 0)
+        except ProcessLookupError:
+            break
+        threading.Event().wait(0.05)
+    else:
+        pytest.fail("it is still there")
+    worker.kill()
+
+
 def test_a_worker_that_cannot_start() -> None:
     program = runelift.compile(TEXT, device="pocl", tuning={})
     it = Remote(program, "pocl", worker=Process("no such device"))
