@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from math import gcd
 from typing import TypeAlias
 
@@ -29,6 +29,8 @@ MOST_STEPS = 400
 """How many inequalities elimination may make before it gives up."""
 MOST_CASES = 8
 """How many cases of minima and maxima are distinguished in a proof."""
+REMEMBERED = 1 << 14
+"""How many questions are answered from memory."""
 
 Linear: TypeAlias = tuple[tuple[tuple[Monomial, int], ...], int]
 """``coefficient * monomial + ... + constant >= 0``, divided by what the coefficients share."""
@@ -59,7 +61,7 @@ class Facts:
         """Whether ``claim >= 0`` contradicts the facts."""
         if claim.constant is not None:
             return claim.constant < 0
-        if any(_contradictory([claim, *facts]) for facts in self._connected(claim)):
+        if any(_contradictory(frozenset([claim, *facts])) for facts in self._connected(claim)):
             return True
         split = next((name for name in claim.variables() if name in self.choices), None)
         if split is None or len(self.choices[split]) > cases:
@@ -84,8 +86,9 @@ class Facts:
             reached = reached.union(*(fact.variables() for fact in near))
 
 
-def _contradictory(sizes: Iterable[Size]) -> bool:
-    """Whether the sizes cannot all be at least 0."""
+@lru_cache(REMEMBERED)
+def _contradictory(sizes: frozenset[Size]) -> bool:
+    """Whether the sizes cannot all be at least 0; passes ask the same again and again."""
     system = {_linear(dict(size.terms)) for size in sizes}
     system |= set(_products(system))
     steps = 0
@@ -95,7 +98,7 @@ def _contradictory(sizes: Iterable[Size]) -> bool:
         variables = {m for terms, _ in system for m, _ in terms}
         if not variables:
             return False
-        best = min(variables, key=lambda m: (_work(m, system), [str(f) for f in m]))
+        best = min(variables, key=lambda m: (_work(m, system), _spelled(m)))
         steps += _work(best, system)
         if steps > MOST_STEPS:
             return False
@@ -147,5 +150,11 @@ def _linear(terms: Mapping[Monomial, int]) -> Linear:
         return (), constant
     shared = reduce(gcd, rest.values(), 0)
     ordered = sorted(((m, c // shared) for m, c in rest.items()),
-                     key=lambda term: [str(f) for f in term[0]])
+                     key=lambda term: _spelled(term[0]))
     return tuple(ordered), constant // shared
+
+
+@lru_cache(REMEMBERED)
+def _spelled(monomial: Monomial) -> tuple[str, ...]:
+    """A key that orders monomials."""
+    return tuple(str(factor) for factor in monomial)

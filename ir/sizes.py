@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from runelift.ir.names import VName
@@ -92,11 +93,13 @@ class Size:
         return _normal([*self.terms, *_size(other).terms])
 
     def __sub__(self, other: Size | int) -> Size:
-        return self + _size(other) * -1
+        return self + other * -1
 
     def __mul__(self, other: Size | int) -> Size:
-        return _normal([(tuple(sorted(a + b, key=_order)), x * y)
-                        for a, x in self.terms for b, y in _size(other).terms])
+        if isinstance(other, int):
+            return Size(tuple((m, other * c) for m, c in self.terms) if other else ())
+        return _normal([(tuple(sorted(a + b, key=_order)) if a and b else a or b, x * y)
+                        for a, x in self.terms for b, y in other.terms])
 
     __radd__ = __add__
     __rmul__ = __mul__
@@ -209,6 +212,7 @@ def _size(value: Size | int) -> Size:
     return value if isinstance(value, Size) else Size.of(value)
 
 
+@lru_cache(1 << 14)
 def _order(factor: Factor) -> tuple[int, str]:
     return (not isinstance(factor, VName), _render_factor(factor, str))
 
@@ -218,7 +222,15 @@ def _normal(terms: list[tuple[Monomial, int]]) -> Size:
     for monomial, coefficient in terms:
         total[monomial] = total.get(monomial, 0) + coefficient
     kept = [(m, c) for m, c in total.items() if c]
-    return Size(tuple(sorted(kept, key=lambda term: (len(term[0]), [_order(f) for f in term[0]]))))
+    if len(kept) > 1:
+        kept.sort(key=lambda term: _place(term[0]))
+    return Size(tuple(kept))
+
+
+@lru_cache(1 << 14)
+def _place(monomial: Monomial) -> tuple[int, tuple[tuple[int, str], ...]]:
+    """What terms are ordered by."""
+    return len(monomial), tuple(map(_order, monomial))
 
 
 def _factor_value(factor: Factor, env: Mapping[VName, int]) -> int:

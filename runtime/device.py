@@ -77,6 +77,11 @@ class DeviceInfo:
         """Whether it is the processor that runs this as well."""
         return self.kind in ("CPU", "simulator")
 
+    def matches(self, name: str) -> bool:
+        """Whether users mean this device, maybe among others, by a name."""
+        return (name.lower() in self.name.lower() or name.lower() in self.platform.lower()
+                or (name.lower() == "pocl" and "Portable Computing" in self.platform))
+
     def plain(self) -> DeviceInfo:
         """The same as a device for which no kernel is worth any pains.
 
@@ -289,11 +294,9 @@ def select(spec: str | None = None) -> DeviceInfo | None:
         print("runelift: no usable OpenCL device "
               f"({'; '.join(why)}); the interpreter runs instead.", file=sys.stderr)
         return None
-    name, _, index = spec.partition(":")
-    matching = [d for d in devices
-                if name.lower() in d.name.lower() or name.lower() in d.platform.lower()
-                or (name.lower() == "pocl" and "Portable Computing" in d.platform)]
-    number = int(index) if index.isdigit() else 0
+    name, _, index = spec.rpartition(":") if spec.rpartition(":")[2].isdigit() else (spec, "", "0")
+    matching = [d for d in devices if d.matches(name)]
+    number = int(index)
     if number >= len(matching):
         known = ", ".join(f"'{d.name}' of '{d.platform}'" for d in devices) or "none"
         raise UserError(f"No device matches '{spec}'.  Devices: {known}; or 'interpreter'.")

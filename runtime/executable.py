@@ -5,11 +5,12 @@ Kernels are built when the version they belong to first runs, one OpenCL program
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -121,6 +122,7 @@ class Executable:
         self._ready: dict[tuple[str, ...], Any] = {}
         self.building: Callable[[bool], None] = lambda begins: None
         self.outside: Callable[[Sequence[tuple[str, ...]]], None] | None = None
+        self._fresh: set[tuple[str, ...]] = set()
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
@@ -206,6 +208,7 @@ class Executable:
                    if disk.load(KERNELS, _cache_name(info, *each)) is None]
         if len(unknown) > 1 and self.outside is not None:
             self.outside(unknown)
+            self._fresh.update(unknown)
 
     def _tried(self, source: tuple[str, ...]) -> Any:
         try:
@@ -305,7 +308,8 @@ class Executable:
 
     def _made(self, source: str, *further: str) -> Any:
         """A program from the cache, or built; may run in any thread."""
-        return build_program(self.device, source, *self.options, *further)
+        whole = source, *self.options, *further
+        return build_program(self.device, *whole, fresh=whole in self._fresh)
 
 
 @contextmanager
@@ -316,11 +320,18 @@ def _quietly() -> Iterator[None]:
         yield
 
 
-def build_program(device: Device, source: str, *options: str) -> Any:
-    """A program from the cache, or built and put there."""
+def build_program(device: Device, source: str, *options: str, fresh: bool = False) -> Any:
+    """A program from the cache, or built and put there; another process may have done so just now.
+
+    NVIDIA's binaries are assembler's text, which the driver translates when it is loaded for the
+    first time.  What was built from its source just now it has whole, in a cache of its own.
+    """
     info, context = device.info, device.context
     name = _cache_name(info, source, *options)
     kept = disk.load(KERNELS, name) if info.kind != "simulator" else None
+    if kept and fresh and driver_keeps(info):
+        with suppress(cl.Error):
+            return cl.Program(context, source).build(options=_all_options(info, source, options))
     if kept:
         try:
             return cl.Program(context, [info.handle], [kept]).build()
@@ -336,6 +347,11 @@ def build_program(device: Device, source: str, *options: str) -> Any:
         disk.store(KERNELS, name, BUILT_ONCE if once
                    else program.get_info(cl.program_info.BINARIES)[0])
     return program
+
+
+def driver_keeps(info: DeviceInfo) -> bool:
+    """Whether what a process builds from its source is there for all others at once."""
+    return info.locked_compiler and os.environ.get("CUDA_CACHE_DISABLE", "0") == "0"
 
 
 def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[str]:

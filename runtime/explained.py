@@ -22,7 +22,7 @@ from runelift.ir.names import Names
 from runelift.runtime.data.values import load_values
 from runelift.runtime.report import as_text
 from runelift.runtime.testblocks import parse_blocks
-from runelift.runtime.tuner.measure import read_log
+from runelift.runtime.tuner.log import read_log
 from runelift.runtime.tuner.t4 import read_t4
 from runelift.runtime.tuner.tuning_file import read_tuning
 

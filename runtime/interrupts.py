@@ -36,7 +36,16 @@ def _note(number: int, frame: FrameType | None) -> None:
 
 
 def check() -> None:
-    """Raise the KeyboardInterrupt that waits, if any: a run is over."""
+    """Raise the KeyboardInterrupt that waits, if any: a run is over.
+
+    It goes on waiting for the main thread, so that all others that measure end before.
+    """
     if _pending.is_set():
-        _pending.clear()
+        if threading.current_thread() is threading.main_thread():
+            _pending.clear()
         raise KeyboardInterrupt
+
+
+def request() -> None:
+    """Let there be one, for threads that go on after theirs was raised in the main thread."""
+    _pending.set()

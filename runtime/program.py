@@ -94,6 +94,7 @@ class Program:
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
+        self._rehearsed: dict[Any, tuple[int | None, dict[Any, None]]] = {}
         self._kept = len(compiled.plans)
 
     @property
@@ -159,14 +160,40 @@ class Program:
 
         The result is the number of work-items of the last of these runs, if that is known.
         """
-        from runelift.runtime.rehearsal import Rehearsal
-
-        executable, wanted, items = self._executable(entry), dict[Any, None](), list[int | None]()
-        for force in forces:
-            bound = self._bind(self._plan(entry), list(args))
-            items.append(Rehearsal(executable, self.thresholds, force, wanted).rehearse(bound))
-        executable.prepare(wanted)
+        wanted = dict[Any, None]()
+        items = [self._rehearse(entry, args, force, wanted) for force in forces]
+        self._executable(entry).prepare(wanted)
         return items[-1]
+
+    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
+                forces: Sequence[Mapping[str, int]]) -> None:
+        """Have others build what runs on any of these inputs need, as far as shapes tell."""
+        if self._executable(entry).outside is None:
+            return
+        wanted = dict[Any, None]()
+        for args in inputs:
+            for force in forces:
+                self._rehearse(entry, args, force, wanted)
+        self._executable(entry).prepare(wanted)
+
+    def _rehearse(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
+                  wanted: dict[Any, None]) -> int | None:
+        """Add what a run would build; the number of its work-items, if that is known."""
+        from runelift.runtime.rehearsal import Rehearsal, nothing
+
+        executable, plan = self._executable(entry), self._plan(entry)
+        bound = self._bind(plan, list(args), lambda array: (
+            array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
+        sizes = tuple((name, value) for name, value in bound.items()
+                      if isinstance(value, int | float))
+        key = entry, sizes, tuple(force.items()), tuple(self.thresholds.items())
+        if key not in self._rehearsed:
+            found = dict[Any, None]()
+            items = Rehearsal(executable, self.thresholds, force, found).rehearse(bound)
+            self._rehearsed[key] = items, found
+        items, found = self._rehearsed[key]
+        wanted.update(found)
+        return items
 
     def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:
@@ -247,14 +274,16 @@ class Program:
             self._device = open_device(self.device_info)
         return self._device
 
-    def _bind(self, plan: Interface, args: list[Any]) -> dict[str, Any]:
+    def _bind(self, plan: Interface, args: list[Any],
+              upload: Callable[[Any], Any] | None = None) -> dict[str, Any]:
         """Arguments by the name of their parameter, arrays on the device."""
+        upload = upload or self._upload
         values = _check_arguments(plan, args)
         sizes = _sizes(plan, values)
         bound: dict[str, Any] = {str(name): size for name, size in sizes.items()}
         for spec, value in zip(plan.params, values, strict=True):
             bound[str(spec.name)] = (value.item() if spec.shape is None
-                                     else self._upload(value))
+                                     else upload(value))
         return bound
 
     def _upload(self, value: Any) -> Any:
@@ -396,13 +425,21 @@ class Program:
                 found += spaces(self._plan(name), self.device_info).values()
         return found
 
-    def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None,
-             repeats: int = 3) -> Any:
-        """Tune the thresholds for datasets (name to arguments) and use them from now on."""
+    def tune(self, datasets: Mapping[str, Any], *, entry: str | None = None, repeats: int = 3,
+             time_limit: str | None = None) -> Any:
+        """Tune the thresholds for datasets (name to arguments) and use them from now on.
+
+        The program runs in a process of its own, where a version that crashes or takes far too
+        long is ended (``time_limit`` as for ``runelift autotune``; ``none``: in this process).
+        """
         from runelift.runtime.tuner.autotune import tune
 
-        result = tune(self, {name: (entry or self.entries[0], list(args))
-                             for name, args in datasets.items()}, repeats=repeats)
+        name = entry or self.entries[0]
+        self.interface(name)  # UserError if there is none
+        inputs = {each: (name, [arg.get() if isinstance(arg, DeviceArray) else arg
+                                for arg in unpacked(args, self.compiled.signatures[name])])
+                  for each, args in datasets.items()}
+        result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
 
@@ -438,6 +475,12 @@ def _as_path(source_or_path: str | Path) -> Path | None:
     if "\n" in source_or_path or not source_or_path.endswith(".fut"):
         return None
     return Path(source_or_path)
+
+
+def outline(args: Sequence[Any]) -> list[Any]:
+    """Arguments of the same shapes as these, which take no memory."""
+    return [np.broadcast_to(np.zeros((), array.dtype), array.shape)
+            if (array := np.asarray(arg)).ndim else arg for arg in args]
 
 
 def _check_arguments(plan: Interface, args: list[Any]) -> list[Any]:

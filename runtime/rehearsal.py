@@ -35,7 +35,7 @@ class Rehearsal(Run):
         self._end = time.perf_counter() + PATIENCE
         self._lost = False
         self._items = 0
-        self.allocate = _nothing
+        self.allocate = nothing
 
     def rehearse(self, args: dict[str, Any]) -> int | None:
         """Go through the plan; how many work-items the run will have, if that is known.
@@ -59,7 +59,7 @@ class Rehearsal(Run):
 
     def statuses(self, words: int) -> Buffer:
         """What groups would tell each other."""
-        return _nothing(words)
+        return nothing(words)
 
     def check_failure(self) -> None:
         """No kernel has run, so none has failed."""
@@ -109,7 +109,7 @@ class Rehearsal(Run):
         raise _Unforeseen("no version")
 
 
-def _nothing(size: int) -> Buffer:
+def nothing(size: int) -> Buffer:
     """A buffer without memory, unlike any other."""
     return Buffer(object(), max(size, 0), None)
 

@@ -16,7 +16,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp, Kernel, Space, Stm
 from runelift.ir.imp.pretty import pretty_expression, pretty_statement
-from runelift.ir.imp.traverse import asked
+from runelift.ir.imp.traverse import asked, statements
 from runelift.ir.imp.uniformity import among_groups, within_group
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -77,11 +77,12 @@ class _Checker:
         """All come to every barrier that one comes to."""
         body, kernel, self.place = self.kernel.body, self.kernel, None
         shared = [*(p.name for p in kernel.params), *(a.name for a in kernel.locals)]
-        if not within_group(body, shared).barriers_meet(body):
+        some = any(isinstance(stm, imp.Barrier) for stm in statements(body))
+        if some and not within_group(body, shared).barriers_meet(body):
             raise self.fail("only some work-items may come to a barrier")
         if kernel.teams is None:
             return
-        if not among_groups(body).barriers_meet(body):
+        if some and not among_groups(body).barriers_meet(body):
             raise self.fail("only some groups may come to a barrier")
         if {imp.Id.NUM_GROUPS, imp.Id.GLOBAL_SIZE} & set(asked(body)):
             raise self.fail("groups side by side do not know how many there are")

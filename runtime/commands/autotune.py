@@ -23,7 +23,8 @@ import math
 import sys
 import time
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass, replace
+from contextlib import closing
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from itertools import starmap
 from pathlib import Path
@@ -31,22 +32,23 @@ from typing import Any
 
 from runelift.ir.errors import UserError
 from runelift.runtime import interrupts
+from runelift.runtime.alike import place_of
 from runelift.runtime.commands.bench import inputs
 from runelift.runtime.commands.options import (
     add_contract,
-    add_device,
+    add_devices,
     add_entry,
     add_html,
     add_json,
     add_only,
     add_policy,
     add_program,
+    add_time_limit,
     open_program,
     print_json,
     warn,
 )
 from runelift.runtime.commands.progress import Display, display
-from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.finer import Guarded
 from runelift.runtime.program import Program
 from runelift.runtime.testblocks import training_of, validation_of
@@ -66,22 +68,14 @@ from runelift.runtime.tuner.autotune import (
     default_thresholds,
     side_by_side,
 )
-from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.contest import LOCAL
 from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.held_out import leave_one_out
-from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
-from runelift.runtime.tuner.measure import (
-    Dataset,
-    Forced,
-    Log,
-    Method,
-    made_for,
-    read_log,
-)
+from runelift.runtime.tuner.limits import UNLIMITED
+from runelift.runtime.tuner.log import Log, made_for, read_log
+from runelift.runtime.tuner.measure import Dataset, Forced, Method
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.parameters import Triable
-from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.refine import Guards
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.report import (
@@ -90,6 +84,8 @@ from runelift.runtime.tuner.report import (
     render_held_out,
     render_validation,
 )
+from runelift.runtime.tuner.runners import Runners, limit_on
+from runelift.runtime.tuner.shared import Crew, Shared
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
 from runelift.runtime.tuner.strategies.trials import parse_budget
@@ -126,8 +122,6 @@ class Effort:
 EFFORTS = {"quick": Effort("replay", False, 0.0, 0),
            "normal": Effort(DEFAULT, True, parameters.BUDGET, 1),
            "full": Effort(DEFAULT, True, 5 * parameters.BUDGET, 4)}
-SPARED = 0.5
-"""After how many seconds runs may be stopped where the next worker is waiting already."""
 INTERRUPTED = 130
 
 
@@ -163,10 +157,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="how long tuning may take in all: half of it goes to versions, the "
                              "rest to parameters of kernels, which take at most 60s anyway; for "
                              "strategies that search, after how many runs or what time they end")
-    parser.add_argument("--time-limit", metavar="TIME|FACTORx|none",
-                        help="when to stop a run: after a time (5s, 500ms), or when it takes so "
-                             "many times as long as the best on the same input (10x, the default; "
-                             "not before 2 s, 500 ms on GPUs)")
+    add_time_limit(parser)
     parser.add_argument("--objective", choices=[each.value for each in Objective],
                         default=Objective.RELATIVE.value,
                         help="what to make small: the sum of the datasets' times relative to "
@@ -194,7 +185,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="what a strategy draws from (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, metavar="FILE",
                         help="the tuning file to write (default: PROGRAM.tuning)")
-    add_device(parser)
+    add_devices(parser)
+    parser.add_argument("--scheduler", metavar="ADDRESS",
+                        help="share out datasets among the machines of this Dask scheduler, such "
+                             "as tcp://host:8786, whose devices must be like the one here")
     add_policy(parser)
     add_contract(parser)
     add_html(parser)
@@ -203,35 +197,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift autotune``."""
-    if args.runs is not None and args.runs < 1:
-        raise UserError("--runs must be at least 1.")
-    started, effort = time.perf_counter(), EFFORTS[args.effort]
-    strategy = parse_strategy(args.strategy or effort.strategy)
-    complete = isinstance(strategy, Instrumentation)
-    tries = complete and effort.parameters and not (
-        args.no_parameters or args.no_verify or args.replay)
-    if complete and args.budget is not None and args.budget.seconds is None:
-        raise UserError("A number of runs is a --budget for other strategies than "
-                        f"'{strategy.name}', which runs every dataset as often as it needs to; it "
-                        "takes a time, such as 30s.")
-    if args.resume and (args.replay or not complete):
-        raise UserError("--resume goes on with a log, which only tuning by records has.")
-    if not complete or args.import_t4 is not None:
-        _check_without_records(args)
-    if args.replay and not complete:
-        raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
-                        "tune-compare' simulates other strategies on a log.")
-    measures = not (args.time_limit == UNLIMITED or args.replay or args.import_t4)
-    # They start while the program is compiled.
-    worker = Process(args.device) if measures else None
-    device = select(args.device) if measures else None
-    builders = Builders(args.device) if device is not None and device.locked_compiler else None
+    started = time.perf_counter()
+    strategy = parse_strategy(args.strategy or EFFORTS[args.effort].strategy)
+    _check(args, strategy)
+    args.device = args.devices[0] if args.devices else None
+    several = len(args.devices) > 1 or args.all_devices or args.scheduler is not None
+    if args.replay or (args.time_limit == UNLIMITED and not several):
+        program = _open(args)
+        return _tune(args, strategy, program, program, None, started)
+    with Runners(args.devices, every=args.all_devices) as runners:
+        program = _open(args)  # while processes start
+        assert program.device_info is not None
+        limit = limit_on(program.device_info, args.time_limit)
+        runner = runners.open(program, limit)
+        if args.scheduler is None:
+            crew = runners.crew() if several else None
+            return _tune(args, strategy, program, runner, crew, started)
+        from runelift.runtime.tuner.cluster import Cluster
+
+        with closing(Cluster(args.scheduler, program, limit)) as cluster:
+            return _tune(args, strategy, program, runner, cluster, started)
+
+
+def _open(args: argparse.Namespace) -> Program:
+    """The program, compiled for a device."""
     program = open_program(args, tuned=False)
     if program.device_info is None:
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
-    runner = program if worker is None else Remote(
-        program, args.device, limit=_limit(args, program.device_info), worker=worker,
-        builders=builders)
+    return program
+
+
+def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
+          runner: Program | Remote, crew: Crew | None, started: float) -> int:
+    """Tune ``program``, which is run by ``runner``, and measured by a crew if there is one."""
+    assert program.device_info is not None
+    effort = EFFORTS[args.effort]
+    tries = isinstance(strategy, Instrumentation) and effort.parameters and not (
+        args.no_parameters or args.no_verify or args.replay)
     output, kept_out = args.output or tuning_path(args.program), _kept_out(args, program)
     if not any(forest.trees for forest in program.tree.entries) and not (
             tries and program.spaces()):
@@ -240,7 +242,7 @@ def execute(args: argparse.Namespace) -> int:
         return 0
     if args.import_t4 is not None:
         with interrupts.between_runs():
-            return _import(args, program, output)
+            return _import(args, program, runner, output)
     if not isinstance(strategy, Instrumentation):
         with interrupts.between_runs():
             with display() as shown:
@@ -249,7 +251,8 @@ def execute(args: argparse.Namespace) -> int:
     end = started + WORKING * args.budget.seconds if args.budget else math.inf
     with display() as shown, interrupts.between_runs():
         tuning = (_replay(args, program) if args.replay else
-                  _measure(args, program, runner, output, strategy.method, shown,
+                  _measure(args, program, runner, output,
+                           Shared(strategy.method, crew) if crew else strategy.method, shown,
                            _part(end, MEASURING if tries else 1.0)))
         tried = list[parameters.ParameterTuning]()
         ended = tuning.interrupted
@@ -302,6 +305,31 @@ def execute(args: argparse.Namespace) -> int:
     return INTERRUPTED
 
 
+def _check(args: argparse.Namespace, strategy: Strategy) -> None:
+    """Refuse options that do not go together."""
+    complete = isinstance(strategy, Instrumentation)
+    if args.runs is not None and args.runs < 1:
+        raise UserError("--runs must be at least 1.")
+    if complete and args.budget is not None and args.budget.seconds is None:
+        raise UserError("A number of runs is a --budget for other strategies than "
+                        f"'{strategy.name}', which runs every dataset as often as it needs to; it "
+                        "takes a time, such as 30s.")
+    if args.resume and (args.replay or not complete):
+        raise UserError("--resume goes on with a log, which only tuning by records has.")
+    if not complete or args.import_t4 is not None:
+        _check_without_records(args)
+    if args.replay and not complete:
+        raise UserError(f"--replay fits to a log, which is what '{DEFAULT}' does; 'runelift "
+                        "tune-compare' simulates other strategies on a log.")
+    here = len(args.devices) > 1 or args.all_devices
+    if here and args.scheduler is not None:
+        raise UserError("--scheduler uses all devices of its machines that are like one here: give "
+                        "one --device.")
+    if (here or args.scheduler is not None) and (args.replay or args.import_t4 or not complete):
+        raise UserError("Several devices share the runs of datasets, which only tuning by records "
+                        "has.")
+
+
 def _check_without_records(args: argparse.Namespace) -> None:
     """Refuse options that need records, which neither a search nor an import has."""
     for option, given, instead in (
@@ -319,17 +347,12 @@ def _check_without_records(args: argparse.Namespace) -> None:
                             "or an import does not make" + (f"; {instead}." if instead else "."))
 
 
-def _limit(args: argparse.Namespace, device: DeviceInfo) -> TimeLimit:
-    """How long a run may take; a stop costs less where a spare worker is kept."""
-    default = TimeLimit() if device.is_host else replace(TimeLimit(), least=SPARED)
-    return default if args.time_limit is None else parse_time_limit(args.time_limit, default)
-
-
 def _measure(args: argparse.Namespace, program: Program, runner: Triable, output: Path,
              method: Method, shown: Display, end: float) -> Tuning:
     assert program.device_info is not None
     datasets = tuning_datasets(args, program)
-    log = Log(output.with_name(output.name + ".log"), _made_for(program), resume=args.resume)
+    log = Log(output.with_name(output.name + ".log"), _made_for(program), resume=args.resume,
+              place=place_of(program.device_info))
     try:
         return autotune(runner, program.tree, datasets, program.device_info.choice.threshold,
                         method=method, repeats=args.runs, verify=not args.no_verify, log=log,
@@ -487,13 +510,13 @@ def _export(path: Path, about: Mapping[str, str], tuning: Tuning,
                     t4.of_trials(operation.trials), about)
 
 
-def _import(args: argparse.Namespace, program: Program, output: Path) -> int:
+def _import(args: argparse.Namespace, program: Program, runner: Triable, output: Path) -> int:
     """Take over what a T4 file has."""
     assert program.device_info is not None
     found = imported.usable(program, t4.read_t4(args.import_t4), program.device_info.name)
     for problem in found.problems:
         warn(f"{args.import_t4}: {problem}")
-    adopted = imported.adopt(program, found.results, tuning_datasets(args, program),
+    adopted = imported.adopt(program, runner, found.results, tuning_datasets(args, program),
                              program.device_info.choice.threshold,
                              repeats=args.runs or Forced.repeats, verify=not args.no_verify)
     if not adopted:

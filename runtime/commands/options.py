@@ -92,6 +92,16 @@ def add_device(parser: argparse.ArgumentParser) -> None:
                              "or 'interpreter' (default: $RUNELIFT_DEVICE, or the best)")
 
 
+def add_devices(parser: argparse.ArgumentParser) -> None:
+    """Where to measure."""
+    parser.add_argument("--device", dest="devices", action="append", default=[], metavar="NAME",
+                        help="as for 'run'; given more than once, datasets are shared out among "
+                             "these devices, which must be alike")
+    parser.add_argument("--all-devices", action="store_true",
+                        help="share out datasets among all devices of this machine that are like "
+                             "that of --device")
+
+
 def add_tuning(parser: argparse.ArgumentParser) -> None:
     """With which thresholds."""
     parser.add_argument("--tuning", metavar="FILE", type=Path,
@@ -101,6 +111,14 @@ def add_tuning(parser: argparse.ArgumentParser) -> None:
 def add_only(parser: argparse.ArgumentParser) -> None:
     """Which datasets."""
     parser.add_argument("--only", metavar="TEXT", help="only datasets whose name contains TEXT")
+
+
+def add_time_limit(parser: argparse.ArgumentParser) -> None:
+    """How long a run may take."""
+    parser.add_argument("--time-limit", metavar="TIME|FACTORx|none",
+                        help="when to stop a run: after a time (5s, 500ms), or when it takes so "
+                             "many times as long as the best on the same input (10x, the default; "
+                             "not before 2 s, 500 ms on GPUs)")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -26,6 +27,7 @@ from runelift.runtime.commands.options import (
     add_json,
     add_only,
     add_policy,
+    add_time_limit,
     existing,
     open_program,
     print_json,
@@ -35,16 +37,13 @@ from runelift.runtime.tuner.autotune import default_thresholds
 from runelift.runtime.tuner.compare import Comparison, compare, facts, render
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.forest import Forest
+from runelift.runtime.tuner.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.logged import logged_forest
-from runelift.runtime.tuner.measure import (
-    Dataset,
-    Measurements,
-    made_for,
-    measure,
-    read_log,
-)
+from runelift.runtime.tuner.measure import Dataset, measure
 from runelift.runtime.tuner.page.compared import compared
 from runelift.runtime.tuner.page.document import document, write_page
+from runelift.runtime.tuner.remote import Remote
+from runelift.runtime.tuner.runners import running
 from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
 from runelift.runtime.tuner.strategies.live import Live
@@ -78,6 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="let simulated runs vary as those in the log do")
     parser.add_argument("-r", "--runs", type=int, default=3, metavar="N",
                         help="how often to repeat each real run (default: %(default)s)")
+    add_time_limit(parser)
     parser.add_argument("-i", "--input", type=Path, metavar="FILE",
                         help="run this input instead of the datasets of the program")
     add_only(parser)
@@ -151,19 +151,33 @@ def _of_program(args: argparse.Namespace, strategies: Strategies) -> list[Compar
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
     if not any(forest.trees for forest in program.tree.entries):
         raise UserError("The program has one version only: there is nothing to compare.")
-    recorded = read_log(args.replay) if args.replay else None
-    datasets = [] if args.replay else tuning_datasets(args, program)
-    found = []
+    if args.replay:
+        return _of_entries(args, program, partial(_replayed, args, strategies,
+                                                  read_log(args.replay)))
+    datasets = tuning_datasets(args, program)
+    with running(program, args.time_limit) as runner:
+        return _of_entries(args, program, partial(_live, args, strategies, runner, datasets))
+
+
+def _of_entries(args: argparse.Namespace, program: Program,
+                compared: Callable[[Forest, dict[str, int]], list[Comparison]]
+                ) -> list[Comparison]:
+    """The comparisons for all entry points, until one is interrupted."""
+    assert program.device_info is not None
+    found: list[Comparison] = []
     for forest in program.tree.entries:
-        default = default_thresholds(forest, program.device_info.choice.threshold)
-        own = [dataset for dataset in datasets if dataset.entry == forest.entry]
-        if recorded is None:
-            found += _live(args, strategies, program, forest, default, own)
-        elif forest.entry in recorded and args.entry in (None, forest.entry):
-            found += _simulated(args, strategies, forest, default, recorded[forest.entry])
+        found += compared(forest, default_thresholds(forest, program.device_info.choice.threshold))
         if found and found[-1].interrupted:
             break
     return found
+
+
+def _replayed(args: argparse.Namespace, strategies: Strategies,
+              recorded: Mapping[str, Measurements], forest: Forest, default: dict[str, int]
+              ) -> list[Comparison]:
+    if forest.entry not in recorded or args.entry not in (None, forest.entry):
+        return []
+    return _simulated(args, strategies, forest, default, recorded[forest.entry])
 
 
 def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
@@ -177,8 +191,10 @@ def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
                     seeds=args.seeds or 10, budget=args.budget)]
 
 
-def _live(args: argparse.Namespace, strategies: Strategies, program: Program, forest: Forest,
-          default: dict[str, int], datasets: list[Dataset]) -> list[Comparison]:
+def _live(args: argparse.Namespace, strategies: Strategies, program: Program | Remote,
+          datasets: Sequence[Dataset], forest: Forest, default: dict[str, int]
+          ) -> list[Comparison]:
+    datasets = [dataset for dataset in datasets if dataset.entry == forest.entry]
     if not datasets or not forest.trees:
         return []
     measurements = measure(program, forest, datasets, repeats=args.runs)

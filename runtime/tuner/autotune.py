@@ -21,18 +21,17 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
+from runelift.runtime.tuner.log import Log, Measurements
 from runelift.runtime.tuner.measure import (
-    MORE,
     SHORT,
     Dataset,
     Forced,
-    Log,
     Measurable,
-    Measurements,
     Method,
     Progress,
 )
 from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.tuner.runners import running
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
@@ -44,6 +43,8 @@ WORTHWHILE = 0.01
 PAIRS = 6
 """How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
 distorts, take more."""
+MANY = 30
+"""How often at least short runs are."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
 ENOUGH = 0.3
@@ -303,7 +304,7 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
             late = now > end or (pair >= 2 * PAIRS and now > started + ENOUGH)
             if pair == look or (late and pair):
                 verified = Verified.of(*times)
-                long = pair >= MORE * PAIRS or verified.default.median > SHORT
+                long = pair >= MANY or verified.default.median > SHORT
                 if late or (verified.decided and long):
                     break
                 look *= 2  # with a look after each pair, chance would decide some time
@@ -318,12 +319,19 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
          method: Method | None = None, repeats: int | None = None, verify: bool = True,
-         log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None) -> Tuning:
-    """Tune a compiled program for datasets: name to entry point and arguments."""
-    if program.device_info is None:
+         log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None,
+         time_limit: str | None = None) -> Tuning:
+    """Tune a compiled program for datasets: name to entry point and arguments.
+
+    It runs in a process of its own; ``time_limit`` is as for the command line, so that ``none``
+    means that it runs in this one.
+    """
+    info = program.device_info
+    if info is None:
         raise UserError("Tuning needs an OpenCL device, and there is none here; 'runelift "
                         "doctor' says why.")
     inputs = [Dataset(name, entry, lambda args=args: args)  # type: ignore[misc]
               for name, (entry, args) in datasets.items()]
-    return autotune(program, program.tree, inputs, program.device_info.choice.threshold,
-                    method=method, repeats=repeats, verify=verify, log=log, progress=progress)
+    with running(program, time_limit) as runner:
+        return autotune(runner, program.tree, inputs, info.choice.threshold, method=method,
+                        repeats=repeats, verify=verify, log=log, progress=progress)

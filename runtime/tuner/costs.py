@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from runelift.ir.syntax import Guard
 from runelift.runtime.finer import Guarded
@@ -24,10 +24,11 @@ from runelift.runtime.records import Encounter, Record
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.clocks import NOTHING, Cost, least, most, total
 from runelift.runtime.tuner.forest import Forest, Site
-from runelift.runtime.tuner.measure import Measurements, Run
+from runelift.runtime.tuner.log import Measurements, Run
 
 MARGIN = 0.05
 """By what fraction a choice that others are preferred to costs more than they do."""
+Result = TypeVar("Result")
 Thresholds: TypeAlias = Mapping[str, int]
 Key: TypeAlias = tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]
 """The way to an encounter: site, occurrence and sizes, from the outermost encounter inwards."""
@@ -209,11 +210,23 @@ class Costs:
     forest: Forest
     datasets: tuple[DatasetCosts, ...]
     incomplete: dict[str, int] = field(default_factory=dict)
+    _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
+                                             repr=False)
 
     def frozen(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that these datasets keep to the choices of these thresholds."""
-        return replace(self, datasets=tuple(d.frozen(thresholds) if d.name in names else d
-                                            for d in self.datasets))
+        def made() -> Costs:
+            return replace(self, datasets=tuple(d.frozen(thresholds) if d.name in names else d
+                                                for d in self.datasets))
+
+        return self.once(("frozen", frozenset(names), tuple(thresholds.items())), made)
+
+    def once(self, what: Hashable, work: Callable[[], Result]) -> Result:
+        """What follows from these costs alone, worked out when it is first asked for."""
+        if what not in self._worked_out:
+            self._worked_out[what] = work()
+        found: Result = self._worked_out[what]
+        return found
 
     def preferring(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that on these datasets nothing is cheaper than what thresholds choose.

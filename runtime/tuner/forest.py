@@ -10,7 +10,7 @@ leads on to their trees, several of them side by side below a *split* (Breddam 2
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -82,30 +82,39 @@ class Forest:
         """
         import networkx as nx  # takes longer to import than most programs to run
 
-        graph = nx.DiGraph()
-        graph.add_node(self.entry, kind="root", label=self.entry)
-        for tree in self.trees:
-            _add_site(graph, self.entry, None, tree)
+        graph, drawn = nx.DiGraph(), self._drawn()
+        for node, data in drawn.nodes.items():
+            graph.add_node(node, **data)
+        for source, below in drawn.below.items():
+            for target, branch in below.items():
+                graph.add_edge(source, target, branch=branch)
         return graph
+
+    def _drawn(self) -> _Drawing:
+        drawn = _Drawing()
+        drawn.nodes[self.entry] = {"kind": "root", "label": self.entry}
+        for tree in self.trees:
+            _add_site(drawn, self.entry, None, tree)
+        return drawn
 
     def render(self) -> str:
         """The forest as indented text."""
-        graph = self.graph()
         lines = [self.entry if self.trees else f"{self.entry}: one version, no thresholds"]
-        lines += _render_below(graph, self.entry, "")
+        lines += _render_below(self._drawn(), self.entry, "")
         return "\n".join(lines)
 
     def dot(self) -> str:
         """The forest in the language of Graphviz."""
-        graph = self.graph()
+        drawn = self._drawn()
         shapes = {"root": "plaintext", "guard": "box", "split": "point", "version": "ellipse"}
         lines = [f"digraph {_quote(self.entry)} {{"]
-        for node, data in graph.nodes(data=True):
+        for node, data in drawn.nodes.items():
             lines.append(f"  {_quote(node)} [shape={shapes[data['kind']]}, "
                          f"label={_quote(_label(data))}];")
-        for source, target, data in graph.edges(data=True):
-            branch = f" [label={_quote(data['branch'])}]" if data["branch"] else ""
-            lines.append(f"  {_quote(source)} -> {_quote(target)}{branch};")
+        for source in drawn.nodes:
+            for target, branch in drawn.below.get(source, {}).items():
+                shown = f" [label={_quote(branch)}]" if branch else ""
+                lines.append(f"  {_quote(source)} -> {_quote(target)}{shown};")
         return "\n".join([*lines, "}"])
 
 
@@ -202,37 +211,48 @@ def _cover(site: Site) -> list[dict[str, int]]:
     return runs
 
 
-# The graph and its two texts
+# The drawing and its two texts
 
 
-def _add_site(graph: nx.DiGraph, parent: str, branch: str | None, site: Site) -> None:
+@dataclass(slots=True)
+class _Drawing:
+    """Nodes with what is known of them, and to which nodes each leads by which branch."""
+
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    below: dict[str, dict[str, str | None]] = field(default_factory=dict)
+
+    def add(self, node: str, parent: str, branch: str | None, **data: Any) -> None:
+        """A node below another one."""
+        self.nodes[node] = data
+        self.below.setdefault(parent, {})[node] = branch
+
+
+def _add_site(drawn: _Drawing, parent: str, branch: str | None, site: Site) -> None:
     for index, alternative in enumerate(site.alternatives):
         if alternative.guard is not None:
             guard = alternative.guard
-            graph.add_node(guard.name, kind="guard", guard=guard, site=site.name,
-                           loops=site.loops if index == 0 else 0,
-                           label=f"{guard.name} ≤ {_size(guard)}")
-            graph.add_edge(parent, guard.name, branch=branch)
-            _add_version(graph, guard.name, "true", site, alternative)
+            drawn.add(guard.name, parent, branch, kind="guard", guard=guard, site=site.name,
+                      loops=site.loops if index == 0 else 0,
+                      label=f"{guard.name} ≤ {_size(guard)}")
+            _add_version(drawn, guard.name, "true", site, alternative)
             parent, branch = guard.name, "false"
         else:
-            _add_version(graph, parent, branch, site, alternative)
+            _add_version(drawn, parent, branch, site, alternative)
 
 
-def _add_version(graph: nx.DiGraph, parent: str, branch: str | None, site: Site,
+def _add_version(drawn: _Drawing, parent: str, branch: str | None, site: Site,
                  alternative: Alternative) -> None:
     if alternative.label:
-        graph.add_node(alternative.label, kind="version", version=alternative.kind, loops=0,
-                       site=site.name, label=f"{alternative.label} ({alternative.kind.value})")
-        graph.add_edge(parent, alternative.label, branch=branch)
+        drawn.add(alternative.label, parent, branch, kind="version", version=alternative.kind,
+                  loops=0, site=site.name,
+                  label=f"{alternative.label} ({alternative.kind.value})")
         return
     if len(alternative.sites) > 1:
         split = f"{site.name}/{site.alternatives.index(alternative)}"
-        graph.add_node(split, kind="split", label="split", loops=0)
-        graph.add_edge(parent, split, branch=branch)
+        drawn.add(split, parent, branch, kind="split", label="split", loops=0)
         parent, branch = split, None
     for below in alternative.sites:
-        _add_site(graph, parent, branch, below)
+        _add_site(drawn, parent, branch, below)
 
 
 def _size(guard: Guard) -> str:
@@ -245,14 +265,13 @@ def _label(data: dict[str, Any]) -> str:
     return f"{data['label']}{where}"
 
 
-def _render_below(graph: nx.DiGraph, node: str, indent: str) -> Iterator[str]:
-    targets = list(graph.successors(node))
-    for number, target in enumerate(targets):
-        last = number == len(targets) - 1
-        branch = graph.edges[node, target]["branch"]
-        text = (f"{branch}: " if branch else "") + _label(graph.nodes[target])
+def _render_below(drawn: _Drawing, node: str, indent: str) -> Iterator[str]:
+    targets = drawn.below.get(node, {})
+    for number, (target, branch) in enumerate(targets.items(), start=1):
+        last = number == len(targets)
+        text = (f"{branch}: " if branch else "") + _label(drawn.nodes[target])
         yield indent + ("└─ " if last else "├─ ") + text
-        yield from _render_below(graph, target, indent + ("   " if last else "│  "))
+        yield from _render_below(drawn, target, indent + ("   " if last else "│  "))
 
 
 def _quote(text: str) -> str:

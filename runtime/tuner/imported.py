@@ -18,7 +18,7 @@ from runelift.runtime.tuner.tuning_file import PROGRAM, Identity, unknown_names
 NAME = "T4"
 
 
-class Importing(Measurable, Protocol):
+class Importing(Protocol):
     """A program that knows its thresholds and the parameters of its kernels."""
 
     @property
@@ -85,11 +85,12 @@ def _obstacle(program: Importing, configuration: Mapping[str, int]) -> str:
                  and (why := space.obstacle(space.chosen(configuration)))), "")
 
 
-def adopt(program: Importing, results: Sequence[Result], datasets: Sequence[Dataset], device: int,
-          *, repeats: int = 3, verify: bool = True) -> list[Searched]:
+def adopt(program: Importing, runner: Measurable, results: Sequence[Result],
+          datasets: Sequence[Dataset], device: int, *, repeats: int = 3,
+          verify: bool = True) -> list[Searched]:
     """The best configuration of each entry point, run beside the default before it is kept.
 
-    ``device`` is the threshold that the device has by default.
+    ``runner`` runs the program; ``device`` is the threshold that the device has by default.
     """
     found = []
     for forest in program.tree.entries:
@@ -102,7 +103,7 @@ def adopt(program: Importing, results: Sequence[Result], datasets: Sequence[Data
             NAME, 0, {**defaults, **best}, sum(len(r.seconds) for r in own), len(own),
             sum(sum(r.seconds) for r in own), True, False, ()))
         mine = [dataset for dataset in datasets if dataset.entry == forest.entry]
-        found.append(confirm(program, each, mine, repeats) if verify and mine else each)
+        found.append(confirm(runner, each, mine, repeats) if verify and mine else each)
     return found
 
 

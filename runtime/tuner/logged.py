@@ -13,7 +13,7 @@ from runelift.ir.sizes import Size
 from runelift.ir.syntax import Guard, Kind
 from runelift.runtime.records import Encounter
 from runelift.runtime.tuner.forest import Alternative, Forest, Site
-from runelift.runtime.tuner.measure import Measurements
+from runelift.runtime.tuner.log import Measurements
 
 Inside = tuple[str, int]
 """A version: its site, and its index there."""

@@ -12,38 +12,39 @@ and the record is corrected by the difference (:meth:`~.records.Record.without_r
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.syntax import Kind
 from runelift.runtime.outlook import Outlook
-from runelift.runtime.records import Encounter, Record, Timing
+from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.limits import Stopped
+from runelift.runtime.tuner.log import Measurements, Run, Runs
 
 PATIENCE = 2.0
 """A run that takes longer than this many seconds is measured once only."""
 SHORT = 0.02
 """Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
-MORE = 5
-"""How many times more often."""
-FAR = 3.0
-"""Runs that take so many times as long as the quickest are not."""
+MORE = 3
+"""How many times more often at most,"""
+ENOUGH = 0.1
+"""but not longer than so many seconds."""
+FAR = 2.0
+"""Runs that take so many times as long as the quickest are not, and those that would take longer
+than that less often."""
 FAR_OFF = 10.0
 """Runs that take so many times as long as the best are made once only,"""
 LONG = 0.1
 """if they take more than so many seconds."""
-
-
-RECORD = tuple(each.name for each in fields(Record))
-ENCOUNTER = tuple(each.name for each in fields(Encounter))
+SMALL = 1 << 28
+"""How many bytes the inputs may have whose kernels are built together."""
 Args: TypeAlias = Sequence[Any]
 """The arguments of an entry point."""
 
@@ -57,6 +58,11 @@ class Measurable(Protocol):
 
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments where runs find them at no cost."""
+        ...
+
+    def foresee(self, entry: str, inputs: Sequence[Args], forces: Sequence[Mapping[str, int]]
+                ) -> None:
+        """Build what runs on any of these inputs need, if that is quicker together."""
         ...
 
     def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
@@ -93,161 +99,6 @@ class Dataset:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """One run with forced versions: its record, or the error that it ended in.
-
-    ``time`` is how many seconds the same run took without recording, ``issue`` how many of them
-    the host needed to issue all commands.  ``replay`` is the number of the dataset's run that it
-    is a part of (:mod:`.replay`), if it was not one of its own.
-    """
-
-    dataset: str
-    force: dict[str, int]
-    record: Record | None
-    error: str | None = None
-    time: float | None = None
-    issue: float | None = None
-    replay: int | None = None
-
-
-@dataclass(slots=True)
-class Measurements:
-    """All runs of one entry point; ``interrupted`` if there should have been more.
-
-    There was no time left for the datasets ``left_out``.  ``stopped`` are versions that were not
-    over in time, by dataset.
-    """
-
-    entry: str
-    runs: list[Run] = field(default_factory=list)
-    interrupted: bool = False
-    left_out: list[str] = field(default_factory=list)
-    stopped: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The names of the datasets that were run, in order."""
-        return tuple(dict.fromkeys(run.dataset for run in self.runs))
-
-    @property
-    def replayed(self) -> frozenset[str]:
-        """The datasets whose versions were replayed in one run."""
-        return frozenset(self._replays())
-
-    @property
-    def program_runs(self) -> int:
-        """The runs that were needed to see every version, repetitions not counted."""
-        forced = {(run.dataset, *sorted(run.force.items()))
-                  for run in self.runs if run.replay is None}
-        return len(forced) + sum(max(numbers) - len(numbers) + 1  # some were not right
-                                 for numbers in self._replays().values())
-
-    def _replays(self) -> dict[str, set[int]]:
-        """The numbers of the replays of each dataset."""
-        numbers: dict[str, set[int]] = {}
-        for run in self.runs:
-            if run.replay is not None:
-                numbers.setdefault(run.dataset, set()).add(run.replay)
-        return numbers
-
-    def with_further(self, further: Measurements) -> Measurements:
-        """These runs and later ones, which are not the same runs of a dataset."""
-        last = max((run.replay or 0 for run in self.runs), default=0)
-        later = [replace(run, replay=last + run.replay) if run.replay else run
-                 for run in further.runs]
-        return Measurements(self.entry, [*self.runs, *later], further.interrupted, self.left_out)
-
-
-class Log:
-    """A JSON-lines file that every run is appended to as soon as it is over.
-
-    ``made_for`` says what the runs are of: the program, the device and the like.  With ``resume``
-    runs of the same that are in the file stay there, and are :meth:`known`.
-    """
-
-    def __init__(self, path: Path, made_for: str = "", *, resume: bool = False) -> None:
-        self.path = path
-        self._made_for = made_for
-        self._known = read_log(path, made_for) if resume and path.exists() else {}
-        try:
-            self._file = path.open("w")
-        except OSError as error:
-            raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
-        for entry, measurements in self._known.items():
-            for run in measurements.runs:
-                self.append(entry, run)
-
-    def known(self, entry: str, dataset: str) -> list[Run]:
-        """The runs of a dataset from before, once: whoever asks again wants others."""
-        measurements = self._known.get(entry, Measurements(entry))
-        runs = [run for run in measurements.runs if run.dataset == dataset]
-        measurements.runs = [run for run in measurements.runs if run.dataset != dataset]
-        return runs
-
-    def append(self, entry: str, run: Run) -> None:
-        """Write one run and make sure that it is on disk."""
-        self._file.write(json.dumps({"entry": entry, "for": self._made_for, **_raw(run)}) + "\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-def made_for(path: Path) -> frozenset[str]:
-    """What the runs in a log are of, as far as it says."""
-    try:
-        return frozenset(json.loads(line).get("for", "") for line in path.read_text().splitlines()
-                         ) - {""}
-    except (OSError, ValueError, AttributeError):
-        return frozenset()
-
-
-def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]:
-    """The measurements in a log, by entry point; UserError if it is damaged.
-
-    An unfinished last line (the tuner was killed) is left out, and so is what is not ``made_for``
-    the same, if that is given.
-    """
-    found: dict[str, Measurements] = {}
-    try:
-        lines = path.read_text().splitlines(keepends=True)
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"Cannot read '{path}': {error}.") from None
-    for number, line in enumerate(lines, start=1):
-        try:
-            raw = json.loads(line)
-            if made_for not in (None, raw.get("for")):
-                continue
-            record = raw["record"] and _record(raw["record"])
-            run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
-                      raw.get("issue"), raw.get("replay"))
-            found.setdefault(raw["entry"], Measurements(raw["entry"])).runs.append(run)
-        except (ValueError, KeyError, TypeError):
-            if number < len(lines) or line.endswith("\n"):
-                raise UserError(f"{path}:{number}: error[malformed-log]: not a line of a tuning "
-                                f"log.") from None
-    return found
-
-
-def _raw(run: Run) -> dict[str, Any]:
-    """A run as a line of the log has it; what is nested is neither copied nor looked into."""
-    raw = {each.name: getattr(run, each.name) for each in fields(run)}
-    if run.record is not None:
-        raw["record"] = {name: getattr(run.record, name) for name in RECORD}
-        raw["record"]["encounters"] = [{name: getattr(each, name) for name in ENCOUNTER}
-                                       for each in run.record.encounters]
-    return raw
-
-
-def _record(raw: dict[str, Any]) -> Record:
-    encounters = tuple(Encounter(**{**e, "feasible": tuple(e["feasible"]),
-                                    "scarce": tuple(e.get("scarce", ()))})
-                       for e in raw["encounters"])
-    return Record(**{**raw, "encounters": encounters})
-
-
-@dataclass(frozen=True, slots=True)
 class Progress:
     """Where the work stands: the ``done``-th of ``total`` runs of ``what``, and its time."""
 
@@ -258,16 +109,19 @@ class Progress:
 
 
 class Method(Protocol):
-    """A way to find out what every version costs; runs are repeated ``repeats`` times if asked."""
+    """A way to find out what every version costs."""
 
-    repeats: ClassVar[int]
+    @property
+    def repeats(self) -> int:
+        """How often runs are repeated if nobody says."""
+        ...
 
     def runs(self, forest: Forest) -> int:
         """How many runs of a dataset it needs, repetitions not counted."""
         ...
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int, log: Log | None, progress: Callable[[Progress], None]
+                repeats: int, log: Runs | None, progress: Callable[[Progress], None]
                 ) -> Measurements:
         """The records of all plans on every dataset."""
         ...
@@ -293,7 +147,7 @@ class Forced:
         return len(plans(forest))
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int = 3, log: Log | None = None,
+                repeats: int = 3, log: Runs | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """See :func:`measure`."""
         return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
@@ -309,7 +163,7 @@ class Forced:
 
 
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-            repeats: int = 3, log: Log | None = None,
+            repeats: int = 3, log: Runs | None = None,
             progress: Callable[[Progress], None] = lambda _: None,
             budget: float = math.inf) -> Measurements:
     """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
@@ -322,8 +176,10 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     counted = len(plans(forest)) * repeats
     end = time.perf_counter() + budget
     try:
+        before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
+        datasets = foreseen(program, forest, datasets, before)
         for index, dataset in enumerate(datasets):
-            known = log.known(forest.entry, dataset.name) if log else []
+            known = before[dataset.name]
             result.runs += known
             if (now := time.perf_counter()) > end:
                 result.left_out += [] if known else [dataset.name]
@@ -339,6 +195,26 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     except KeyboardInterrupt:
         result.interrupted = True
     return result
+
+
+def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
+             known: Mapping[str, Sequence[Run]]) -> Sequence[Dataset]:
+    """The same datasets; kernels for those of which nothing is known are built together.
+
+    Not if their inputs are too large to be kept until they are measured.
+    """
+    made, room = dict[str, Args](), SMALL
+    new = [dataset for dataset in datasets if not known[dataset.name]]
+    with suppress(UserError, CompilerLimitation):
+        for dataset in new if len(new) > 1 else []:
+            made[dataset.name] = values = dataset.arguments()
+            room -= sum(getattr(value, "nbytes", 0) for value in values)
+            if room < 0:
+                return datasets
+        if made:
+            program.foresee(forest.entry, list(made.values()), [{}, *plans(forest)])
+    return [replace(each, arguments=partial(made.__getitem__, each.name)) if each.name in made
+            else each for each in datasets]
 
 
 def _best(run: Run) -> float:
@@ -386,7 +262,9 @@ class _Schedule:
         best = min(self._walls.values())
         if wall >= PATIENCE or wall > max(LONG, FAR_OFF * best):
             return 1
-        return self._repeats * (MORE if wall < min(SHORT, FAR * best) else 1)
+        near, affordable = wall < FAR * best, int(ENOUGH / max(wall, 1e-6))
+        return min(max(affordable, self._repeats if near else 1),
+                   self._repeats * (MORE if near and wall < SHORT else 1))
 
     def once(self, number: int) -> bool:
         """Whether there is a run that counts."""

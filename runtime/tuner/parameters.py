@@ -23,7 +23,8 @@ from runelift.runtime.trials import Meeting, Met, Searches
 from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
 from runelift.runtime.tuner.contest import LOCAL, Contest, Trial
 from runelift.runtime.tuner.forest import Forest, Forests, plans
-from runelift.runtime.tuner.measure import Dataset, Measurable, Run
+from runelift.runtime.tuner.log import Run
+from runelift.runtime.tuner.measure import Dataset, Measurable
 from runelift.runtime.tuner.report import show_seconds, table
 
 
@@ -124,6 +125,11 @@ class With:
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments where runs find them at no cost."""
         return self.program.place(args)
+
+    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
+                forces: Sequence[Mapping[str, int]]) -> None:
+        """Build what runs need."""
+        self.program.foresee(entry, inputs, forces)
 
     def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
                 ) -> int | None:

@@ -17,7 +17,7 @@ from typing import Any
 from runelift.ir.errors import CompilerBug
 from runelift.runtime import interrupts
 from runelift.runtime.parameters import Space
-from runelift.runtime.program import Program
+from runelift.runtime.program import Program, outline
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed
@@ -93,12 +93,23 @@ class Remote:
         self._bring(placed)
         return placed
 
+    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
+                forces: Sequence[Mapping[str, int]]) -> None:
+        """Build what runs on any of these inputs need, where others build at the same time."""
+        if self._prepares and self._builders is not None:
+            try:
+                self._ask(None, "foresee", entry, [outline(args) for args in inputs],
+                          list(forces))
+            except Stopped:
+                self._prepares = False
+
     def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]) -> int | None:
         """Build what runs need, unless a build has ended a worker: then each run builds its own."""
         if not self._prepares:
             return None
         try:
             items: int | None = self._ask(args, "prepare", entry, list(forces))
+            self._take_plans()
         except Stopped:
             self._prepares = False
             return None
@@ -164,17 +175,23 @@ class Remote:
         return self.program.spaces(entry)
 
     def _take_plans(self) -> None:
-        """Have the plans that the worker has made."""
+        """Have the plans that the worker has made, for the next one."""
         if self._worker is not None and self._opened:
-            self.program.compiled.plans.update(self._ask(None, "plans"))
+            plans = self.program.compiled.plans
+            plans.update(self._ask(None, "plans", frozenset(plans)))
 
     def finish(self) -> None:
-        """End all workers; what they have compiled is known here from then on."""
+        """Have what workers have compiled, and end them without waiting for it."""
         self._take_plans()
-        self.close()
+        for worker in (self._worker, self._spare):
+            if worker is not None:
+                worker.end()
+        self._worker = self._spare = None
+        if self._builders is not None:
+            self._builders.end()
 
     def close(self) -> None:
-        """End all workers."""
+        """End all workers, and wait until they are gone."""
         for worker in (self._worker, self._spare):
             if worker is not None:
                 worker.kill()
@@ -197,7 +214,7 @@ class Remote:
     def _ready(self) -> None:
         """See that there is a worker with the program."""
         if self._worker is None:
-            self._worker, self._spare = self._spare or Process(self._device), None
+            self._worker, self._spare = self._spare or self._new(), None
             self._opened = False
         if not self._opened:
             self._there.clear()
@@ -205,12 +222,17 @@ class Remote:
             self._opened = True
             self._answer(("open", program.compiled, program.policy, program.fp_contract,
                           self.thresholds, self._builders is not None))
-            if self._spares and self.stops and self._spare is None:
-                self._spare = Process(self._device)
+            if self._spares and self.stops and not (self._spare or self._builders):
+                self._spare = self._new()
         if gone := [number for number in self._gone if number in self._there]:
             self._there.difference_update(gone)
             self._answer(("drop", gone))
         self._gone.clear()
+
+    def _new(self) -> Process:
+        """A further worker: where one was lost, a builder is ready at once."""
+        taken = self._builders.take() if self._builders is not None and self.stops else None
+        return taken or Process(self._device)
 
     def _bring(self, args: Placed) -> None:
         self._ready()

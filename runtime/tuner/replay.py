@@ -23,18 +23,17 @@ from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import NoRoom, Replayed, Unknown
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.log import Measurements, Run, Runs, complete
 from runelift.runtime.tuner.measure import (
     MORE,
     SHORT,
     Args,
     Dataset,
     Forced,
-    Log,
     Measurable,
-    Measurements,
     Progress,
-    Run,
     forced_runs,
+    foreseen,
 )
 
 Force: TypeAlias = Mapping[str, int]
@@ -77,7 +76,7 @@ class Replaying:
         return replace(self, budget=min(seconds, self.budget))
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int = 1, log: Log | None = None,
+                repeats: int = 1, log: Runs | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """The records of all plans, from ``repeats`` runs per dataset.
 
@@ -88,9 +87,11 @@ class Replaying:
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:
+            before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
+            datasets = foreseen(program, forest, datasets, before)
             for done, dataset in enumerate(datasets, start=1):
-                known = log.known(forest.entry, dataset.name) if log else []
-                if _complete(known, plans(forest), repeats):
+                known = before[dataset.name]
+                if complete(known, plans(forest), repeats):
                     result.runs += known
                     continue
                 now = time.perf_counter()
@@ -111,12 +112,6 @@ class Replaying:
         except KeyboardInterrupt:
             result.interrupted = True
         return result
-
-
-def _complete(runs: Sequence[Run], todo: Sequence[Force], repeats: int) -> bool:
-    """Whether a log has all records of a dataset."""
-    return all(any(run.error for run in own) or len(own) >= repeats for own in (
-        [run for run in runs if run.force == force] for force in todo))
 
 
 def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,

@@ -93,6 +93,9 @@ def render(tuning: Tuning) -> str:
 
 def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield f"Program runs: {_runs(entry)}"
+    if len(entry.measurements.places) > 1:
+        yield (f"  measured on {len(entry.measurements.places)} devices: "
+               f"{', '.join(entry.measurements.places)}")
     yield ""
     yield entry.forest.render()
     if not entry.costs.datasets:
@@ -192,9 +195,10 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
     None if there are too many combinations to try.
     """
     encounters = sum(len(d.points) for d in costs.datasets)
-    if combinations(costs) * encounters > TRIABLE:
+    if costs.once("combinations", lambda: combinations(costs)) * encounters > TRIABLE:
         return None
-    found = exhaustive(costs, default, aim=aim)
+    found = costs.once(("exhaustive", tuple(default.items()), aim),
+                       lambda: exhaustive(costs, default, aim=aim))
     if found is None or not found[0]:
         return 0.0
     return max(0.0, objective(costs, fit.thresholds, aim) / found[0] - 1)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runelift.runtime.statistics import median
-from runelift.runtime.tuner.measure import Measurements, Run
+from runelift.runtime.tuner.log import Measurements, Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from runelift.ir.errors import UserError
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.forest import Forest
-from runelift.runtime.tuner.measure import Measurements, Run
+from runelift.runtime.tuner.log import Measurements, Run
 from runelift.runtime.tuner.solve import NEVER
 from runelift.runtime.tuner.spread import run_seconds
 from runelift.runtime.tuner.tuning_file import write_atomically

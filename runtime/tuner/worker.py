@@ -14,7 +14,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
@@ -32,6 +32,8 @@ from runelift.runtime.trials import Meeting, Met, Search
 from runelift.runtime.tuner.channel import receive, send
 
 Choice = Mapping[str, int] | None
+IDLE = 0.02
+"""After how many seconds without a request there may be time for something else."""
 
 
 class Session:
@@ -43,9 +45,26 @@ class Session:
         self.program: Program
         self.placed: dict[int, Sequence[Any]] = {}
         self.outside = False
+        self.later: list[Callable[[], None]] = []
+        """What is to be done while no request waits."""
+
+    def rest(self) -> None:
+        """Do what is to be done later until a request waits."""
+        while self.later and not self.connection.poll(IDLE):
+            self.later.pop(0)()
 
     def build(self, source: Sequence[str]) -> None:
-        """Build a program for the binary cache."""
+        """Build a program for the binary cache.
+
+        Later it is loaded from there, so that the driver has translated it when others load it.
+        """
+        from runelift.runtime.executable import driver_keeps
+
+        self._build(source)
+        if self.device is not None and driver_keeps(self.device):
+            self.later.append(partial(self._build, source))
+
+    def _build(self, source: Sequence[str]) -> None:
         from runelift.runtime.executable import Infeasible, build_program
         from runelift.runtime.opened import open_device
 
@@ -59,6 +78,12 @@ class Session:
         """Take a program; ``outside``: others build its kernels."""
         self.outside = outside
         self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
+
+    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
+                forces: Sequence[Mapping[str, int]]) -> None:
+        """Build what runs on any of these inputs need."""
+        self._watch(entry)
+        self.program.foresee(entry, inputs, forces)
 
     def place(self, number: int, values: Sequence[Any]) -> None:
         """Bring arguments to the device."""
@@ -105,9 +130,10 @@ class Session:
         self._watch(entry)
         return self.program.difference(entry, self.placed[number], before, after)
 
-    def plans(self) -> dict[Any, Plan]:
-        """The plans that have been made."""
-        return self.program.compiled.plans
+    def plans(self, known: Set[Any]) -> dict[Any, Plan]:
+        """The plans that have been made, but for those that are known."""
+        return {key: plan for key, plan in self.program.compiled.plans.items()
+                if key not in known}
 
     def _asked(self, meeting: Meeting) -> Search:
         """A search whose settings the tuner chooses."""
@@ -134,21 +160,34 @@ class Session:
         send(self.connection, (kind, *what))
 
 
-def serve(connection: Connection, device: str | None) -> None:
-    """Answer requests until there are no more; the device is opened before the first."""
+def serve(connection: Connection, device: str | None, *, builds: bool = False) -> None:
+    """Answer requests until there are no more; the device is opened before the first.
+
+    Who only ``builds`` makes no preparations for running programs.
+    """
     info = select(device)
     session = Session(info, connection)
     if info is not None:
-        from runelift.runtime import replaying, trials  # noqa: F401  # while there is time
         from runelift.runtime.opened import open_device
 
-        open_device(info)
+        opened = open_device(info)
+        if not builds:
+            session.later += [_import_all] + ([] if info.is_host else [opened.prove])
+    session.rest()
+    session.later.clear()  # from here on it is done when it is needed
     while True:
         try:
             name, *args = receive(connection)
         except EOFError:
             return
         send(connection, _answer(session, name, args))
+        session.rest()
+
+
+def _import_all() -> None:
+    """Load what running programs will need."""
+    from runelift.codegen import host, look_back  # noqa: F401
+    from runelift.runtime import rehearsal, replaying, trials  # noqa: F401
 
 
 def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]:
@@ -168,8 +207,8 @@ def _end_with(lifeline: int) -> None:
     os._exit(0)
 
 
-def main(connection: int, lifeline: int, device: str | None) -> None:
+def main(connection: int, lifeline: int, device: str | None, builds: bool) -> None:
     """The worker, given the descriptors of its connection and of a pipe that the tuner holds."""
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
-    serve(Connection(connection), device)
+    serve(Connection(connection), device, builds=builds)

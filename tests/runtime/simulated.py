@@ -90,6 +90,10 @@ class Simulated:
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         return args
 
+    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
+                forces: Sequence[Mapping[str, int]]) -> None:
+        """Nothing has to be built."""
+
     def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
                 ) -> int | None:
         """Nothing has to be built."""

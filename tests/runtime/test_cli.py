@@ -21,7 +21,7 @@ from runelift.runtime.cli import COMMANDS, main
 from runelift.runtime.commands import test as test_command
 from runelift.runtime.data.values import load_values
 from runelift.runtime.device import find_devices
-from runelift.runtime.tuner.measure import read_log
+from runelift.runtime.tuner.log import read_log
 
 SUM = """\
 -- Sums of rows.

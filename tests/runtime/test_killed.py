@@ -9,7 +9,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from runelift.runtime.tuner.measure import MORE, read_log
+from runelift.runtime.tuner.log import read_log
+from runelift.runtime.tuner.measure import MORE
 
 TEXT = """
 -- ==

@@ -13,7 +13,8 @@ from runelift.runtime.outlook import HOPELESS, Outlook
 from runelift.runtime.tuner.autotune import Tuning, conclude
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.measure import Log, Measurements, measure
+from runelift.runtime.tuner.log import Log, Measurements
+from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.report import render
 from tests.runtime.simulated import Simulated, site
 from tests.runtime.test_tuner_measure import inputs

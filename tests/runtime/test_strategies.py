@@ -18,8 +18,9 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.exhaustive import exhaustive
 from runelift.runtime.tuner.fit import Interval, objective
 from runelift.runtime.tuner.forest import plans
+from runelift.runtime.tuner.log import Measurements, Run
 from runelift.runtime.tuner.logged import logged_forest
-from runelift.runtime.tuner.measure import Dataset, Forced, Measurements, Run, measure
+from runelift.runtime.tuner.measure import Dataset, Forced, measure
 from runelift.runtime.tuner.strategies import STRATEGIES, Search, parse_strategy, search
 from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.cma_es import has_cma

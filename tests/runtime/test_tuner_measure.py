@@ -12,7 +12,8 @@ from runelift.runtime.records import Timing
 from runelift.runtime.tuner.autotune import autotune, conclude, default_thresholds
 from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.measure import MORE, SHORT, Dataset, Log, Progress, measure, read_log
+from runelift.runtime.tuner.log import Log, read_log
+from runelift.runtime.tuner.measure import MORE, SHORT, Dataset, Progress, measure
 from runelift.runtime.tuner.report import facts, render, show_seconds
 from tests.runtime.simulated import DEVICE, Simulated, nested, site
 

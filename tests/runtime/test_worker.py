@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,11 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyopencl
 import pytest
 
 import runelift
 from runelift.ir.errors import UserError
-from runelift.runtime import interrupts
+from runelift.runtime import executable, interrupts
 from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.tuner import process
@@ -29,6 +31,7 @@ from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.report import render
+from runelift.runtime.tuner.worker import Session
 
 TEXT = """
 entry main [n][m] (xss: [n][m]i32): [n]i32 = map (\\xs -> reduce (+) 0 (map (* 3) xs)) xss
@@ -104,6 +107,63 @@ def test_builders_fill_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     it.prepare("main", args, plans(program.tree.entry("main")))
     assert len(asked) == 1
     it.close()
+
+
+def test_kernels_of_all_inputs_are_built_together(tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    """From their shapes alone; nothing is left to be built then."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    program = runelift.compile(TEXT, device="pocl", tuning={})
+    it, asked = Remote(program, "pocl", builders=(builders := Builders("pocl", 2))), list[int]()
+    build = builders.build
+    monkeypatch.setattr(builders, "build", lambda sources, seconds: (
+        asked.append(len(sources)), build(sources, seconds)))
+    forces = [{}, *plans(program.tree.entry("main"))]
+    it.foresee("main", [[MATRIX], [MATRIX.T.copy()]], forces)
+    assert len(asked) == 1
+    for values in MATRIX, MATRIX.T.copy():
+        args = it.place([values])
+        it.prepare("main", args, forces)
+        assert it.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
+    assert len(asked) == 1
+    it.close()
+
+
+def test_a_lost_worker_is_replaced_by_a_builder(program: Program) -> None:
+    """Which has everything that the other one has worked out."""
+    it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1)),
+                limit=TimeLimit(least=0.1))
+    quick = it.place([MATRIX])
+    it.prepare("main", quick, [{}])
+    assert program.compiled.plans
+    (builder,), slow = builders._processes, it.place([np.int64(1 << 40)])
+    slow.quickest = 1e-3
+    with pytest.raises(Stopped):
+        it.timing("slow", slow)
+    assert it.timing("main", quick).seconds > 0
+    assert it._worker is builder
+    assert builders.count == 1
+    it.close()
+
+
+def test_the_driver_has_what_was_built_just_now(tmp_path: Path, program: Program,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """As NVIDIA's: its cache has sources before it has translated our binaries."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    monkeypatch.setattr(executable, "driver_keeps", lambda info: True)
+    assert program.device_info is not None
+    source = "kernel void f(global int *x) { x[0] = 7; }", "-w"
+    session = Session(program.device_info, multiprocessing.Pipe()[0])
+    for _ in range(2):  # PoCL's binaries are kept when a program is built a second time
+        session.build(source)
+    assert len(list((tmp_path / "kernels").iterdir())) == 1
+    (load, _), texts = session.later, list[object]()
+    build = pyopencl.Program
+    monkeypatch.setattr(pyopencl, "Program", lambda *what: (
+        texts.append(what[1]), build(*what))[1])
+    load()
+    executable.build_program(program.device, *source, fresh=True)
+    assert [text == source[0] for text in texts] == [False, True]
 
 
 def test_settings_are_tried_there(program: Program, shared: Remote) -> None:
@@ -229,6 +289,20 @@ it.timing("slow", args)
             return
         threading.Event().wait(0.05)
     assert "State:\tZ" in Path(f"/proc/{worker}/status").read_text()
+
+
+def test_an_ended_process_is_gone_some_time() -> None:
+    worker = Process("pocl")
+    worker.end()
+    for _ in range(200):
+        try:
+            os.kill(worker._process.pid, 0)
+        except ProcessLookupError:
+            break
+        threading.Event().wait(0.05)
+    else:
+        pytest.fail("it is still there")
+    worker.kill()
 
 
 def test_a_worker_that_cannot_start() -> None:

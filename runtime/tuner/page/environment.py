@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from runelift.runtime.tuner.measure import Measurements
+from runelift.runtime.tuner.log import Measurements
 from runelift.runtime.tuner.tuning_file import PROGRAM
 
 PACKAGES = ("runelift", "numpy", "pyopencl")

@@ -12,7 +12,8 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import compared
 from runelift.runtime.tuner.forest import Forest, plans
-from runelift.runtime.tuner.measure import Measurements, Method
+from runelift.runtime.tuner.log import Measurements
+from runelift.runtime.tuner.measure import Method
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.spread import run_seconds
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed

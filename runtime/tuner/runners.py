@@ -1,0 +1,93 @@
+"""Programs in worker processes: how tuning runs them, on one device or on several of one make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from types import TracebackType
+
+from runelift.runtime.alike import place_of, select_alike, spec_of
+from runelift.runtime.device import DeviceInfo
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.builders import Builders
+from runelift.runtime.tuner.crew import LocalCrew
+from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
+from runelift.runtime.tuner.process import Process
+from runelift.runtime.tuner.remote import Remote
+
+SPARED = 0.5
+"""After how many seconds runs may be stopped where the next worker is waiting already."""
+
+
+def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
+    """How long a run may take, as the user says; a stop costs less where a spare worker is kept."""
+    default = TimeLimit() if device.is_host else replace(TimeLimit(), least=SPARED)
+    return default if text is None else parse_time_limit(text, default)
+
+
+@contextmanager
+def running(program: Program, time_limit: str | None = None) -> Iterator[Program | Remote]:
+    """A program on its device, in a process of its own unless the limit is ``none``."""
+    assert program.device_info is not None
+    if time_limit == UNLIMITED:
+        yield program
+        return
+    with Runners([spec_of(program.device_info)]) as runners:
+        yield runners.open(program, limit_on(program.device_info, time_limit))
+        runners.finish()
+
+
+class Runners(AbstractContextManager["Runners"]):
+    """Processes on devices, which start in the background while a program is compiled.
+
+    ``specs`` and ``every`` say on which devices (:func:`~runelift.runtime.alike.select_alike`).
+    They end with the context.
+    """
+
+    def __init__(self, specs: Sequence[str] = (), *, every: bool = False) -> None:
+        self._builders: Builders | None = None
+        self._workers = [Process(specs[0] if specs else None)]
+        self._remotes: list[Remote] = []
+        try:
+            self.devices = select_alike(specs, every=every)
+            if self.devices:
+                names = [spec_of(info) for info in self.devices]
+                self._workers += [Process(name) for name in names[1:]]
+                if self.devices[0].locked_compiler:
+                    self._builders = Builders(names[0])
+        except BaseException:
+            self.close()
+            raise
+
+    def open(self, program: Program, limit: TimeLimit) -> Remote:
+        """The program, ready to be run with this limit; on the first device, if they are many."""
+        self._remotes = [
+            Remote(program, spec_of(info), limit=limit, worker=worker, builders=self._builders)
+            for info, worker in zip(self.devices, self._workers, strict=True)]
+        self._workers = []
+        return self._remotes[0]
+
+    def crew(self) -> LocalCrew:
+        """The program on all devices."""
+        return LocalCrew({place_of(info): remote for info, remote
+                          in zip(self.devices, self._remotes, strict=True)})
+
+    def finish(self) -> None:
+        """Have what the program's processes have compiled, and end them."""
+        for remote in self._remotes:
+            remote.finish()
+
+    def close(self) -> None:
+        """End all processes, and wait until they are gone."""
+        for each in self._remotes:
+            each.close()
+        for worker in self._workers:
+            worker.kill()
+        self._workers = []
+        if self._builders is not None:
+            self._builders.close()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()

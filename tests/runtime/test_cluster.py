@@ -1,0 +1,141 @@
+"""Measuring through a Dask scheduler, on this machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runelift.ir.errors import UserError
+from runelift.runtime.cli import main
+from runelift.runtime.tuner import cluster
+from runelift.runtime.tuner.log import Run, read_log
+
+distributed = pytest.importorskip("distributed")
+
+WORKER = """
+import sys
+from pathlib import Path
+from distributed.cli.dask_worker import main
+from runelift.runtime.tuner import cluster
+do = cluster.do
+def first(task):
+    {before}
+    return do(task)
+first.__module__, first.__qualname__ = "runelift.runtime.tuner.cluster", "do"
+cluster.do = first
+main([sys.argv[1], "--no-nanny", "--nthreads", "1", "--no-dashboard"], standalone_mode=False)
+"""
+DIES_ONCE = "path = Path({path!r}); path.exists() or (path.touch(), __import__('os')._exit(3))"
+
+
+class Cluster:
+    """A scheduler, and machines that are processes."""
+
+    def __init__(self) -> None:
+        self.cluster = distributed.LocalCluster(
+            n_workers=0, processes=False, dashboard_address=None, protocol="tcp://",
+            host="127.0.0.1")
+        self.address: str = self.cluster.scheduler_address
+        self.machines: list[subprocess.Popen[bytes]] = []
+
+    def start(self, before: str = "pass", **environment: str) -> None:
+        self.machines.append(subprocess.Popen(
+            [sys.executable, "-c", WORKER.format(before=before), self.address],
+            env={**os.environ, **environment}, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL))
+
+    def close(self) -> None:
+        for machine in self.machines:
+            machine.kill()
+            machine.wait()
+        self.cluster.close()
+
+
+@pytest.fixture
+def machines() -> Iterator[Cluster]:
+    found = Cluster()
+    yield found
+    found.close()
+
+
+def tune(path: Path, machines: Cluster, *options: str) -> list[Run]:
+    """The runs in the log of a tuning."""
+    assert main(["autotune", str(path), "--device", "pocl", "--no-parameters", "--scheduler",
+                 machines.address, *options]) == 0
+    return read_log(path.with_name("rows.fut.tuning.log"))["main"].runs
+
+
+def test_datasets_are_measured_elsewhere(path: Path, machines: Cluster) -> None:
+    """And not again when tuning goes on."""
+    machines.start()
+    machines.start()
+    runs = tune(path, machines)
+    assert {run.dataset for run in runs} == {"wide", "tall"}
+    assert not any(run.error for run in runs)
+    assert all(run.record is not None and run.place for run in runs)
+    assert tune(path, machines, "--resume") == runs
+    assert path.with_name("rows.fut.tuning").exists()
+
+
+def test_a_lost_machine_has_its_dataset_measured_by_another(path: Path, machines: Cluster,
+                                                            tmp_path: Path) -> None:
+    machines.start(DIES_ONCE.format(path=str(tmp_path / "died")))
+    machines.start(DIES_ONCE.format(path=str(tmp_path / "died")))
+    runs = tune(path, machines, "--effort", "quick")
+    assert (tmp_path / "died").exists()
+    assert {run.dataset for run in runs} == {"wide", "tall"}
+    assert not any(run.error for run in runs)
+
+
+def test_a_dataset_that_loses_every_machine_has_failed(path: Path, machines: Cluster,
+                                                       capsys: pytest.CaptureFixture[str]) -> None:
+    """It says why, and is measured when tuning goes on."""
+    machines.cluster.scheduler.allowed_failures = 0
+    machines.start("__import__('os')._exit(3)")
+    runs = tune(path, machines, "--only", "wide")
+    assert {run.dataset for run in runs} == {"wide"}
+    assert all((run.error or "").startswith("lost: ") for run in runs)
+    assert "lost: " in capsys.readouterr().out
+    machines.start()
+    again = tune(path, machines, "--only", "wide", "--resume")
+    assert again
+    assert not any(run.error for run in again)
+
+
+def test_unlike_machines_are_refused(path: Path, machines: Cluster,
+                                     capsys: pytest.CaptureFixture[str]) -> None:
+    machines.start(POCL_DEVICES="basic")
+    assert main(["autotune", str(path), "--device", "pthread", "--scheduler",
+                 machines.address]) == 1
+    assert "must not be mixed" in capsys.readouterr().err
+
+
+def test_other_editions_are_refused(path: Path, machines: Cluster,
+                                    monkeypatch: pytest.MonkeyPatch,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cluster, "edition", lambda: "another")
+    machines.start()
+    assert main(["autotune", str(path), "--device", "pocl", "--scheduler", machines.address]) == 1
+    assert "another edition" in capsys.readouterr().err
+
+
+def test_without_machines_or_scheduler(path: Path, machines: Cluster,
+                                       monkeypatch: pytest.MonkeyPatch,
+                                       capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE", 0.5)
+    for address, message in ((machines.address, "No machine works"),
+                             ("tcp://127.0.0.1:9", "There is no Dask scheduler"),
+                             ("nonsense://x", "There is no Dask scheduler")):
+        assert main(["autotune", str(path), "--device", "pocl", "--scheduler", address]) == 1
+        assert message in capsys.readouterr().err
+
+
+def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UserError, match=r"pip install 'runelift\[dask\]'"):
+        cluster._distributed()
