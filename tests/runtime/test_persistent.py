@@ -56,10 +56,10 @@ entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =
 """
 
 ROWS = """
-entry main [n][m] (k: i64) (xss: [n][m]i32): [n][m]i32 =
-  loop xss for i < k do
-    let yss = map (\\xs -> map (\\x -> x % 1000 + i32.i64 i) (scan (+) 0 xs)) xss
-    in transpose (map (\\ys -> map (% 100) (scan (+) 0 ys)) (transpose yss))
+entry main [n][m] (k: i64) (xss: [n][m]i32) (yss: [m][n]i32): ([n][m]i32, [m][n]i32) =
+  loop (xss, yss) for i < k do
+    (map (\\xs -> map (\\x -> x % 1000 + i32.i64 i) (scan (+) 0 xs)) xss,
+     map (\\ys -> map (% 100) (scan (+) 0 ys)) yss)
 """
 
 CHOOSING = """
@@ -127,17 +127,19 @@ def test_kernels_that_map_join_groups_of_any_size(
 
 @pytest.mark.parametrize("teams", [(1, 1), (4, 1), (1, 8), (2, 8)])
 def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[int, int]) -> None:
-    """Rows of 200 and of 21 elements, with so many beside each other as they are launched."""
+    """Rows of 200 and of 21 elements, with so many side by side as they are launched."""
     program = Program(compile_source(Source("loop", ROWS)), device.info)
     program._device = device
-    args = [np.int64(12), np.random.default_rng(0).integers(-9, 9, (21, 200), np.int32)]
-    (expected,), _ = runelift.compile(ROWS, device="interpreter").run("main", args)
+    data = np.random.default_rng(0).integers(-9, 9, (21, 200), np.int32)
+    args = [np.int64(12), data, data.T.copy()]
+    expected, _ = runelift.compile(ROWS, device="interpreter").run("main", args)
     names = [name for name in program.kernel_parameters() if name.endswith(".teams")]
     assert len(names) == 2
     before = device.persistent
-    (actual,), _ = program.run("main", args, thresholds=dict(zip(names, teams, strict=True)),
+    actual, _ = program.run("main", args, thresholds=dict(zip(names, teams, strict=True)),
                                force={"main.versions_0": 1, "main.versions_1": 1})
-    np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+    for got, want in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
     assert device.persistent == before + 1
 
 
