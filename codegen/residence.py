@@ -71,11 +71,13 @@ def residence(fun: Fun, *, coherent: bool = False) -> Residence:
     ``coherent``: one kernel can run all iterations of a loop.  It also looks at the condition then,
     if an iteration reads nothing back and all that it hands on is on the device.
     """
-    made = made_by_device(fun.body)
     steady = {loop.form.cond: loop for loop in _loops(fun.body)
-              if isinstance(loop.form, WhileLoop) and loop.form.cond in made} if coherent else {}
+              if isinstance(loop.form, WhileLoop)} if coherent else {}
+    if steady:  # the host runs loops of its own scalars
+        made = _made_by_device(fun.body)
+        steady = {cond: loop for cond, loop in steady.items() if cond in made}
     while True:
-        made = made_by_device(fun.body, {
+        made = _made_by_device(fun.body, {
             p.param.name for loop in steady.values() for p in loop.params
             if isinstance(p.param.type, Prim)})
         needs = _Needs(made, steady.keys())
@@ -115,7 +117,7 @@ def _host_bodies(exp: Exp) -> tuple[Body, ...]:
     return tuple(bodies_of(exp)) if isinstance(exp, If | Loop | Versions) else ()
 
 
-def made_by_device(body: Body, given: Iterable[VName] = ()) -> frozenset[VName]:
+def _made_by_device(body: Body, given: Iterable[VName] = ()) -> frozenset[VName]:
     """The scalars of host code that kernels compute, or that come of those or of ``given``."""
     made = set(given)
     count = -1

@@ -21,6 +21,7 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
+import runelift
 from runelift.codegen import plan
 from runelift.codegen.kernels import (
     lower_segop,
@@ -45,6 +46,7 @@ from runelift.ir.syntax import (
     Const,
     Fun,
     Index,
+    Kind,
     Level,
     Operator,
     Param,
@@ -525,3 +527,17 @@ def agree(exp: SegOp, ret: Sequence[Type], args: Mapping[Param, Any], names: Nam
             else:
                 np.testing.assert_array_equal(got, want)
     return actual
+
+
+def by_groups(text: str, on: str) -> tuple[runelift.Program, dict[str, int]]:
+    """A program on ``pocl`` or ``oclgrind``, if that is here, and its versions for groups."""
+    wanted = {"pocl": "Portable", "oclgrind": "Oclgrind"}[on]
+    if not any(wanted in d.platform and d.problem is None for d in find_devices()):
+        pytest.skip(f"no {on} here")
+    program = runelift.compile(text, device=on)
+    force = {name: number for forest in program.tree.entries
+             for name, site in forest.sites().items()
+             for number, alternative in enumerate(site.alternatives)
+             if alternative.kind is Kind.INTRA}
+    assert force
+    return program, force

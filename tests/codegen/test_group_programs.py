@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.ir.syntax import Kind
-from runelift.runtime.device import find_devices
+
+from .harness import by_groups
 
 PROGRAMS = {
     "affine scan, forwards and backwards": """
@@ -77,16 +77,8 @@ SHAPES = [(3, 5), (2, 37)]
 @pytest.mark.parametrize("on", ["pocl", "oclgrind"])
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_program(text: str, on: str) -> None:
-    wanted = {"pocl": "Portable", "oclgrind": "Oclgrind"}[on]
-    if not any(wanted in d.platform and d.problem is None for d in find_devices()):
-        pytest.skip(f"no {on} here")
-    program = runelift.compile(text, device=on)
+    program, force = by_groups(text, on)
     meaning = runelift.compile(text, device="interpreter")
-    force = {name: number for forest in program.tree.entries
-             for name, site in forest.sites().items()
-             for number, alternative in enumerate(site.alternatives)
-             if alternative.kind is Kind.INTRA}
-    assert force
     for shape in SHAPES:
         rows = np.random.default_rng(shape[1]).integers(-50, 50, shape).astype(np.int32)
         args = rows, np.int32(4)

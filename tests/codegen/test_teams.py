@@ -15,9 +15,9 @@ from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, run
 from runelift.ir.imp.parse import parse
 from runelift.ir.names import VName
-from runelift.ir.syntax import Kind
-from runelift.runtime.device import find_devices
 from runelift.runtime.executor import Run
+
+from .harness import by_groups
 
 PRESENT = imp.Var(VName("present", 9))
 
@@ -151,17 +151,9 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_program(text: str, on: str, lengths: list[int], counts: list[int],
                  launched: list[int]) -> None:
     """Rows of all lengths, not as many as would come out even, by the version for groups."""
-    wanted = {"pocl": "Portable", "oclgrind": "Oclgrind"}[on]
-    if not any(wanted in d.platform and d.problem is None for d in find_devices()):
-        pytest.skip(f"no {on} here")
-    program = runelift.compile(text, device=on)
+    program, force = by_groups(text, on)
     meaning = runelift.compile(text, device="interpreter")
-    force = {name: number for forest in program.tree.entries
-             for name, site in forest.sites().items()
-             for number, alternative in enumerate(site.alternatives)
-             if alternative.kind is Kind.INTRA}
     names = [name for name in program.kernel_parameters() if name.endswith(".teams")]
-    assert force
     assert names
     for m in lengths:
         for n in counts:
