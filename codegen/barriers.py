@@ -9,6 +9,8 @@ before the loop.  A branch with barriers inside is followed by one, and so is a 
 follows: without, PoCL 3.0 gives wrong results after a branch, and ends the process when it compiles
 a loop that runs twice and ends as what follows begins (LLVM makes one branch of the two, so that
 the code after the loop's last barrier has two ends: the next iteration and the code behind).
+Where it is known when the kernel is built which branch is taken, a barrier that only one of the two
+makes necessary stands in a branch of the same condition.
 
 A unit is taken to be free of races in itself: that is the business of who made it.
 """
@@ -43,6 +45,9 @@ class Kind(Enum):
 Owner: TypeAlias = str | None
 """By which law cells belong to work-items; None where a cell may be anyone's."""
 
+Case: TypeAlias = tuple[Exp, bool]
+"""A condition that is known when the kernel is built, and what it is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -51,6 +56,12 @@ class Access:
     mem: VName
     kind: Kind
     owner: Owner
+    case: Case | None = None
+    """In which kernels alone this access is; None stands for all."""
+
+    def only(self, case: Case) -> Access:
+        """The same access, known to be in kernels of ``case`` alone."""
+        return self if self.case is not None else replace(self, case=case)
 
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
         """Whether two work-items may meet in a cell, and one of them writes."""
@@ -104,8 +115,9 @@ def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
             case imp.For() | imp.While():
                 yield replace(stm, body=tuple(_without_barriers(stm.body)))
             case imp.If(_, then_, else_):
-                yield replace(stm, then_=tuple(_without_barriers(then_)),
-                              else_=tuple(_without_barriers(else_)))
+                sides = tuple(_without_barriers(then_)), tuple(_without_barriers(else_))
+                if any(sides):
+                    yield replace(stm, then_=sides[0], else_=sides[1])
             case _:
                 yield stm
 
@@ -265,18 +277,20 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
         together = (isinstance(stm, imp.For | imp.While | imp.If) and facts.same(stm)
                     and not (isinstance(stm, imp.For) and stm.index in facts.independent))
         own = frozenset(_own_accesses(stm, facts) if together else facts.accesses(stm))
-        if any(a.conflicts(b, facts.overlaps) for a in own for b in pending):
-            placed.append(BARRIER)
-            pending = frozenset()
+        barrier, pending = _separate(own, pending, facts)
+        placed += barrier
         pending |= own
         if not together:
             placed.append(stm)
+        elif isinstance(stm, imp.If) and facts.settled(stm.cond):
+            settled, pending = _place_settled(stm, pending, facts)
+            placed.append(settled)
         elif isinstance(stm, imp.If):
             then_, after_then = _place(stm.then_, pending, facts)
             else_, after_else = _place(stm.else_, pending, facts)
             placed.append(replace(stm, then_=then_, else_=else_))
             pending = after_then | after_else
-            if count_barriers(placed[-1:]) and not facts.settled(stm.cond):
+            if count_barriers(placed[-1:]):
                 placed.append(BARRIER)
                 pending = frozenset()
         else:
@@ -293,6 +307,34 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
                 placed.append(BARRIER)
                 pending = frozenset()
     return tuple(placed), pending
+
+
+def _separate(own: Iterable[Access], pending: _Pending,
+              facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
+    """The barrier that accesses need before them, if any, and what is pending behind it."""
+    cases = {b.case for b in pending if any(a.conflicts(b, facts.overlaps) for a in own)}
+    if not cases:
+        return (), pending
+    case, *others = cases
+    if case is None or others:
+        return (BARRIER,), frozenset()
+    cond, value = case
+    barrier = imp.If(cond, (BARRIER,), ()) if value else imp.If(cond, (), (BARRIER,))
+    return (barrier,), frozenset(a.only((cond, not value)) for a in pending if a.case != case)
+
+
+def _place_settled(stm: imp.If, pending: _Pending, facts: _Facts) -> tuple[imp.If, _Pending]:
+    """A branch of which one side alone is in the kernel."""
+    sides: list[tuple[tuple[Stm, ...], _Pending]] = []
+    for value, side in ((True, stm.then_), (False, stm.else_)):
+        before = frozenset(replace(a, case=None) if a.case == (stm.cond, value) else a
+                           for a in pending if a.case != (stm.cond, not value))
+        sides.append(_place(side, before, facts))
+    (then_, after_then), (else_, after_else) = sides
+    both = after_then & after_else
+    return replace(stm, then_=then_, else_=else_), both.union(
+        (a.only((stm.cond, True)) for a in after_then - both),
+        (a.only((stm.cond, False)) for a in after_else - both))
 
 
 def _own_accesses(stm: Stm, facts: _Facts) -> Iterator[Access]:

@@ -100,6 +100,11 @@ def _room(array: VName) -> VName:
     return VName(ROOM, array.tag)
 
 
+def count_meetings(source: str) -> int:
+    """How often the work-items of a group meet in the text of kernels."""
+    return source.count("barrier(") + source.count("MEET_TEAM(")
+
+
 def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
     """The name of the kernel's function in persistent kernels."""
     return "_".join([kernel.name, *map(str, constants)])
@@ -144,6 +149,7 @@ class _Printer:
         self.built = built
         self.teams = 1 if kernel.teams is None else constants[kernel.teams]
         self.ids = _VIRTUAL_IDS if virtual else {}
+        self.facts: dict[VName, bool] = {}
 
     def start(self) -> list[str]:
         """Which team a work-item is in, if there are some, and the local arrays it has."""
@@ -167,6 +173,8 @@ class _Printer:
     def known(self, cond: Exp) -> bool | None:
         """What is known of a condition when the kernel is built."""
         match cond:
+            case imp.Var(v):
+                return self.facts.get(v)
             case imp.Apply("and" | "or" as op, Prim.BOOL, args):
                 values = [self.known(arg) for arg in args]
                 return (op == "or") if (op == "or") in values else (
@@ -200,6 +208,8 @@ class _Printer:
         pad = "    " * depth
         match stm:
             case imp.Declare(v, prim, init):
+                if init is not None and (fact := self.known(init)) is not None:
+                    self.facts[v] = fact
                 value = f" = {self.exp(init)}" if init is not None else ""
                 return [f"{pad}{TYPES[prim]} {name(v)}{value or ' = 0'};"]
             case imp.DeclareArray(v, prim, length):

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.opencl import opencl_program, parameters
+from runelift.codegen.opencl import count_meetings, opencl_program, parameters
 from runelift.codegen.persistent import NAME, Merged, is_free, persistent_source
 from runelift.codegen.plan import Launch, Plan, ShareOut, Statuses, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
@@ -356,7 +356,7 @@ def driver_keeps(info: DeviceInfo) -> bool:
 
 def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[str]:
     """The options of a build, without optimisation where that would take minutes."""
-    large = source.count("\n") * source.count("barrier(") > info.optimised_size
+    large = source.count("\n") * count_meetings(source) > info.optimised_size
     return [*options, *(["-cl-opt-disable"] if large else [])]
 
 

@@ -126,3 +126,48 @@ def test_independent_loops_are_units() -> None:
     body = loop(write(A, op("add", i, LID)))
     assert count_barriers(insert_barriers([body])) == 1
     assert insert_barriers([body], independent=[VName("i", 50)]) == (body,)
+
+
+GIVEN = VName("subgroup", 9)
+SEVERAL = imp.Apply("lt", I64, (lit(1), imp.Var(GIVEN)))
+
+
+def settled(then_: tuple[imp.Stm, ...], else_: tuple[imp.Stm, ...]) -> imp.If:
+    return imp.If(SEVERAL, then_, else_)
+
+
+def test_what_one_side_of_a_settled_branch_needs_is_for_that_side() -> None:
+    """Behind it, B was read by some kernels only, and only those need a barrier before a write."""
+    branch = settled((read(B, BEFORE),), (read(A, BEFORE),))
+    code = [branch, write(B), write(A, LID)]
+    assert insert_barriers(code, constants=[GIVEN]) == (
+        branch, settled((BARRIER,), ()), write(B), settled((), (BARRIER,)), write(A, LID))
+    assert insert_barriers(code) == (branch, BARRIER, write(B), write(A, LID))
+
+
+def test_a_barrier_in_one_side_of_a_settled_branch_counts_there_alone() -> None:
+    branch = settled((read(A, BEFORE), write(A), read(A, BEFORE, 102)), ())
+    placed = insert_barriers([write(B), branch, read(B, BEFORE, 103)], constants=[GIVEN])
+    assert placed == (
+        write(B),
+        settled((read(A, BEFORE), BARRIER, write(A), BARRIER, read(A, BEFORE, 102)), ()),
+        settled((), (BARRIER,)), read(B, BEFORE, 103))
+
+
+def test_settled_branches_of_one_condition_know_of_each_other() -> None:
+    """What happened where sub-groups exist does not matter where they do not."""
+    code = (settled((write(A),), ()), settled((), (read(A, BEFORE),)))
+    assert insert_barriers(code, constants=[GIVEN]) == code
+    assert insert_barriers([settled((write(A),), ()), settled((read(A, BEFORE),), ())],
+                           constants=[GIVEN]) == (
+        settled((write(A),), ()), settled((BARRIER, read(A, BEFORE)), ()))
+
+
+def test_both_sides_of_a_settled_branch_together_need_a_plain_barrier() -> None:
+    branch = settled((read(A, BEFORE),), (read(A, BEFORE, 102),))
+    assert insert_barriers([branch, write(A)], constants=[GIVEN]) == (
+        branch, BARRIER, write(A))
+
+
+def test_settled_barriers_are_dropped_whole() -> None:
+    assert insert_barriers([settled((BARRIER,), ()), write(A)]) == (write(A),)

@@ -9,6 +9,7 @@ import pytest
 
 import runelift
 from runelift.codegen import plan
+from runelift.codegen.opencl import count_meetings, opencl_source
 from runelift.codegen.teams import may_team, only_if
 from runelift.ir import imp
 from runelift.ir.imp.check import check
@@ -86,6 +87,14 @@ def test_absent_rows_keep_count_and_touch_nothing() -> None:
     run(masked, Launch(5, 3, dict(zip(names, (xs, np.array([2]), np.int64(5)), strict=True)),
                        {group: 3, teams: 2}, {code.locals[0].name: 3}))
     np.testing.assert_array_equal(xs, np.roll(np.arange(15).reshape(5, 3), -2, 1).reshape(-1))
+
+
+@pytest.mark.parametrize("teams", [1, 2])
+def test_barriers_of_teams_can_be_counted_in_the_text(teams: int) -> None:
+    """PoCL does not optimise kernels with many of them: that takes minutes."""
+    code = kernel("barrier local for i_7 from 0i64 below n_5 by 1i64 { barrier local }")
+    source = opencl_source(code, 0, dict(zip(code.constants, (3, teams), strict=True)))
+    assert count_meetings(source) == 2
 
 
 def test_kernels_that_may_not_meet_have_no_teams() -> None:
