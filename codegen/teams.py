@@ -8,7 +8,7 @@ teams without a row take part in the barriers, and in what decides about these, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runelift.ir import imp
@@ -57,6 +57,7 @@ class _Masks:
     def block(self, code: Sequence[Stm]) -> Iterator[Stm]:
         """The statements of a block that all groups run."""
         held: list[Stm] = []
+        last = _last_uses(code)
         for place, stm in enumerate(code):
             match stm:
                 case imp.Declare(name, _, init) if (
@@ -75,10 +76,10 @@ class _Masks:
                 case _:
                     held.append(stm)
                     continue
-            yield from self._masked(held, code[place:])
+            yield from self._masked(held, last, place)
             held = []
             yield inside
-        yield from self._masked(held, ())
+        yield from self._masked(held, last, len(code))
 
     def _harmless(self, name: VName, init: Exp | None) -> bool:
         """Whether a variable may have its first value in all groups: what no memory decides."""
@@ -98,17 +99,17 @@ class _Masks:
                        and s.name not in self.common.varying)
                    for s in statements((stm,)))
 
-    def _masked(self, code: Sequence[Stm], after: Sequence[Stm]) -> Iterator[Stm]:
-        """``code`` if the group is present; what it declares may be used ``after``."""
-        used = _used(after)
+    def _masked(self, code: Sequence[Stm], last: Mapping[VName, int],
+                place: int) -> Iterator[Stm]:
+        """``code`` if the group is present; what it declares may be used from ``place`` on."""
         inside: list[Stm] = []
         for stm in code:
             match stm:
-                case imp.Declare(name, prim, init) if name in used:
+                case imp.Declare(name, prim, init) if last.get(name, -1) >= place:
                     yield imp.Declare(name, prim, imp.Lit(zero(prim)))
                     if init is not None:
                         inside.append(imp.Assign(name, init))
-                case imp.DeclareArray(name) if name in used:
+                case imp.DeclareArray(name) if last.get(name, -1) >= place:
                     yield stm
                 case _:
                     inside.append(stm)
@@ -116,11 +117,13 @@ class _Masks:
             yield imp.If(self.present, tuple(inside))
 
 
-def _used(code: Sequence[Stm]) -> set[VName]:
-    """The variables and memories that code reads or changes."""
-    found = set[VName]()
-    for stm in statements(code):
-        found |= touched_by(stm).union(*map(variables, expressions(stm)))
-        if isinstance(stm, imp.Assign):
-            found.add(stm.name)
-    return found
+def _last_uses(code: Sequence[Stm]) -> dict[VName, int]:
+    """By which statement of a block variables and memories are read or changed last."""
+    last: dict[VName, int] = {}
+    for place, outer in enumerate(code):
+        for stm in statements((outer,)):
+            names = touched_by(stm).union(*map(variables, expressions(stm)))
+            if isinstance(stm, imp.Assign):
+                names.add(stm.name)
+            last.update(dict.fromkeys(names, place))
+    return last

@@ -70,9 +70,11 @@ def parts(exp: Exp) -> tuple[Exp, ...]:
 
 def subexpressions(exp: Exp) -> Iterator[Exp]:
     """An expression and all that it is made of."""
-    yield exp
-    for part in parts(exp):
-        yield from subexpressions(part)
+    left = [exp]
+    while left:
+        each = left.pop()
+        yield each
+        left += reversed(parts(each))
 
 
 def loaded(code: Iterable[Stm]) -> set[VName]:
