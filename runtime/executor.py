@@ -30,6 +30,8 @@ from runelift.runtime.shares import Boxes, block, coarse, share_out, spread, str
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
+Ending: TypeAlias = Callable[..., tuple[Any, ...]]
+"""What is left to do of a plan when everything has been issued, as a function."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
 
@@ -84,7 +86,7 @@ class Run:
         self._shares, self._teams = decisions.shares, decisions.teams
         self._orders, self._versions = decisions.orders, decisions.versions
         self.settings = decisions.settings
-        self._fallible = False
+        self._fallible = self._quiet = False
         self._obstacle: Exception | None = None
 
     def call(self, main: Main, args: dict[str, Any]) -> Outcome:
@@ -97,7 +99,7 @@ class Run:
             issue = time.perf_counter() - started
             if self._fallible:
                 self.check_failure()
-            else:
+            elif not self._quiet:
                 self.queue.finish()
             finished = True
         except Infeasible as reason:
@@ -147,13 +149,28 @@ class Run:
 
     def read(self, buffer: Buffer, prim: str, index: int) -> Any:
         """An element; waits for the device."""
-        out = np.empty(1, Prim(prim).dtype)
-        self._command(cl.enqueue_copy(self.queue, out, buffer.handle,
-                                      src_offset=index * out.itemsize, is_blocking=True))
+        return self.reads((buffer, prim, index))[0]
+
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Elements of buffers, by type and index; waits for the device, once for all of them."""
+        found, events = [], []
+        for number, (buffer, prim, index) in enumerate(elements, 1):
+            out = np.empty(1, Prim(prim).dtype)
+            last = number == len(elements) and not self._fallible
+            events.append(cl.enqueue_copy(self.queue, out, buffer.handle, is_blocking=last,
+                                          src_offset=index * out.itemsize))
+            self._command(events[-1])
+            found.append(out)
         if self.recorder is not None:
             self.recorder.waited()
         self.check_failure()
-        return out.item()
+        self._quiet = True
+        return [out.item() for out in found]
+
+    def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
+        """All has been issued: what ``ending`` makes of ``values``, the results."""
+        self._quiet = False
+        return ending(self, *values)
 
     def _command(self, event: Any, *, launch: bool = False) -> None:
         if self.recorder is not None:
