@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from runelift.codegen import plan
-from runelift.ir import imp
 from runelift.ir.imp.traverse import variables
 from runelift.ir.names import VName
 from runelift.ir.syntax import Atom

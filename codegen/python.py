@@ -2,8 +2,10 @@
 
 The function takes the runtime ``rt`` (:class:`runelift.runtime.executor.Run`), which owns the
 queue, the buffers and the records, and a dictionary of arguments, which it takes the arguments
-out of: memory is free when no variable holds it any more.  What is done when everything has been
-issued is a function of its own.  Common scalar operations are Python's own, followed by ``wrap_i32`` and the like; others are ``apply``, the meaning that OPS states.
+out of: memory is free when no variable holds it any more.  What is left to do when everything has
+been issued is a function of its own (:mod:`runelift.codegen.ending`).  Common scalar operations
+are Python's own, followed by ``wrap_i32`` and the like; others are ``apply``, the meaning that
+OPS states.
 """
 
 from __future__ import annotations

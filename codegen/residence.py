@@ -2,9 +2,10 @@
 
 Reading a scalar back from the device makes the host wait until everything before it is done.
 So a scalar that a kernel computed is read only if the host needs it: for a branch, the bound of a
-loop, a size or an assertion.  A result is read when all has been issued.  Otherwise the kernels that use it load it themselves, and repeat
-what little arithmetic is in between (:meth:`runelift.codegen.host.HostBuilder.statement`).  What
-versions, branches and iterations hand on of them is in a *cell*, a buffer of one element.
+loop, a size or an assertion.  Results are read when everything has been issued.  Otherwise the
+kernels that use a scalar load it themselves, and repeat what little arithmetic is in between
+(:meth:`runelift.codegen.host.HostBuilder.statement`).  What versions, branches and iterations hand
+on of them is in a *cell*, a buffer of one element.
 """
 
 from __future__ import annotations

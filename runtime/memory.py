@@ -59,6 +59,27 @@ class Pool:
             self.peak = self.live
         return Buffer(handle, rounded, self)
 
+    def take(self, size: int, count: int) -> list[Any]:
+        """So many pieces of a size that the pool has, always the same ones if they are there."""
+        free = self.free[size]
+        taken = free[-count:]
+        del free[-count:]
+        try:
+            while len(taken) < count:
+                taken.append(self._create(size))
+        except OutOfMemory:
+            free += taken
+            raise
+        taken.sort(key=id)
+        self.live += count * size
+        self.peak = max(self.peak, self.live)
+        return taken
+
+    def give(self, size: int, handle: Any) -> None:
+        """Give back a piece that was taken."""
+        self.free[size].append(handle)
+        self.live -= size
+
     def _round(self, size: int) -> int:
         """``size`` rounded up to an eighth of its power of two: at most 12.5 % is lost."""
         if size < 0:

@@ -126,13 +126,13 @@ class Program:
         if self.device_info is None:
             fun_args = _check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        from runelift.runtime.executor import execute
+        from runelift.runtime.tape import perform
 
         plan, executable = self._plan(entry), self._executable(entry)
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
         recording = self.recording if record is None else record
-        raw, made, _ = execute(executable, bound, chosen, force or {}, record=recording)
+        raw, made, _ = perform(executable, bound, chosen, force or {}, record=recording)
         if made is not None and self.recording:
             self.records.append(made)
         results = [self._result(value, spec, device_arrays)
@@ -205,7 +205,7 @@ class Program:
         """The same, and how much of it was over when the host had issued everything."""
         import time
 
-        from runelift.runtime.executor import execute
+        from runelift.runtime.tape import perform
 
         plan = self._plan(entry)
         executable = self._executable(entry)
@@ -213,8 +213,7 @@ class Program:
         chosen = self.thresholds if thresholds is None else thresholds
         self.device.plain.finish()
         started = time.perf_counter()
-        outcome = execute(executable, bound, chosen, force or {}, record=False)
-        self.device.plain.finish()
+        outcome = perform(executable, bound, chosen, force or {}, record=False)
         return Timing(time.perf_counter() - started, outcome.issue)
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
