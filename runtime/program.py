@@ -126,12 +126,14 @@ class Program:
         if self.device_info is None:
             fun_args = _check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        from runelift.runtime.tape import perform
+        from runelift.runtime.tape import perform, prepare
 
         plan, executable = self._plan(entry), self._executable(entry)
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
         recording = self.recording if record is None else record
+        if not recording:
+            prepare(executable, bound, chosen, force or {})
         raw, made, _ = perform(executable, bound, chosen, force or {}, record=recording)
         if made is not None and self.recording:
             self.records.append(made)
@@ -205,12 +207,13 @@ class Program:
         """The same, and how much of it was over when the host had issued everything."""
         import time
 
-        from runelift.runtime.tape import perform
+        from runelift.runtime.tape import perform, prepare
 
         plan = self._plan(entry)
         executable = self._executable(entry)
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
+        prepare(executable, bound, chosen, force or {})
         self.device.plain.finish()
         started = time.perf_counter()
         outcome = perform(executable, bound, chosen, force or {}, record=False)

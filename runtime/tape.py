@@ -5,7 +5,8 @@ back on the way.  So when an entry point is called with the same ones again, the
 on a *tape*: its launches and copies, with a number for each buffer.  From the third on nothing of
 the plan is run but its ending: memory is taken for the buffers, and what is on the tape is issued,
 setting those arguments of kernels only that differ from what they are.  (Graphs of CUDA and
-command buffers of OpenCL are the same idea; drivers seldom have the latter.)
+command buffers of OpenCL are the same idea; drivers seldom have the latter.)  After a few times
+launches of single work-groups are put together (:mod:`runelift.runtime.joining`).
 """
 
 from __future__ import annotations
@@ -19,47 +20,23 @@ from typing import Any, TypeAlias
 import pyopencl as cl
 
 from runelift.runtime.decisions import Met
-from runelift.runtime.executable import Executable, Site
+from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Ending, Force, Outcome, Run, execute
+from runelift.runtime.joining import Command, Copied, Issued, Slot, joined
 from runelift.runtime.memory import Buffer, OutOfMemory, Pool
+from runelift.runtime.persistent import Launched
 from runelift.runtime.prepared import Given, Prepared
 
 MOST_COMMANDS = 1 << 11
 """Runs of more commands are too long to gain by it."""
 MOST_BYTES = 1 << 30
 """So are those with more memory, of which a tape needs no less than the sum of all buffers."""
+PLAYS = 8
+"""After how often it is played a tape is worth kernels of its own."""
 MOST_BOUND = 4
 """For how many choices of buffers the calls of a tape are kept: some take turns."""
 
 Call: TypeAlias = Callable[[], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """A launch; ``args`` has the number of a buffer as a :class:`Slot`."""
-
-    kernel: Prepared
-    items: int
-    group: int
-    lengths: tuple[int, ...]
-    args: tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """A copy of ``size`` bytes, from ``offset`` on, between numbered buffers."""
-
-    target: Slot
-    source: Slot
-    size: int
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """The number of a buffer of a run: first those it is given, then those that it takes."""
-
-    number: int
 
 
 @dataclass(slots=True)
@@ -87,8 +64,7 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     if record:
         return execute(executable, args, thresholds, force, record=True)
     tapes = executable.decisions.under(thresholds, force).tapes
-    key = tuple(struct.pack("d", value) if isinstance(value, float) else value
-                for value in args.values() if not isinstance(value, Buffer))
+    key = _key(args)
     tape = tapes.get(key)
     if isinstance(tape, Tape):
         return tape.run.call(tape.play, args)
@@ -100,6 +76,20 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     if tape is None:
         tapes[key] = Met.ONCE
     return execute(executable, args, thresholds, force, record=False)
+
+
+def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
+            force: Force) -> None:
+    """Build what a run on these arguments may have built by now to be faster."""
+    tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
+    if isinstance(tape, Tape):
+        tape.warm()
+
+
+def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
+    """The sizes and scalars among arguments, floats by their bits."""
+    return tuple(struct.pack("d", value) if isinstance(value, float) else value
+                 for value in args.values() if not isinstance(value, Buffer))
 
 
 class Taping(Run):
@@ -114,7 +104,7 @@ class Taping(Run):
         self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._buffers)}
         self._sizes: list[int] = []
         self._handles: list[Any] = []  # so that nothing else has their identity
-        self._commands: list[Launched | Copied] = []
+        self._commands: list[Command] = []
         self._ending: tuple[Ending, tuple[Any, ...]] | None = None
         self._failing = False
         self._lost = len(self._slots) < len(self._buffers)
@@ -155,13 +145,24 @@ class Taping(Run):
                                          for v in values)
         return super().conclude(ending, *values)
 
-    def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
-                 args: tuple[Any, ...]) -> None:
-        super()._enqueue(site, groups, group, lengths, args)
-        if not self._lost:
-            assert site.kernel is not None
-            self._commands.append(Launched(site.kernel, groups * group, group, lengths,
-                                           tuple(map(self._slot, args))))
+    def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
+              *args: Any) -> None:
+        """Run a kernel, and note it."""
+        super().issue(number, groups, group, lengths, *args)
+        self._note(number, (), groups, group, lengths, args)
+
+    def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+                    lengths: tuple[int, ...], *args: Any) -> None:
+        """Run a kernel that is built for constants, and note it."""
+        super().issue_built(number, constants, groups, group, lengths, *args)
+        self._note(number, constants, groups, group, lengths, args)
+
+    def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+              lengths: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        kernel = self.executable.sites[number].kernel
+        if groups > 0 and group > 0 and kernel is not None and not self._lost:
+            self._commands.append(Issued(kernel, Launched(
+                number, constants, groups, group, lengths, tuple(map(self._slot, args)))))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Copy, and note it."""
@@ -201,11 +202,12 @@ class Tape:
     """
 
     def __init__(self, run: Taping, given: Sequence[str], sizes: Sequence[int],
-                 commands: Sequence[Launched | Copied], ending: Ending, values: Sequence[Any],
+                 commands: Sequence[Command], ending: Ending, values: Sequence[Any],
                  fallible: bool) -> None:
         self.run = run
         self._given = tuple(given)
-        self._commands = tuple(commands)
+        self._commands = list(commands)
+        self._plays = 0
         self._ending = ending
         self._values = tuple(values)
         self._fallible = fallible
@@ -217,6 +219,15 @@ class Tape:
         self._lent = [(n, size) for n, size in enumerate(sizes, len(given)) if n not in results]
         self._kept = [(n, size) for n, size in enumerate(sizes, len(given)) if n in results]
         self._bound: dict[tuple[int, ...], Bound] = {}
+
+    def warm(self) -> None:
+        """The tape is about to be played; the last one of a few times, make it shorter."""
+        self._plays += 1
+        if self._plays == PLAYS and not self.run.device.info.is_host:
+            commands = joined(self.run.executable, self._commands)
+            if len(commands) < len(self._commands):
+                self._commands = commands
+                self._bound.clear()
 
     def play(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
         """Issue everything again, on the buffers among ``args``; the results."""
@@ -278,23 +289,26 @@ class Tape:
         if len(self._bound) >= MOST_BOUND:
             self._bound.clear()
         bound = self._bound[key] = Bound(handles)
-        given = [(tuple(handles[a.number] if isinstance(a, Slot) else a for a in command.args),
-                  command.lengths) if isinstance(command, Launched) else None
-                 for command in self._commands]
-        last = {command.kernel: each for command, each in zip(self._commands, given, strict=True)
-                if isinstance(command, Launched) and each is not None}
+        last = {each.kernel: _given(each.launched, handles)
+                for each in self._commands if isinstance(each, Issued)}
         bound.lengths = {kernel: lengths for kernel, (_, lengths) in last.items()}
         before: dict[Prepared, Given] = {}
-        for command, each in zip(self._commands, given, strict=True):
+        for command in self._commands:
             if isinstance(command, Copied):
                 bound.add(partial(cl.enqueue_copy, queue, handles[command.target.number],
                                   handles[command.source.number], byte_count=command.size,
                                   src_offset=command.offset))
-            elif each is not None:
-                kernel = command.kernel
-                known = before.get(kernel)
-                bound.full += kernel.setters(each, known)
-                bound.steady += kernel.setters(each, known or last[kernel])
-                before[kernel] = each
-                bound.add(kernel.launcher(queue, command.items, command.group))
+                continue
+            kernel, launched = command.kernel, command.launched
+            given, known = _given(launched, handles), before.get(kernel)
+            bound.full += kernel.setters(given, known)
+            bound.steady += kernel.setters(given, known or last[kernel])
+            before[kernel] = given
+            bound.add(kernel.launcher(queue, launched.groups * launched.group, launched.group))
         return bound
+
+
+def _given(launched: Launched, handles: Sequence[Any]) -> Given:
+    """What a launch is given where buffers have these handles."""
+    return (tuple(handles[arg.number] if isinstance(arg, Slot) else arg for arg in launched.args),
+            launched.lengths)
