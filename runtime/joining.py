@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from runelift.codegen.joined import CopyPhase, JoinedPhase, joined_source
@@ -45,6 +45,10 @@ class Copied:
     size: int
     offset: int
 
+    def renumbered(self, slots: Mapping[int, Slot]) -> Copied:
+        """The same with other numbers for the buffers."""
+        return replace(self, target=slots[self.target.number], source=slots[self.source.number])
+
 
 @dataclass(frozen=True, slots=True)
 class Issued:
@@ -52,6 +56,11 @@ class Issued:
 
     kernel: Prepared
     launched: Launched
+
+    def renumbered(self, slots: Mapping[int, Slot]) -> Issued:
+        """The same with other numbers for the buffers."""
+        args = tuple(slots[a.number] if isinstance(a, Slot) else a for a in self.launched.args)
+        return replace(self, launched=replace(self.launched, args=args))
 
 
 Command: TypeAlias = Issued | Copied

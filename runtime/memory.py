@@ -64,15 +64,17 @@ class Pool:
         free = self.free[size]
         taken = free[-count:]
         del free[-count:]
-        try:
-            while len(taken) < count:
-                taken.append(self._create(size))
-        except OutOfMemory:
-            free += taken
-            raise
-        taken.sort(key=id)
+        if len(taken) < count:
+            try:
+                taken += [self._create(size) for _ in range(count - len(taken))]
+            except OutOfMemory:
+                free += taken
+                raise
+        if count > 1:
+            taken.sort(key=id)
         self.live += count * size
-        self.peak = max(self.peak, self.live)
+        if self.live > self.peak:
+            self.peak = self.live
         return taken
 
     def give(self, size: int, handle: Any) -> None:

@@ -494,19 +494,19 @@ def _check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
 
 
 def _check_argument(spec: ValueSpec, arg: Any) -> Any:
-    expected = show_spec(spec)
     if isinstance(arg, DeviceArray):
         if spec.shape is None or arg.prim is not spec.prim or len(arg.shape) != len(spec.shape):
-            raise UserError(f"Argument '{spec.name.base}' should be {expected}, not {arg!r}.")
+            raise UserError(f"Argument '{spec.name.base}' should be {show_spec(spec)}, "
+                            f"not {arg!r}.")
         return arg
     value = np.asarray(arg)
     rank = len(spec.shape) if spec.shape is not None else 0
-    found = "".join(f"[{n}]" for n in value.shape) + _dtype_name(value.dtype)
-    if value.ndim != rank:
-        raise UserError(f"Argument '{spec.name.base}' should be {expected}, but has type {found}.")
     python_scalar = rank == 0 and isinstance(arg, int | float | bool)
-    if value.dtype != spec.prim.dtype and not (python_scalar and _fits(arg, spec.prim)):
-        raise UserError(f"Argument '{spec.name.base}' should be {expected}, but has type {found}.")
+    if value.ndim != rank or (value.dtype != spec.prim.dtype
+                              and not (python_scalar and _fits(arg, spec.prim))):
+        found = "".join(f"[{n}]" for n in value.shape) + _dtype_name(value.dtype)
+        raise UserError(f"Argument '{spec.name.base}' should be {show_spec(spec)}, "
+                        f"but has type {found}.")
     return value.astype(spec.prim.dtype, copy=False)
 
 

@@ -15,6 +15,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby
 from typing import Any, TypeAlias
 
 import pyopencl as cl
@@ -23,7 +24,7 @@ from runelift.runtime.decisions import Met
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Ending, Force, Outcome, Run, execute
 from runelift.runtime.joining import Command, Copied, Issued, Slot, joined
-from runelift.runtime.memory import Buffer, OutOfMemory, Pool
+from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.persistent import Launched
 from runelift.runtime.prepared import Given, Prepared
 
@@ -206,19 +207,21 @@ class Tape:
                  fallible: bool) -> None:
         self.run = run
         self._given = tuple(given)
-        self._commands = list(commands)
-        self._plays = 0
         self._ending = ending
-        self._values = tuple(values)
         self._fallible = fallible
-        self._sizes = tuple(sizes)
-        self._classes: dict[int, list[int]] = {}
-        for number, size in enumerate(sizes, len(given)):
-            self._classes.setdefault(size, []).append(number)
-        results = {value.number for value in values if isinstance(value, Slot)}
-        self._lent = [(n, size) for n, size in enumerate(sizes, len(given)) if n not in results]
-        self._kept = [(n, size) for n, size in enumerate(sizes, len(given)) if n in results]
+        self._plays = 0
         self._bound: dict[tuple[int, ...], Bound] = {}
+        first = len(given)
+        order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
+        renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
+        renumbered |= {n: Slot(n) for n in range(first)}
+        self._commands = [each.renumbered(renumbered) for each in commands]
+        self._values = tuple(renumbered[v.number] if isinstance(v, Slot) else v for v in values)
+        self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
+        results = {value.number for value in self._values if isinstance(value, Slot)}
+        self._taken = list(enumerate(sorted(sizes), first))
+        self._kept = [(n, size) for n, size in self._taken if n in results]
+        self._lent = [(n, size) for n, size in self._taken if n not in results]
 
     def warm(self) -> None:
         """The tape is about to be played; the last one of a few times, make it shorter."""
@@ -231,40 +234,28 @@ class Tape:
 
     def play(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
         """Issue everything again, on the buffers among ``args``; the results."""
+        buffers: list[Any] = [args[name] for name in self._given]
+        handles = [buffer.handle for buffer in buffers]
         pool = run.device.pool
-        given: list[Buffer] = [args[name] for name in self._given]
-        handles = [buffer.handle for buffer in given]
         try:
-            handles += self._take(pool)
+            for size, count in self._classes:
+                handles += pool.take(size, count)
         except OutOfMemory:  # the plan itself gives back what it is done with, or does less
+            for number, size in self._taken[:len(handles) - len(buffers)]:
+                pool.give(size, handles[number])
             return run.executable.main(run, args)
         self.run.begin(fallible=self._fallible)
         try:
             self._issue(run.queue, handles)
         finally:
-            buffers = {number: Buffer(handles[number], size, pool) for number, size in self._kept}
             for number, size in self._lent:
                 pool.give(size, handles[number])
+            for number, size in self._kept:
+                handles[number] = Buffer(handles[number], size, pool)
         args.clear()
-        buffers |= enumerate(given)
-        values = [buffers[value.number] if isinstance(value, Slot) else value
-                  for value in self._values]
-        return run.conclude(self._ending, *values)
-
-    def _take(self, pool: Pool) -> list[Any]:
-        """Memory for the buffers that the run takes, in order."""
-        taken: list[Any] = [None] * len(self._sizes)
-        for size, numbers in self._classes.items():
-            try:
-                handles = pool.take(size, len(numbers))
-            except OutOfMemory:
-                for handle, held in zip(taken, self._sizes, strict=True):
-                    if handle is not None:
-                        pool.give(held, handle)
-                raise
-            for number, handle in zip(numbers, handles, strict=True):
-                taken[number - len(self._given)] = handle
-        return taken
+        handles[:len(buffers)] = buffers
+        return run.conclude(self._ending, *[handles[value.number] if type(value) is Slot else value
+                                            for value in self._values])
 
     def _issue(self, queue: Any, handles: Sequence[Any]) -> None:
         """Issue the commands."""
