@@ -48,7 +48,7 @@ class Bound:
     ``lengths`` are those of local memory that each kernel is launched with last.
     """
 
-    handles: Sequence[Any]
+    handles: tuple[Any, ...]
     full: list[Call] = field(default_factory=list)
     steady: list[Call] = field(default_factory=list)
     lengths: dict[Prepared, tuple[int, ...]] = field(default_factory=dict)
@@ -279,7 +279,7 @@ class Tape:
         """The calls for these buffers."""
         if len(self._bound) >= MOST_BOUND:
             self._bound.clear()
-        bound = self._bound[key] = Bound(handles)
+        bound = self._bound[key] = Bound(tuple(handles))
         last = {each.kernel: _given(each.launched, handles)
                 for each in self._commands if isinstance(each, Issued)}
         bound.lengths = {kernel: lengths for kernel, (_, lengths) in last.items()}
