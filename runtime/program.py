@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from runelift.runtime.trials import Met, Searches
 
 
+WARM_SECONDS = 0.02
+"""Calls that take longer in all gain nothing by what is done for short ones."""
+
+
 class DeviceArray:
     """An array on the device: a result that was asked to stay there, or an argument."""
 
@@ -218,6 +222,17 @@ class Program:
         started = time.perf_counter()
         outcome = perform(executable, bound, chosen, force or {}, record=False)
         return Timing(time.perf_counter() - started, outcome.issue)
+
+    def warm_up(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                thresholds: Mapping[str, int] | None = None) -> None:
+        """Run until such calls are as fast as they become, but for calls that take long."""
+        from runelift.runtime.tape import WARM
+
+        self.time(entry, args, force=force, thresholds=thresholds)  # it may build kernels
+        spent, count = 0.0, 1
+        while count < WARM and spent < WARM_SECONDS:
+            spent += self.time(entry, args, force=force, thresholds=thresholds)
+            count += 1
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,

@@ -34,6 +34,8 @@ MOST_BYTES = 1 << 30
 """So are those with more memory, of which a tape needs no less than the sum of all buffers."""
 PLAYS = 8
 """After how often it is played a tape is worth kernels of its own."""
+WARM = PLAYS + 4
+"""How many runs there are before one that is as all later ones."""
 MOST_BOUND = 4
 """For how many choices of buffers the calls of a tape are kept: some take turns."""
 
