@@ -28,7 +28,7 @@ from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.persistent import Launched
 from runelift.runtime.prepared import Given, Prepared
 
-MOST_COMMANDS = 1 << 11
+MOST_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
 MOST_BYTES = 1 << 30
 """So are those with more memory, of which a tape needs no less than the sum of all buffers."""
@@ -267,8 +267,8 @@ class Tape:
         try:
             for call in bound.steady if steady else bound.full:
                 call()
-        except cl.Error as error:
-            for kernel in bound.lengths:
+        except BaseException as error:
+            for kernel in bound.lengths:  # nobody knows how far it came
                 kernel.holder = None
             if isinstance(error, cl.MemoryError):
                 raise OutOfMemory("a launch needs more than the device has") from None

@@ -201,6 +201,26 @@ def test_arguments_are_set_when_they_change() -> None:
         _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
 
 
+def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
+    program = runelift.compile(SHRINKING, tuning={})
+    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    expected = _expected(SHRINKING, [args[0], np.asarray(args[1])])
+    for _ in range(4):
+        _agree(program.run("main", args)[0], expected)
+    (bound,) = _tapes(program)[0]._bound.values()
+    steady = list(bound.steady)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    for place in range(1, len(steady), 3):
+        bound.steady[:] = [*steady[:place], interrupt]
+        with pytest.raises(KeyboardInterrupt):
+            program.run("main", args, device_arrays=True)
+        bound.steady[:] = steady
+        _agree(program.run("main", args)[0], expected)
+
+
 # Joined launches
 
 
