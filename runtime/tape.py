@@ -39,6 +39,9 @@ WARM = PLAYS + 4
 MOST_BOUND = 4
 """For how many choices of buffers the calls of a tape are kept: some take turns."""
 
+STATUSES = Slot(-1)
+"""The last of the buffers, where a run has scans whose groups tell each other something."""
+
 Call: TypeAlias = Callable[[], Any]
 
 
@@ -59,6 +62,24 @@ class Bound:
         """Make a call whatever has been before."""
         self.full.append(call)
         self.steady.append(call)
+
+
+@dataclass(slots=True)
+class Notes:
+    """What is noted of a run.
+
+    ``given`` are the names of the buffers that it is given, ``sizes`` the sizes in bytes of those
+    that it takes; they are numbered in this order.  ``scans`` are the words of :data:`STATUSES`
+    that scans ask for.  ``ending`` makes the results of ``values``.
+    """
+
+    given: list[str]
+    sizes: list[int] = field(default_factory=list)
+    scans: list[int] = field(default_factory=list)
+    commands: list[Command] = field(default_factory=list)
+    ending: Ending | None = None
+    values: tuple[Any, ...] = ()
+    fallible: bool = False
 
 
 def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
@@ -102,27 +123,20 @@ class Taping(Run):
                  args: Mapping[str, Any]) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self.allocate = self._noted
-        self._given = [name for name, value in args.items() if isinstance(value, Buffer)]
-        self._buffers = [args[name] for name in self._given]  # their memory is for nothing else
-        self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._buffers)}
-        self._sizes: list[int] = []
+        self._notes = Notes([n for n, value in args.items() if isinstance(value, Buffer)])
+        self._given = [args[name] for name in self._notes.given]  # their memory is for nothing else
+        self._slots = {id(b.handle): Slot(n) for n, b in enumerate(self._given)}
         self._handles: list[Any] = []  # so that nothing else has their identity
-        self._commands: list[Command] = []
-        self._ending: tuple[Ending, tuple[Any, ...]] | None = None
-        self._failing = False
-        self._lost = len(self._slots) < len(self._buffers)
+        self._lost = len(self._slots) < len(self._given)
 
     def tape(self) -> Tape | None:
         """The tape of the run, which is over; None if it cannot be repeated."""
-        tape = None
-        if not (self._lost or self._ending is None or self._pool.peak > MOST_BYTES
-                or len(self._commands) > MOST_COMMANDS):
-            ending, values = self._ending
-            tape = Tape(self, self._given, self._sizes, self._commands, ending, values,
-                        self._failing)
+        lost = (self._lost or self._pool.peak > MOST_BYTES
+                or len(self._notes.commands) > MOST_COMMANDS)
+        tape = None if lost else Tape(self, self._notes)
         self.allocate = self._pool.allocate
         self._lost = True
-        self._buffers, self._commands, self._handles, self._slots = [], [], [], {}
+        self._given, self._handles, self._slots = [], [], {}
         return tape
 
     def begin(self, *, fallible: bool) -> None:
@@ -132,8 +146,9 @@ class Taping(Run):
     def _noted(self, size: int) -> Buffer:
         buffer = self._pool.allocate(size)
         if id(buffer.handle) not in self._slots:
-            self._slots[id(buffer.handle)] = Slot(len(self._slots))
-            self._sizes.append(buffer.size)
+            sizes = self._notes.sizes
+            self._slots[id(buffer.handle)] = Slot(len(self._given) + len(sizes))
+            sizes.append(buffer.size)
             self._handles.append(buffer.handle)
         return buffer
 
@@ -142,11 +157,18 @@ class Taping(Run):
 
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
         """All is on the tape but for the ending."""
-        if not self._lost:
-            self._failing = self._fallible
-            self._ending = ending, tuple(self._slot(v.handle) if isinstance(v, Buffer) else v
-                                         for v in values)
+        notes = self._notes
+        notes.ending, notes.fallible = ending, self._fallible
+        notes.values = tuple(self._slot(v.handle) if isinstance(v, Buffer) else v for v in values)
         return super().conclude(ending, *values)
+
+    def statuses(self, words: int) -> Buffer:
+        """The device's buffer, for one more scan."""
+        buffer = super().statuses(words)
+        self._notes.scans.append(words)
+        self._slots[id(buffer.handle)] = STATUSES
+        self._handles.append(buffer.handle)
+        return buffer
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
@@ -164,27 +186,22 @@ class Taping(Run):
               lengths: tuple[int, ...], args: tuple[Any, ...]) -> None:
         kernel = self.executable.sites[number].kernel
         if groups > 0 and group > 0 and kernel is not None and not self._lost:
-            self._commands.append(Issued(kernel, Launched(
+            self._notes.commands.append(Issued(kernel, Launched(
                 number, constants, groups, group, lengths, tuple(map(self._slot, args)))))
 
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Copy, and note it."""
         super().copy(target, source, size, offset)
         if size > 0 and not self._lost:
-            self._commands.append(Copied(self._slot(target.handle), self._slot(source.handle),
+            self._notes.commands.append(Copied(self._slot(target.handle), self._slot(source.handle),
                                          size, offset))
 
     # What cannot be repeated
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Elements; before the ending, what follows depends on them."""
-        self._lost |= self._ending is None
+        self._lost |= self._notes.ending is None
         return super().reads(*elements)
-
-    def statuses(self, words: int) -> Buffer:
-        """What groups tell each other is another thing in each run."""
-        self._lost = True
-        return super().statuses(words)
 
     def enqueue_persistent(self, kernel: Prepared, groups: int, group: int) -> None:
         """A barrier of all groups counts on from run to run."""
@@ -198,27 +215,22 @@ class Taping(Run):
 
 
 class Tape:
-    """What a run issued, ready to be issued again.
+    """What a run issued, ready to be issued again by the same object that issued it then."""
 
-    ``given`` are the names of the buffers that a run is given, ``sizes`` the sizes in bytes of
-    those that it takes; they are numbered in this order.
-    """
-
-    def __init__(self, run: Taping, given: Sequence[str], sizes: Sequence[int],
-                 commands: Sequence[Command], ending: Ending, values: Sequence[Any],
-                 fallible: bool) -> None:
+    def __init__(self, run: Taping, notes: Notes) -> None:
+        assert notes.ending is not None
         self.run = run
-        self._given = tuple(given)
-        self._ending = ending
-        self._fallible = fallible
+        self._given, self._scans, self._ending = notes.given, notes.scans, notes.ending
+        self._fallible = notes.fallible
         self._plays = 0
         self._bound: dict[tuple[int, ...], Bound] = {}
-        first = len(given)
+        first, sizes = len(notes.given), notes.sizes
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
         renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
-        renumbered |= {n: Slot(n) for n in range(first)}
-        self._commands = [each.renumbered(renumbered) for each in commands]
-        self._values = tuple(renumbered[v.number] if isinstance(v, Slot) else v for v in values)
+        renumbered |= {n: Slot(n) for n in range(first)} | {STATUSES.number: STATUSES}
+        self._commands = [each.renumbered(renumbered) for each in notes.commands]
+        self._values = tuple(renumbered[v.number] if isinstance(v, Slot) else v
+                             for v in notes.values)
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
         results = {value.number for value in self._values if isinstance(value, Slot)}
         self._taken = list(enumerate(sorted(sizes), first))
@@ -246,6 +258,10 @@ class Tape:
             for number, size in self._taken[:len(handles) - len(buffers)]:
                 pool.give(size, handles[number])
             return run.executable.main(run, args)
+        for words in self._scans:
+            statuses = run.device.statuses.begin(words)
+        if self._scans:
+            handles.append(statuses.handle)
         self.run.begin(fallible=self._fallible)
         try:
             self._issue(run.queue, handles)
@@ -256,8 +272,8 @@ class Tape:
                 handles[number] = Buffer(handles[number], size, pool)
         args.clear()
         handles[:len(buffers)] = buffers
-        return run.conclude(self._ending, *[handles[value.number] if type(value) is Slot else value
-                                            for value in self._values])
+        return self._ending(run, *[handles[value.number] if type(value) is Slot else value
+                                   for value in self._values])
 
     def _issue(self, queue: Any, handles: Sequence[Any]) -> None:
         """Issue the commands."""

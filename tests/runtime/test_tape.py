@@ -15,6 +15,7 @@ from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.joining import Copied, Issued
 from runelift.runtime.memory import OutOfMemory, Pool
+from runelift.runtime.opened import Device
 from runelift.runtime.program import Program
 from runelift.runtime.tape import PLAYS, Tape
 from runelift.runtime.tuner.forest import plans
@@ -43,6 +44,11 @@ BRANCHING = """
 entry main [n] (xs: [n]i32): [n]i32 =
   let s = i32.sum xs
   in if s > 10 then map (+ s) xs else map (* 2) xs
+"""
+SCANS = """
+entry main [n] (xs: [n]i32): ([n]i32, [n]i64) =
+  let ys = scan (+) 0 (map (* 3) xs)
+  in (ys, scan (+) 0 (map i64.i32 (reverse ys)))
 """
 SMALL = """
 entry main [n] (k: i64) (xs: [n]f32): (f32, [n]f32) =
@@ -199,6 +205,23 @@ def test_arguments_are_set_when_they_change() -> None:
     for args in [ones, ones, ones, ones, others, others, others, ones, others, ones]:
         got, _ = program.run("main", args)
         _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
+
+
+@pytest.mark.parametrize("n", [40, 400])
+def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> None:
+    info = replace(installed, num_groups=2,
+                   shares=replace(installed.shares, tile=32, patience=1 << 30))
+    program = Program(compile_source(Source("scans", SCANS)), info)
+    program._device = Device(info)
+    random = np.random.default_rng(n)
+    for k in range(8):
+        args = [random.integers(-9, 9, n, np.int32)]
+        _agree(program.run("main", args)[0], _expected(SCANS, args))
+        if k == 5:  # as after a failure: the next scans have another buffer
+            program.device.statuses.forget()
+    (found,) = _tapes(program)
+    assert isinstance(found, Tape)
+    assert found._scans
 
 
 def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
