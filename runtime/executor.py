@@ -87,6 +87,7 @@ class Run:
         self._orders, self._versions = decisions.orders, decisions.versions
         self.settings = decisions.settings
         self._fallible = self._quiet = False
+        self._issued: float | None = None
         self._obstacle: Exception | None = None
 
     def call(self, main: Main, args: dict[str, Any]) -> Outcome:
@@ -96,7 +97,7 @@ class Run:
         finished = False
         try:
             results = main(self, args)
-            issue = time.perf_counter() - started
+            issue = (self._issued or time.perf_counter()) - started
             if self._fallible:
                 self.check_failure()
             elif not self._quiet:
@@ -161,7 +162,7 @@ class Run:
                                           src_offset=index * out.itemsize))
             self._command(events[-1])
             found.append(out)
-        if self.recorder is not None:
+        if self.recorder is not None and self._issued is None:
             self.recorder.waited()
         self.check_failure()
         self._quiet = True
@@ -169,8 +170,12 @@ class Run:
 
     def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
         """All has been issued: what ``ending`` makes of ``values``, the results."""
-        self._quiet = False
+        self.all_issued()
         return ending(self, *values)
+
+    def all_issued(self) -> None:
+        """The host has nothing to do any more that the device could wait for."""
+        self._quiet, self._issued = False, time.perf_counter()
 
     def _command(self, event: Any, *, launch: bool = False) -> None:
         if self.recorder is not None:

@@ -141,7 +141,7 @@ class Taping(Run):
 
     def begin(self, *, fallible: bool) -> None:
         """The run begins again."""
-        self._fallible, self._quiet = fallible, False
+        self._fallible, self._issued = fallible, None
 
     def _noted(self, size: int) -> Buffer:
         buffer = self._pool.allocate(size)
@@ -248,6 +248,7 @@ class Tape:
 
     def play(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
         """Issue everything again, on the buffers among ``args``; the results."""
+        self.run.begin(fallible=self._fallible)
         buffers: list[Any] = [args[name] for name in self._given]
         handles = [buffer.handle for buffer in buffers]
         pool = run.device.pool
@@ -262,7 +263,6 @@ class Tape:
             statuses = run.device.statuses.begin(words)
         if self._scans:
             handles.append(statuses.handle)
-        self.run.begin(fallible=self._fallible)
         try:
             self._issue(run.queue, handles)
         finally:
@@ -270,6 +270,7 @@ class Tape:
                 pool.give(size, handles[number])
             for number, size in self._kept:
                 handles[number] = Buffer(handles[number], size, pool)
+        run.all_issued()
         args.clear()
         handles[:len(buffers)] = buffers
         return self._ending(run, *[handles[value.number] if type(value) is Slot else value
