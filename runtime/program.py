@@ -284,9 +284,9 @@ class Program:
     @property
     def device(self) -> Any:
         """The device with its context and queues, opened when first used."""
-        from runelift.runtime.opened import open_device
-
         if self._device is None:
+            from runelift.runtime.opened import open_device
+
             assert self.device_info is not None
             self._device = open_device(self.device_info)
         return self._device
@@ -304,14 +304,14 @@ class Program:
         return bound
 
     def _upload(self, value: Any) -> Any:
-        import pyopencl as cl
-
-        from runelift.runtime.memory import OutOfMemory
-
         if isinstance(value, DeviceArray):
             if value.device is self.device:
                 return value.buffer
             value = value.get()
+        import pyopencl as cl
+
+        from runelift.runtime.memory import OutOfMemory
+
         try:
             buffer = self.device.pool.allocate(value.nbytes)
         except OutOfMemory as error:
