@@ -69,10 +69,6 @@ class Prepared:
         if before is None or lengths != before[1]:
             yield from self._locals(lengths)
 
-    def launcher(self, queue: Any, items: int, group: int) -> Callable[[], object]:
-        """A call that launches so many work-items, in groups."""
-        return partial(cl.enqueue_nd_range_kernel, queue, self.handle, (items,), (group,))
-
     def held(self, holder: object, lengths: tuple[int, ...]) -> None:
         """All arguments are as the last launch by ``holder`` was given them."""
         self.holder, self._lengths = holder, lengths

@@ -21,6 +21,7 @@ from typing import Any, TypeAlias
 import pyopencl as cl
 
 from runelift.runtime.decisions import Met
+from runelift.runtime.direct import launcher
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Ending, Force, Outcome, Run, execute
 from runelift.runtime.joining import Command, Copied, Issued, Slot, joined
@@ -36,6 +37,8 @@ PLAYS = 8
 """After how often it is played a tape is worth kernels of its own."""
 WARM = PLAYS + 4
 """How many runs there are before one that is as all later ones."""
+DIRECT = 4
+"""How many commands gain by having no events; with one or two, calls took longer without."""
 MOST_BOUND = 4
 """For how many choices of buffers the calls of a tape are kept: some take turns."""
 
@@ -303,6 +306,7 @@ class Tape:
                 for each in self._commands if isinstance(each, Issued)}
         bound.lengths = {kernel: lengths for kernel, (_, lengths) in last.items()}
         before: dict[Prepared, Given] = {}
+        direct = len(self._commands) >= DIRECT and not self.run.device.info.is_host
         for command in self._commands:
             if isinstance(command, Copied):
                 bound.add(partial(cl.enqueue_copy, queue, handles[command.target.number],
@@ -314,7 +318,9 @@ class Tape:
             bound.full += kernel.setters(given, known)
             bound.steady += kernel.setters(given, known or last[kernel])
             before[kernel] = given
-            bound.add(kernel.launcher(queue, launched.groups * launched.group, launched.group))
+            items, group = launched.groups * launched.group, launched.group
+            bound.add(launcher(queue, kernel.handle, items, group) if direct else partial(
+                cl.enqueue_nd_range_kernel, queue, kernel.handle, (items,), (group,)))
         return bound
 
 
