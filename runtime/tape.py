@@ -40,7 +40,7 @@ WARM = PLAYS + 4
 DIRECT = 4
 """How many commands gain by having no events; with one or two, calls took longer without."""
 MOST_BOUND = 4
-"""For how many choices of buffers the calls of a tape are kept: some take turns."""
+"""For how many choices of buffers the calls of a tape are kept, once they came twice."""
 
 STATUSES = Slot(-1)
 """The last of the buffers, where a run has scans whose groups tell each other something."""
@@ -65,6 +65,20 @@ class Bound:
         """Make a call whatever has been before."""
         self.full.append(call)
         self.steady.append(call)
+
+    def issue(self) -> None:
+        """Make the calls."""
+        steady = all(kernel.holder is self for kernel in self.lengths)
+        try:
+            for call in self.steady if steady else self.full:
+                call()
+        except BaseException:
+            for kernel in self.lengths:  # nobody knows how far it came
+                kernel.holder = None
+            raise
+        if not steady:
+            for kernel, lengths in self.lengths.items():
+                kernel.held(self, lengths)
 
 
 @dataclass(slots=True)
@@ -226,12 +240,14 @@ class Tape:
         self._given, self._scans, self._ending = notes.given, notes.scans, notes.ending
         self._fallible = notes.fallible
         self._plays = 0
-        self._bound: dict[tuple[int, ...], Bound] = {}
+        self._bound: dict[tuple[int, ...], Bound | tuple[Any, ...]] = {}
         first, sizes = len(notes.given), notes.sizes
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
         renumbered = {first + old: Slot(first + new) for new, old in enumerate(order)}
         renumbered |= {n: Slot(n) for n in range(first)} | {STATUSES.number: STATUSES}
-        self._commands = [each.renumbered(renumbered) for each in notes.commands]
+        self._commands: list[Command] = []
+        self._launchers: list[Call] = []
+        self._take([each.renumbered(renumbered) for each in notes.commands])
         self._values = tuple(renumbered[v.number] if isinstance(v, Slot) else v
                              for v in notes.values)
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
@@ -246,8 +262,13 @@ class Tape:
         if self._plays == PLAYS and not self.run.device.info.is_host:
             commands = joined(self.run.executable, self._commands)
             if len(commands) < len(self._commands):
-                self._commands = commands
-                self._bound.clear()
+                self._take(commands)
+
+    def _take(self, commands: list[Command]) -> None:
+        """Have these commands on the tape."""
+        self._commands = commands
+        self._launchers = [self._launcher(each) for each in commands]
+        self._bound.clear()
 
     def play(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
         """Issue everything again, on the buffers among ``args``; the results."""
@@ -280,48 +301,64 @@ class Tape:
                                    for value in self._values])
 
     def _issue(self, queue: Any, handles: Sequence[Any]) -> None:
-        """Issue the commands."""
+        """Issue the commands on buffers with these handles."""
         key = tuple(map(id, handles))
-        bound = self._bound.get(key) or self._bind(queue, key, handles)
-        steady = all(kernel.holder is bound for kernel in bound.lengths)
+        found = self._bound.get(key)
         try:
-            for call in bound.steady if steady else bound.full:
-                call()
-        except BaseException as error:
-            for kernel in bound.lengths:  # nobody knows how far it came
-                kernel.holder = None
-            if isinstance(error, cl.MemoryError):
-                raise OutOfMemory("a launch needs more than the device has") from None
-            raise
-        if not steady:
-            for kernel, lengths in bound.lengths.items():
-                kernel.held(bound, lengths)
+            if found is None:
+                self._once(queue, key, handles)
+            else:
+                (found if isinstance(found, Bound) else self._bind(queue, key, handles)).issue()
+        except cl.MemoryError:
+            raise OutOfMemory("a launch needs more than the device has") from None
+
+    def _once(self, queue: Any, key: tuple[int, ...], handles: Sequence[Any]) -> None:
+        """Issue the commands on buffers that may never come together again."""
+        if len(self._bound) >= MOST_BOUND:
+            self._bound.clear()
+        self._bound[key] = tuple(handles)
+        for command, launch in zip(self._commands, self._launchers, strict=True):
+            if isinstance(command, Issued):
+                command.kernel.give(*_given(command.launched, handles))
+                launch()
+            else:
+                _copier(command, queue, handles)()
 
     def _bind(self, queue: Any, key: tuple[int, ...], handles: Sequence[Any]) -> Bound:
         """The calls for these buffers."""
-        if len(self._bound) >= MOST_BOUND:
-            self._bound.clear()
         bound = self._bound[key] = Bound(tuple(handles))
         last = {each.kernel: _given(each.launched, handles)
                 for each in self._commands if isinstance(each, Issued)}
         bound.lengths = {kernel: lengths for kernel, (_, lengths) in last.items()}
         before: dict[Prepared, Given] = {}
-        direct = len(self._commands) >= DIRECT and not self.run.device.info.is_host
-        for command in self._commands:
-            if isinstance(command, Copied):
-                bound.add(partial(cl.enqueue_copy, queue, handles[command.target.number],
-                                  handles[command.source.number], byte_count=command.size,
-                                  src_offset=command.offset))
-                continue
-            kernel, launched = command.kernel, command.launched
-            given, known = _given(launched, handles), before.get(kernel)
-            bound.full += kernel.setters(given, known)
-            bound.steady += kernel.setters(given, known or last[kernel])
-            before[kernel] = given
-            items, group = launched.groups * launched.group, launched.group
-            bound.add(launcher(queue, kernel.handle, items, group) if direct else partial(
-                cl.enqueue_nd_range_kernel, queue, kernel.handle, (items,), (group,)))
+        for command, launch in zip(self._commands, self._launchers, strict=True):
+            if isinstance(command, Issued):
+                kernel, given = command.kernel, _given(command.launched, handles)
+                known = before.get(kernel)
+                bound.full += kernel.setters(given, known)
+                bound.steady += kernel.setters(given, known or last[kernel])
+                before[kernel] = given
+                bound.add(launch)
+            else:
+                bound.add(_copier(command, queue, handles))
         return bound
+
+    def _launcher(self, command: Command) -> Call:
+        """The call that launches the kernel of a command, if it has one."""
+        if not isinstance(command, Issued):
+            return lambda: None
+        run, kernel, group = self.run, command.kernel.handle, command.launched.group
+        items = command.launched.groups * group
+        if len(self._commands) >= DIRECT and not run.device.info.is_host:
+            return launcher(run.queue, kernel, items, group)
+        return partial(cl.enqueue_nd_range_kernel, run.queue, kernel, (items,), (group,))
+
+
+def _copier(copied: Copied, queue: Any, handles: Sequence[Any]) -> Call:
+    """The call that copies."""
+    return partial(cl.enqueue_copy, queue, handles[copied.target.number],
+                   handles[copied.source.number], byte_count=copied.size,
+                   src_offset=copied.offset)
 
 
 def _given(launched: Launched, handles: Sequence[Any]) -> Given:
