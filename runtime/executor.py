@@ -368,6 +368,10 @@ class Run:
             else:
                 self.issue(launched.number, *shape, *args)
 
+    def launch_rounds(self, joined: persistent.Joined, first: int, count: int) -> None:
+        """Have one kernel do so many rounds of a loop."""
+        joined.run_all(self, first, count)
+
     def enqueue_persistent(self, kernel: Prepared, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
         event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,6 +16,7 @@ from runelift.runtime.opened import RESERVED_BYTES
 from runelift.runtime.persistent import (
     MOST_PHASES,
     Arguments,
+    Joined,
     Launched,
     common_group,
     in_groups_of,
@@ -63,7 +64,24 @@ class Issued:
         return replace(self, launched=replace(self.launched, args=args))
 
 
-Command: TypeAlias = Issued | Copied
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """A kernel for ``count`` iterations of a loop, with the numbers of its buffers."""
+
+    joined: Joined
+    first: int
+    count: int
+
+    def renumbered(self, slots: Mapping[int, Slot]) -> Rounds:
+        """The same with other numbers for the buffers."""
+        return self.given(lambda arg: slots[arg.number] if isinstance(arg, Slot) else arg)
+
+    def given(self, change: Callable[[Any], Any]) -> Rounds:
+        """The same with other arguments."""
+        return replace(self, joined=replace(self.joined, args=tuple(map(change, self.joined.args))))
+
+
+Command: TypeAlias = Issued | Copied | Rounds
 
 
 def joined(executable: Executable, commands: Sequence[Command]) -> list[Command]:
@@ -94,8 +112,8 @@ def _parts(executable: Executable, commands: Sequence[Command]) -> Iterator[list
 def _launches(executable: Executable, part: Sequence[Command]) -> list[Launched] | None:
     """The launches among commands as they are in groups of one size; None if not one group each."""
     launches = [each.launched for each in part if isinstance(each, Issued)]
-    if any(isinstance(each, Copied) and each.size > FEW_BYTES for each in part) or any(
-            each.groups != 1 for each in launches):
+    copies = [each for each in part if isinstance(each, Copied) and each.size <= FEW_BYTES]
+    if len(launches) + len(copies) < len(part) or any(each.groups != 1 for each in launches):
         return None
     sites = executable.sites
     group = common_group([(each, sites[each.number].launch.kernel) for each in launches
@@ -122,7 +140,7 @@ def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
                 arguments.scalar(command.size, Prim.I64),
                 arguments.scalar(command.offset, Prim.I64)))
             continue
-        launched = next(following)
+        launched = next(following)  # there is nothing else
         kernel = executable.sites[launched.number].launch.kernel
         starts = offsets(launched.lengths)
         room = max(room, CELL_BYTES * starts[-1])

@@ -176,8 +176,7 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     joined = _join(run, traced)
     if joined is None:
         return False
-    joined.launch(run, first, count)
-    run.device.arrivals(joined.arrivals(count))
+    run.launch_rounds(joined, first, count)
     return True
 
 
@@ -204,6 +203,11 @@ class Joined:
         self.kernel.give((device.arrivals(0), count, first, *self.args, *done),
                          (self.local_bytes,))
         run.enqueue_persistent(self.kernel, self.groups, self.group)
+
+    def run_all(self, run: Run, first: int, count: int) -> None:
+        """The same where it is known that there are so many."""
+        self.launch(run, first, count)
+        run.device.arrivals(self.arrivals(count))
 
     def run_while(self, run: Run) -> None:
         """Run iterations until the device says that there is none."""

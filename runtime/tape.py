@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from typing import Any, TypeAlias
@@ -24,9 +24,9 @@ from runelift.runtime.decisions import Met
 from runelift.runtime.direct import launcher
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Ending, Force, Outcome, Run, execute
-from runelift.runtime.joining import Command, Copied, Issued, Slot, joined
+from runelift.runtime.joining import Command, Copied, Issued, Rounds, Slot, joined
 from runelift.runtime.memory import Buffer, OutOfMemory
-from runelift.runtime.persistent import Launched
+from runelift.runtime.persistent import Joined, Launched
 from runelift.runtime.prepared import Given, Prepared
 
 MOST_COMMANDS = 1 << 13
@@ -213,17 +213,19 @@ class Taping(Run):
             self._notes.commands.append(Copied(self._slot(target.handle), self._slot(source.handle),
                                          size, offset))
 
+    def launch_rounds(self, joined: Joined, first: int, count: int) -> None:
+        """Have one kernel do rounds of a loop, and note it."""
+        super().launch_rounds(joined, first, count)
+        if not self._lost:
+            self._notes.commands.append(Rounds(replace(joined, pairs=()), first, count).given(
+                self._slot))
+
     # What cannot be repeated
 
     def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Elements; before the ending, what follows depends on them."""
         self._lost |= self._notes.ending is None
         return super().reads(*elements)
-
-    def enqueue_persistent(self, kernel: Prepared, groups: int, group: int) -> None:
-        """A barrier of all groups counts on from run to run."""
-        self._lost = True
-        super().enqueue_persistent(kernel, groups, group)
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
         """Another time the version may run."""
@@ -288,7 +290,7 @@ class Tape:
         if self._scans:
             handles.append(statuses.handle)
         try:
-            self._issue(run.queue, handles)
+            self._issue(handles)
         finally:
             for number, size in self._lent:
                 pool.give(size, handles[number])
@@ -300,19 +302,19 @@ class Tape:
         return self._ending(run, *[handles[value.number] if type(value) is Slot else value
                                    for value in self._values])
 
-    def _issue(self, queue: Any, handles: Sequence[Any]) -> None:
+    def _issue(self, handles: Sequence[Any]) -> None:
         """Issue the commands on buffers with these handles."""
         key = tuple(map(id, handles))
         found = self._bound.get(key)
         try:
             if found is None:
-                self._once(queue, key, handles)
+                self._once(key, handles)
             else:
-                (found if isinstance(found, Bound) else self._bind(queue, key, handles)).issue()
+                (found if isinstance(found, Bound) else self._bind(key, handles)).issue()
         except cl.MemoryError:
             raise OutOfMemory("a launch needs more than the device has") from None
 
-    def _once(self, queue: Any, key: tuple[int, ...], handles: Sequence[Any]) -> None:
+    def _once(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
         """Issue the commands on buffers that may never come together again."""
         if len(self._bound) >= MOST_BOUND:
             self._bound.clear()
@@ -322,9 +324,9 @@ class Tape:
                 command.kernel.give(*_given(command.launched, handles))
                 launch()
             else:
-                _copier(command, queue, handles)()
+                _call(command, self.run, handles)()
 
-    def _bind(self, queue: Any, key: tuple[int, ...], handles: Sequence[Any]) -> Bound:
+    def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> Bound:
         """The calls for these buffers."""
         bound = self._bound[key] = Bound(tuple(handles))
         last = {each.kernel: _given(each.launched, handles)
@@ -340,7 +342,7 @@ class Tape:
                 before[kernel] = given
                 bound.add(launch)
             else:
-                bound.add(_copier(command, queue, handles))
+                bound.add(_call(command, self.run, handles))
         return bound
 
     def _launcher(self, command: Command) -> Call:
@@ -354,11 +356,14 @@ class Tape:
         return partial(cl.enqueue_nd_range_kernel, run.queue, kernel, (items,), (group,))
 
 
-def _copier(copied: Copied, queue: Any, handles: Sequence[Any]) -> Call:
-    """The call that copies."""
-    return partial(cl.enqueue_copy, queue, handles[copied.target.number],
-                   handles[copied.source.number], byte_count=copied.size,
-                   src_offset=copied.offset)
+def _call(command: Copied | Rounds, run: Run, handles: Sequence[Any]) -> Call:
+    """The call that copies, or does the rounds of a loop."""
+    if isinstance(command, Copied):
+        return partial(cl.enqueue_copy, run.queue, handles[command.target.number],
+                       handles[command.source.number], byte_count=command.size,
+                       src_offset=command.offset)
+    bound = command.given(lambda arg: handles[arg.number] if isinstance(arg, Slot) else arg)
+    return partial(bound.joined.run_all, run, command.first, command.count)
 
 
 def _given(launched: Launched, handles: Sequence[Any]) -> Given:

@@ -13,7 +13,7 @@ from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo
-from runelift.runtime.joining import Copied, Issued
+from runelift.runtime.joining import Copied, Issued, Rounds
 from runelift.runtime.memory import OutOfMemory, Pool
 from runelift.runtime.opened import Device
 from runelift.runtime.program import Program
@@ -50,6 +50,12 @@ entry main [n] (xs: [n]i32): ([n]i32, [n]i64) =
   let ys = scan (+) 0 (map (* 3) xs)
   in (ys, scan (+) 0 (map i64.i32 (reverse ys)))
 """
+STENCIL = """
+entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
+  let ys = map (% 5) xs
+  in loop ys for i < k do
+    tabulate n (\\j -> ys[j] + 2 * ys[i64.max 0 (j - 1)] - i32.i64 i)
+"""
 SMALL = """
 entry main [n] (k: i64) (xs: [n]f32): (f32, [n]f32) =
   let ys = map (\\x -> x * 2) (reverse xs)
@@ -58,6 +64,13 @@ entry main [n] (k: i64) (xs: [n]f32): (f32, [n]f32) =
   let rows = map (\\i -> f32.sum (map (\\z -> z * f32.i64 i) zs)) (iota k)
   in (s + xs[0], map2 (+) zs (map (\\i -> rows[i % k] + s) (iota n)))
 """
+
+
+class Alone(Device):
+    """A device of which one work-group is all that surely runs at a time."""
+
+    def resident_groups(self, group: int, room: int) -> int:
+        return 1
 
 
 def _tapes(program: Any, entry: str = "main") -> list[Any]:
@@ -222,6 +235,19 @@ def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> Non
     (found,) = _tapes(program)
     assert isinstance(found, Tape)
     assert found._scans
+
+
+@pytest.mark.parametrize("k", [12, 13])
+def test_persistent_kernels_are_repeated(installed: DeviceInfo, k: int) -> None:
+    info = replace(installed, coherent=True)
+    program = Program(compile_source(Source("stencil", STENCIL)), info)
+    program._device = Alone(info)
+    random = np.random.default_rng(k)
+    for _ in range(8):
+        args = [np.int64(k), random.integers(-9, 9, 30, np.int32)]
+        _agree(program.run("main", args)[0], _expected(STENCIL, args))
+    (found,) = _tapes(program)
+    assert any(isinstance(each, Rounds) for each in found._commands)
 
 
 def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
