@@ -32,7 +32,7 @@ from runelift.runtime.prepared import Given, Prepared
 MOST_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
 MOST_BYTES = 1 << 30
-"""So are those with more memory, of which a tape needs no less than the sum of all buffers."""
+"""So are those that take more memory, of which a tape needs no less than the sum of all buffers."""
 PLAYS = 8
 """After how often it is played a tape is worth kernels of its own."""
 WARM = PLAYS + 4
@@ -129,8 +129,8 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
     """The sizes and scalars among arguments, floats by their bits."""
-    return tuple(struct.pack("d", value) if isinstance(value, float) else value
-                 for value in args.values() if not isinstance(value, Buffer))
+    return tuple([struct.pack("d", value) if isinstance(value, float) else value
+                  for value in args.values() if not isinstance(value, Buffer)])
 
 
 class Taping(Run):
@@ -148,9 +148,10 @@ class Taping(Run):
 
     def tape(self) -> Tape | None:
         """The tape of the run, which is over; None if it cannot be repeated."""
-        lost = (self._lost or self._pool.peak > MOST_BYTES
-                or len(self._notes.commands) > MOST_COMMANDS)
-        tape = None if lost else Tape(self, self._notes)
+        notes = self._notes
+        lost = (self._lost or sum(notes.sizes) > MOST_BYTES
+                or len(notes.commands) > MOST_COMMANDS)
+        tape = None if lost else Tape(self, notes)
         self.allocate = self._pool.allocate
         self._lost = True
         self._given, self._handles, self._slots = [], [], {}
@@ -249,7 +250,7 @@ class Tape:
         renumbered |= {n: Slot(n) for n in range(first)} | {STATUSES.number: STATUSES}
         self._commands: list[Command] = []
         self._launchers: list[Call] = []
-        self._take([each.renumbered(renumbered) for each in notes.commands])
+        self._record([each.renumbered(renumbered) for each in notes.commands])
         self._values = tuple(renumbered[v.number] if isinstance(v, Slot) else v
                              for v in notes.values)
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
@@ -264,9 +265,9 @@ class Tape:
         if self._plays == PLAYS and not self.run.device.info.is_host:
             commands = joined(self.run.executable, self._commands)
             if len(commands) < len(self._commands):
-                self._take(commands)
+                self._record(commands)
 
-    def _take(self, commands: list[Command]) -> None:
+    def _record(self, commands: list[Command]) -> None:
         """Have these commands on the tape."""
         self._commands = commands
         self._launchers = [self._launcher(each) for each in commands]
