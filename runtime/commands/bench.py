@@ -1,6 +1,6 @@
 """Time a program on the datasets of its test blocks, or on a file.
 
-Each dataset runs once to warm up and then several times.  Printed are the median and the
+Each dataset runs a few times to warm up and then several times.  Printed are the median and the
 median absolute deviation of the time of the call on the host (arguments and results stay on
 the device, no profiling) and of the time from the first to the last command on the device.
 Datasets tagged 'nobench' or 'disable' are left out; cases without a name are timed only if
