@@ -120,7 +120,7 @@ def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
     versions = [{}, *plans(program.tree.entry(case.entry))]
     ours: list[list[float]] = [[] for _ in versions]
     for force in versions:
-        program.time(case.entry, resident, force=force)  # to warm up, and to build it
+        program.warm_up(case.entry, resident, force=force)
     theirs: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"

@@ -195,6 +195,7 @@ def arguments(program: Any, specs: list[str]) -> list[Any]:
 
 def timed(program: Any, entry: str, args: list[Any], force: Any, runs: int) -> float:
     """The median of up to ``runs`` samples, fewer if they take more than two seconds."""
+    program.warm_up(entry, args, force=force)
     samples: list[float] = []
     started = time.perf_counter()
     while len(samples) < runs and (len(samples) < 2 or time.perf_counter() - started < 2):

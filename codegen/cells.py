@@ -8,12 +8,13 @@ of its own, since it is another buffer each time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runelift.codegen import plan
 from runelift.codegen.buffers import Buffers
 from runelift.codegen.views import lit
 from runelift.ir import imp
+from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
@@ -49,6 +50,12 @@ class Cells(Buffers):
             self.emit(plan.Read(name, prim, buffer, lit(0)))
         else:
             self.deferred[name] = imp.Load(buffer, lit(0), prim)
+
+    def read_back(self, scalars: Sequence[tuple[VName, Atom]]) -> None:
+        """Names on the host for the values of atoms: all that is on the device is read at once."""
+        on_host = _OnHost(self)
+        ends = [plan.Bind(name, on_host.atom(atom)) for name, atom in scalars]
+        self.emit(*on_host.reads.values(), *on_host.steps, *ends)
 
     def hand_on(self, pat: Sequence[Param], atoms: Sequence[Atom]) -> list[tuple[VName, Atom]]:
         """The cells of those of ``pat`` that have one, each with a buffer of its value."""
@@ -86,3 +93,41 @@ class Cells(Buffers):
                             tuple(elem_of(p.type) for p in made.values()))
             self.segop(Stm(tuple(made.values()), kernel))
         return found
+
+
+@dataclass(slots=True)
+class _OnHost:
+    """Deferred scalars that the host computes after all, from what it reads of the device."""
+
+    cells: Cells
+    reads: dict[imp.Load, plan.Read] = field(default_factory=dict)
+    steps: list[plan.Step] = field(default_factory=list)
+    known: dict[VName, Atom] = field(default_factory=dict)
+
+    def atom(self, atom: Atom) -> Atom:
+        """The value of an atom."""
+        if not isinstance(atom, VName) or atom not in self.cells.deferred:
+            return atom
+        if atom not in self.known:
+            self.known[atom] = self._value(self.cells.deferred[atom])
+        return self.known[atom]
+
+    def _value(self, exp: imp.Exp) -> Atom:
+        match exp:
+            case imp.Var(name):
+                return self.atom(name)
+            case imp.Lit(value):
+                return value
+            case imp.Load(buffer, index, prim):
+                read = plan.Read(self.cells.names.fresh(buffer), prim, buffer, index)
+                return self.reads.setdefault(exp, read).name
+            case imp.Apply(op, prim, args):
+                name = self.cells.names.fresh("t")
+                given = tuple(map(self._value, args))
+                self.steps.append(plan.Compute(name, op, prim, given))
+                return name
+            case imp.Convert(from_, to, arg):
+                name = self.cells.names.fresh("t")
+                self.steps.append(plan.ConvertScalar(name, from_, to, self._value(arg)))
+                return name
+        raise CompilerBug(f"{exp} as a result of the host")

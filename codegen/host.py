@@ -102,18 +102,20 @@ def plan_fun(fun: Fun, names: Names, *, interleave: bool = False,
     hidden = {size for p in fun.results for size in shape_of(p.type)}
     renamed = dict(zip((p.name for p in fun.results), fun.body.result, strict=True))
     specs: list[plan.ValueSpec] = []
+    scalars: list[tuple[VName, Atom]] = []
     for param, atom in zip(fun.results, results, strict=True):
         if param.name in hidden:
             continue
         if isinstance(param.type, Prim):
             held = names.fresh(param.name)
-            host.emit(plan.Bind(held, atom))
+            scalars.append((held, atom))
             specs.append(plan.ValueSpec(held, param.type, None))
         else:
             assert isinstance(atom, VName)
             shape = tuple(renamed.get(s, s) if isinstance(s, VName) else s
                           for s in param.type.shape)
             specs.append(plan.ValueSpec(host.any_buffer(atom), param.type.elem, shape))
+    host.read_back(scalars)
     given = interface(fun)
     return release_dead(plan.Plan(given.entry, given.sizes, given.params, tuple(specs),
                                   tuple(host.steps)))

@@ -2,8 +2,10 @@
 
 The function takes the runtime ``rt`` (:class:`runelift.runtime.executor.Run`), which owns the
 queue, the buffers and the records, and a dictionary of arguments, which it takes the arguments
-out of: memory is free when no variable holds it any more.  Common scalar operations are Python's
-own, followed by ``wrap_i32`` and the like; others are ``apply``, the meaning that OPS states.
+out of: memory is free when no variable holds it any more.  What is left to do when everything has
+been issued is a function of its own (:mod:`runelift.codegen.ending`).  Common scalar operations
+are Python's own, followed by ``wrap_i32`` and the like; others are ``apply``, the meaning that
+OPS states.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
+from runelift.codegen.ending import split, taken
 from runelift.codegen.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.overwritten import overwritten
 from runelift.codegen.parameters import Parameter
@@ -24,8 +27,8 @@ from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
 from runelift.ir.source import Loc
 from runelift.ir.syntax import Atom, Guard
 
-FUNCTION = "main"
-"""The name of every plan's function; an entry point's own may be a keyword or a built-in."""
+FUNCTION, ENDING = "main", "ending"
+"""The names of every plan's functions; an entry point's own may be a keyword or a built-in."""
 
 
 @dataclass(slots=True)
@@ -56,8 +59,12 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
     for param in host.params:
         writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
     writer.settings(plan.parameters(host.steps))
-    writer.steps(host.steps, host.entry)
-    writer.line(f"return {_results(host.results)}")
+    steps, late = split(host)
+    writer.steps(steps, host.entry)
+    given = "".join(f", {_var(name)}" for name in taken(late, host.results))
+    writer.line(f"return rt.conclude({ENDING}{given})")
+    writer.depth = 0
+    writer.ending(given, late, host)
     return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
                      writer.sites, writer.operations)
 
@@ -177,6 +184,11 @@ def _conversion(from_: Prim, to: Prim, arg: str) -> str:
     return f"convert({from_.value!r}, {to.value!r}, {arg})"
 
 
+def _element(read: plan.Read) -> str:
+    """What is read: a buffer, its type, and the index."""
+    return f"({_var(read.buffer)}, {read.prim.value!r}, {_index(read.index)})"
+
+
 def _buffers(names: Sequence[VName]) -> str:
     """What the names stand for at the time."""
     return f"lambda: ({''.join(f'{_var(name)}, ' for name in names)})"
@@ -210,6 +222,20 @@ class _Writer:
                 self.line(f"    {_var(parameter.variable)},  # {parameter.name}")
             self.line(") = rt.settings")
 
+    def ending(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
+        """The function of what is left to do when everything has been issued."""
+        self.line(f"def {ENDING}(rt{given}):")
+        self.depth += 1
+        reads = [step for step in steps if isinstance(step, plan.Read)]
+        if reads and all(isinstance(step, plan.Read) for step in steps[:len(reads)]):
+            elements = "".join(f"{_element(step)}, " for step in reads)
+            self.line(f"{''.join(f'{_var(step.name)}, ' for step in reads)}= rt.reads({elements})")
+            steps = steps[len(reads):]
+        for step in steps:
+            self.step(step, host.entry)
+        self.line(f"return {_results(host.results)}")
+        self.depth -= 1
+
     def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
         if not steps:
             self.line("pass")
@@ -231,9 +257,8 @@ class _Writer:
                 offset = "" if start == plan.START else f", {_index(start)} * {prim.bytes}"
                 self.line(f"rt.copy({_var(target)}, {_var(source)}, "
                           f"({_size(count)}) * {prim.bytes}{offset})")
-            case plan.Read(name, prim, buffer, index):
-                self.line(f"{_var(name)} = rt.read({_var(buffer)}, {prim.value!r}, "
-                          f"{_index(index)})")
+            case plan.Read(name):
+                self.line(f"{_var(name)} = rt.read{_element(step)}")
             case plan.Compute():
                 self._compute(step)
             case plan.ConvertScalar(name, from_, to, arg):

@@ -2,9 +2,10 @@
 
 Reading a scalar back from the device makes the host wait until everything before it is done.
 So a scalar that a kernel computed is read only if the host needs it: for a branch, the bound of a
-loop, a size or an assertion.  Otherwise the kernels that use it load it themselves, and repeat
-what little arithmetic is in between (:meth:`runelift.codegen.host.HostBuilder.statement`).  What
-versions, branches and iterations hand on of them is in a *cell*, a buffer of one element.
+loop, a size or an assertion.  Results are read when everything has been issued.  Otherwise the
+kernels that use a scalar load it themselves, and repeat what little arithmetic is in between
+(:meth:`runelift.codegen.host.HostBuilder.statement`).  What versions, branches and iterations hand
+on of them is in a *cell*, a buffer of one element.
 """
 
 from __future__ import annotations
@@ -71,6 +72,7 @@ def residence(fun: Fun, *, coherent: bool = False) -> Residence:
     ``coherent``: one kernel can run all iterations of a loop.  It also looks at the condition then,
     if an iteration reads nothing back and all that it hands on is on the device.
     """
+    asked = _shapes(fun)
     steady = {loop.form.cond: loop for loop in _loops(fun.body)
               if isinstance(loop.form, WhileLoop)} if coherent else {}
     if steady:  # the host runs loops of its own scalars
@@ -83,7 +85,7 @@ def residence(fun: Fun, *, coherent: bool = False) -> Residence:
         needs = _Needs(made, steady.keys())
         needs.types(p.type for p in (*fun.params, *fun.results))
         needs.body(fun.body)
-        needs.atoms(fun.body.result)
+        needs.atoms(asked)
         needed = needs.closed()
         read_back = made & needed
         unsteady = [cond for cond, loop in steady.items()
@@ -92,6 +94,12 @@ def residence(fun: Fun, *, coherent: bool = False) -> Residence:
             return Residence(needed, frozenset(needs.handed & made - needed))
         for cond in unsteady:
             del steady[cond]
+
+
+def _shapes(fun: Fun) -> list[Atom]:
+    """The results of which the host must know more than what they are in the end: the sizes."""
+    hidden = {size for p in fun.results for size in shape_of(p.type)}
+    return [atom for p, atom in zip(fun.results, fun.body.result, strict=True) if p.name in hidden]
 
 
 def _loops(body: Body) -> Iterator[Loop]:

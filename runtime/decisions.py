@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any
 
 from runelift.runtime.finer import finer_of
 
+if TYPE_CHECKING:
+    from runelift.runtime.tape import Tape
+
 REMEMBERED = 10_000
 """After so many decisions about sizes they are all forgotten."""
+TAPES = 256
+"""So they are after so many kinds of arguments."""
 SETTINGS = 16
 """For how many thresholds and forced versions decisions are remembered."""
+
+
+class Met(Enum):
+    """How often runs were given the same sizes and scalars, where none of them is on a tape."""
+
+    ONCE = 1
+    OFTEN = 2
+    """It cannot be repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +33,8 @@ class Decisions:
     """What follows from sizes: versions to try by encounter, and how groups and teams share rows.
 
     ``versions`` are those that finer guards say, if they say one.  ``settings`` are the values of
-    all parameters, which follow from no sizes at all.
+    all parameters, which follow from no sizes at all.  ``tapes`` are of whole runs, by the sizes
+    and scalars that they were given.
     """
 
     settings: tuple[int, ...] = ()
@@ -27,12 +42,13 @@ class Decisions:
     shares: dict[tuple[Any, ...], tuple[int, ...]] = field(default_factory=dict)
     teams: dict[tuple[int, ...], tuple[int, int]] = field(default_factory=dict)
     versions: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
+    tapes: dict[tuple[int | bytes, ...], Tape | Met] = field(default_factory=dict)
 
     @property
     def crowded(self) -> bool:
         """Whether so many sizes were met that remembering more would waste memory."""
         count = len(self.orders) + len(self.shares) + len(self.teams) + len(self.versions)
-        return count > REMEMBERED
+        return count > REMEMBERED or len(self.tapes) > TAPES
 
 
 class Remembered:

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyopencl as cl
 
+from runelift.codegen import joined
 from runelift.codegen.opencl import count_meetings, opencl_program, parameters
 from runelift.codegen.persistent import NAME, Merged, is_free, persistent_source
 from runelift.codegen.plan import Launch, Plan, ShareOut, Statuses, all_steps
@@ -74,12 +75,12 @@ class Site:
 
 def _site(launch: Launch, version: str) -> Site:
     kernel = launch.kernel
-    types = tuple(None if isinstance(p, imp.BufferParam) else _scalar_type(p.prim)
+    types = tuple(None if isinstance(p, imp.BufferParam) else scalar_type(p.prim)
                   for p in parameters(kernel))
     return Site(launch, version, bool(kernel.failures), types)
 
 
-def _scalar_type(prim: Prim) -> type[np.generic]:
+def scalar_type(prim: Prim) -> type[np.generic]:
     """The NumPy type of a scalar argument."""
     return np.uint8 if prim is Prim.BOOL else prim.dtype.type
 
@@ -113,9 +114,9 @@ class Executable:
             self.generated.launches, self.generated.launch_versions, strict=True)]
         self.infeasible: dict[str, str] = {}
         self.failures: list[imp.Failure] = []
-        self._bases: dict[str, int] = {}
+        self.bases: dict[str, int] = {}
         for site in self.sites:
-            self._bases[site.launch.kernel.name] = len(self.failures)
+            self.bases[site.launch.kernel.name] = len(self.failures)
             self.failures += site.launch.kernel.failures
         self.failures.append(imp.Failure(persistent.LATE))
         self._built: set[str] = set()
@@ -124,6 +125,7 @@ class Executable:
         self.outside: Callable[[Sequence[tuple[str, ...]]], None] | None = None
         self._fresh: set[tuple[str, ...]] = set()
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
+        self._joined: dict[str, Prepared | None] = {}
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, Statuses) for step in steps):
@@ -170,7 +172,7 @@ class Executable:
 
     def opencl(self) -> str:
         """The source of all kernels."""
-        return opencl_program([s.launch.kernel for s in self.sites], self._bases)
+        return opencl_program([s.launch.kernel for s in self.sites], self.bases)
 
     def wanted(self, number: int, constants: tuple[int, ...]) -> Kernels:
         """What a launch needs."""
@@ -269,21 +271,33 @@ class Executable:
         except Infeasible:
             return None
         types = [np.uint32, np.int64, np.int64, *[None] * merged.buffers,
-                 *map(_scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
+                 *map(scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
                  *[None] * (merged.cond is not None)]
         prepared = Prepared(kernel, (*self.device.failure, self.device.arrived), types)
         self.build_seconds += time.perf_counter() - started
         return prepared
 
+    def joined(self, source: str, types: Sequence[type[np.generic] | None]) -> Prepared | None:
+        """The joined kernel with this source and these arguments; None if it does not build."""
+        if source not in self._joined:
+            started = time.perf_counter()
+            try:
+                kernel = cl.Kernel(self._program(source), joined.NAME)
+                self._joined[source] = Prepared(kernel, self.device.failure, types)
+            except Infeasible:
+                self._joined[source] = None
+            self.build_seconds += time.perf_counter() - started
+        return self._joined[source]
+
     def _persistent_source(self, merged: Merged) -> tuple[str, ...] | None:
         try:
-            source = persistent_source(merged, self._bases, len(self.failures) - 1)
+            source = persistent_source(merged, self.bases, len(self.failures) - 1)
         except CompilerLimitation:
             return None
         return source, *self.device.info.persistent_options
 
     def _text(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> str:
-        return opencl_program([s.launch.kernel for s in sites], self._bases, constants)
+        return opencl_program([s.launch.kernel for s in sites], self.bases, constants)
 
     def _build(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> None:
         source = self._text(sites, constants)

@@ -30,6 +30,8 @@ from runelift.runtime.shares import Boxes, block, coarse, share_out, spread, str
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
+Ending: TypeAlias = Callable[..., tuple[Any, ...]]
+"""What is left to do of a plan when everything has been issued, as a function."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
 
@@ -84,7 +86,8 @@ class Run:
         self._shares, self._teams = decisions.shares, decisions.teams
         self._orders, self._versions = decisions.orders, decisions.versions
         self.settings = decisions.settings
-        self._fallible = False
+        self._fallible = self._quiet = False
+        self._issued: float | None = None
         self._obstacle: Exception | None = None
 
     def call(self, main: Main, args: dict[str, Any]) -> Outcome:
@@ -94,10 +97,10 @@ class Run:
         finished = False
         try:
             results = main(self, args)
-            issue = time.perf_counter() - started
+            issue = (self._issued or time.perf_counter()) - started
             if self._fallible:
                 self.check_failure()
-            else:
+            elif not self._quiet:
                 self.queue.finish()
             finished = True
         except Infeasible as reason:
@@ -147,13 +150,32 @@ class Run:
 
     def read(self, buffer: Buffer, prim: str, index: int) -> Any:
         """An element; waits for the device."""
-        out = np.empty(1, Prim(prim).dtype)
-        self._command(cl.enqueue_copy(self.queue, out, buffer.handle,
-                                      src_offset=index * out.itemsize, is_blocking=True))
-        if self.recorder is not None:
+        return self.reads((buffer, prim, index))[0]
+
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Elements of buffers, by type and index; waits for the device, once for all of them."""
+        found, events = [], []
+        for number, (buffer, prim, index) in enumerate(elements, 1):
+            out = np.empty(1, Prim(prim).dtype)
+            last = number == len(elements) and not self._fallible
+            events.append(cl.enqueue_copy(self.queue, out, buffer.handle, is_blocking=last,
+                                          src_offset=index * out.itemsize))
+            self._command(events[-1])
+            found.append(out)
+        if self.recorder is not None and self._issued is None:
             self.recorder.waited()
         self.check_failure()
-        return out.item()
+        self._quiet = True
+        return [out.item() for out in found]
+
+    def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
+        """All has been issued: what ``ending`` makes of ``values``, the results."""
+        self.all_issued()
+        return ending(self, *values)
+
+    def all_issued(self) -> None:
+        """The host has nothing to do any more that the device could wait for."""
+        self._quiet, self._issued = False, time.perf_counter()
 
     def _command(self, event: Any, *, launch: bool = False) -> None:
         if self.recorder is not None:
@@ -345,6 +367,10 @@ class Run:
                 self.issue_built(launched.number, launched.constants, *shape, *args)
             else:
                 self.issue(launched.number, *shape, *args)
+
+    def launch_rounds(self, joined: persistent.Joined, first: int, count: int) -> None:
+        """Have one kernel do so many rounds of a loop."""
+        joined.run_all(self, first, count)
 
     def enqueue_persistent(self, kernel: Prepared, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""

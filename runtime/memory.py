@@ -59,6 +59,29 @@ class Pool:
             self.peak = self.live
         return Buffer(handle, rounded, self)
 
+    def take(self, size: int, count: int) -> list[Any]:
+        """So many pieces of a size that the pool has, always the same ones if they are there."""
+        free = self.free[size]
+        taken = free[-count:]
+        del free[-count:]
+        if len(taken) < count:
+            try:
+                taken += [self._create(size) for _ in range(count - len(taken))]
+            except OutOfMemory:
+                free += taken
+                raise
+        if count > 1:
+            taken.sort(key=id)
+        self.live += count * size
+        if self.live > self.peak:
+            self.peak = self.live
+        return taken
+
+    def give(self, size: int, handle: Any) -> None:
+        """Give back a piece that was taken."""
+        self.free[size].append(handle)
+        self.live -= size
+
     def _round(self, size: int) -> int:
         """``size`` rounded up to an eighth of its power of two: at most 12.5 % is lost."""
         if size < 0:

@@ -95,10 +95,14 @@ class Arguments:
         if isinstance(param, imp.ScalarParam):
             if value is INDEX:
                 return "index"
-            self.scalars.append(value)
-            self.prims.append(param.prim)
-            return f"scalar_{len(self.scalars) - 1}"
+            return self.scalar(value, param.prim)
         return argument(param, self.place(value))
+
+    def scalar(self, value: Any, prim: Prim) -> str:
+        """The C expression for a scalar."""
+        self.scalars.append(value)
+        self.prims.append(prim)
+        return f"scalar_{len(self.scalars) - 1}"
 
     def place(self, handle: Any) -> str:
         """The C expression for a buffer, which may be another one every other iteration."""
@@ -172,8 +176,7 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     joined = _join(run, traced)
     if joined is None:
         return False
-    joined.launch(run, first, count)
-    run.device.arrivals(joined.arrivals(count))
+    run.launch_rounds(joined, first, count)
     return True
 
 
@@ -201,6 +204,11 @@ class Joined:
                          (self.local_bytes,))
         run.enqueue_persistent(self.kernel, self.groups, self.group)
 
+    def run_all(self, run: Run, first: int, count: int) -> None:
+        """The same where it is known that there are so many."""
+        self.launch(run, first, count)
+        run.device.arrivals(self.arrivals(count))
+
     def run_while(self, run: Run) -> None:
         """Run iterations until the device says that there is none."""
         done = run.allocate(8)
@@ -223,21 +231,21 @@ def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
     """The kernel for a traced iteration and those after it; None if there is none."""
     pairs, launches = traced.exchanged(), traced.launches
     sites = run.executable.sites
-    group = _group([(each, sites[each.number].launch.kernel) for each in launches
+    group = common_group([(each, sites[each.number].launch.kernel) for each in launches
                     if not sites[each.number].free()], launches)
     if pairs is None or not 0 < len(launches) <= MOST_PHASES or group is None:
         return None
-    launches = [_in_groups_of(group, each, sites[each.number].launch.kernel) for each in launches]
+    launches = [in_groups_of(group, each, sites[each.number].launch.kernel) for each in launches]
     swapped = {id(old.handle): (old.handle, new.handle) for old, new in pairs}
     swapped |= {id(new.handle): (new.handle, old.handle) for old, new in pairs}
     arguments, phases, room = Arguments(swapped), list[Phase](), CELL_BYTES
     for launched in launches:
-        offsets = _offsets(launched.lengths)
-        room = max(room, CELL_BYTES * offsets[-1])
+        starts = offsets(launched.lengths)
+        room = max(room, CELL_BYTES * starts[-1])
         kernel = sites[launched.number].launch.kernel
         phases.append(Phase(kernel, launched.constants, tuple(
             arguments.of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
-            offsets[:-1]))
+            starts[:-1]))
     counts = [launched.groups for launched in launches]
     groups, most = run.device.resident_groups(group, room), max(counts)
     if most > MOST_WAVES * groups:
@@ -251,7 +259,8 @@ def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
                   (*arguments.buffers, *arguments.scalars, *counts), pairs)
 
 
-def _group(fixed: Sequence[tuple[Launched, Kernel]], launches: Sequence[Launched]) -> int | None:
+def common_group(fixed: Sequence[tuple[Launched, Kernel]],
+                 launches: Sequence[Launched]) -> int | None:
     """The size of the groups that can do all of it; None if two launches need different ones.
 
     ``fixed`` are those whose groups have a size of their own; rows side by side may be others.
@@ -265,7 +274,7 @@ def _group(fixed: Sequence[tuple[Launched, Kernel]], launches: Sequence[Launched
     return group if fits else None
 
 
-def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
+def in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
     """The same launch with groups of another size, if it has that."""
     if launched.group == group:
         return launched
@@ -279,6 +288,6 @@ def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
                    lengths=tuple(length // before * teams for length in launched.lengths))
 
 
-def _offsets(lengths: Sequence[int]) -> tuple[int, ...]:
+def offsets(lengths: Sequence[int]) -> tuple[int, ...]:
     """Where pieces of local memory of so many bytes start, and where the last ends, in cells."""
     return tuple(accumulate((-(-max(length, 1) // CELL_BYTES) for length in lengths), initial=0))

@@ -8,15 +8,17 @@ to the next, so they are set when they do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyopencl as cl
 
 LEAST_LOCAL = 16
 """Local memory may not be empty."""
+Given: TypeAlias = tuple[Sequence[Any], tuple[int, ...]]
+"""What a launch is given: buffers and scalars, and the lengths of local memory in bytes."""
 
 
 class Prepared:
@@ -24,14 +26,17 @@ class Prepared:
 
     Its first arguments are the buffers ``fixed``, the same at every launch.  ``types`` are the
     NumPy types of those that follow, None for a buffer.  Pieces of local memory are the last.
+    ``holder`` is who set them last, and knows to what, if anybody does.
     """
 
-    __slots__ = ("_first_local", "_lengths", "_set", "handle")
+    __slots__ = ("_first", "_lengths", "_set", "_types", "handle", "holder")
 
     def __init__(self, handle: Any, fixed: Sequence[Any],
                  types: Sequence[type[np.generic] | None]) -> None:
         self.handle = handle
-        self._first_local = len(fixed) + len(types)
+        self.holder: object = None
+        self._first = len(fixed)
+        self._types = tuple(types)
         self._lengths: tuple[int, ...] = ()
         self._set = _setter(len(fixed), tuple(types))
         for number, buffer in enumerate(fixed):
@@ -39,11 +44,44 @@ class Prepared:
 
     def give(self, args: Sequence[Any], lengths: tuple[int, ...]) -> None:
         """Set the arguments for the next launch; ``lengths`` of local memory are in bytes."""
+        self.holder = None
         self._set(self.handle, *args)
         if lengths != self._lengths:
-            for number, length in enumerate(lengths, self._first_local):
-                self.handle.set_arg(number, cl.LocalMemory(max(length, LEAST_LOCAL)))
+            for call in self._locals(lengths):
+                call()
             self._lengths = lengths
+
+    def setters(self, given: Given, before: Given | None) -> Iterator[Callable[[], None]]:
+        """Calls that set what is given to a launch, but for what the one before was given, too."""
+        args, lengths = given
+        buffers, scalars = list[Any](), list[Any]()
+        for number, (type_, arg) in enumerate(zip(self._types, args, strict=True)):
+            if before is not None and _same(arg, before[0][number]):
+                continue
+            if type_ is None:
+                buffers += self._first + number, arg
+            else:
+                scalars += self._first + number, np.dtype(type_).char.encode(), arg
+        if buffers:
+            yield partial(self.handle._set_arg_multi, tuple(buffers))
+        if scalars:
+            yield partial(self.handle._set_arg_buf_pack_multi, tuple(scalars))
+        if before is None or lengths != before[1]:
+            yield from self._locals(lengths)
+
+    def held(self, holder: object, lengths: tuple[int, ...]) -> None:
+        """All arguments are as the last launch by ``holder`` was given them."""
+        self.holder, self._lengths = holder, lengths
+
+    def _locals(self, lengths: tuple[int, ...]) -> Iterator[Callable[[], None]]:
+        for number, length in enumerate(lengths, self._first + len(self._types)):
+            piece = cl.LocalMemory(max(length, LEAST_LOCAL))
+            yield partial(self.handle.set_arg, number, piece)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two arguments are surely the same; 0 and -0 are not."""
+    return one is other or (isinstance(one, int) and one == other)
 
 
 @cache

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
     from runelift.runtime.trials import Met, Searches
 
 
+WARM_SECONDS = 0.02
+"""Calls that take longer in all gain nothing by what is done for short ones."""
+
+
 class DeviceArray:
     """An array on the device: a result that was asked to stay there, or an argument."""
 
@@ -126,13 +130,15 @@ class Program:
         if self.device_info is None:
             fun_args = _check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        from runelift.runtime.executor import execute
+        from runelift.runtime.tape import perform, prepare
 
         plan, executable = self._plan(entry), self._executable(entry)
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
         recording = self.recording if record is None else record
-        raw, made, _ = execute(executable, bound, chosen, force or {}, record=recording)
+        if not recording:
+            prepare(executable, bound, chosen, force or {})
+        raw, made, _ = perform(executable, bound, chosen, force or {}, record=recording)
         if made is not None and self.recording:
             self.records.append(made)
         results = [self._result(value, spec, device_arrays)
@@ -205,17 +211,28 @@ class Program:
         """The same, and how much of it was over when the host had issued everything."""
         import time
 
-        from runelift.runtime.executor import execute
+        from runelift.runtime.tape import perform, prepare
 
         plan = self._plan(entry)
         executable = self._executable(entry)
         bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
+        prepare(executable, bound, chosen, force or {})
         self.device.plain.finish()
         started = time.perf_counter()
-        outcome = execute(executable, bound, chosen, force or {}, record=False)
-        self.device.plain.finish()
+        outcome = perform(executable, bound, chosen, force or {}, record=False)
         return Timing(time.perf_counter() - started, outcome.issue)
+
+    def warm_up(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                thresholds: Mapping[str, int] | None = None) -> None:
+        """Run until such calls are as fast as they become, but for calls that take long."""
+        from runelift.runtime.tape import WARM
+
+        self.time(entry, args, force=force, thresholds=thresholds)  # it may build kernels
+        spent, count = 0.0, 1
+        while count < WARM and spent < WARM_SECONDS:
+            spent += self.time(entry, args, force=force, thresholds=thresholds)
+            count += 1
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
@@ -267,9 +284,9 @@ class Program:
     @property
     def device(self) -> Any:
         """The device with its context and queues, opened when first used."""
-        from runelift.runtime.opened import open_device
-
         if self._device is None:
+            from runelift.runtime.opened import open_device
+
             assert self.device_info is not None
             self._device = open_device(self.device_info)
         return self._device
@@ -287,14 +304,14 @@ class Program:
         return bound
 
     def _upload(self, value: Any) -> Any:
-        import pyopencl as cl
-
-        from runelift.runtime.memory import OutOfMemory
-
         if isinstance(value, DeviceArray):
             if value.device is self.device:
                 return value.buffer
             value = value.get()
+        import pyopencl as cl
+
+        from runelift.runtime.memory import OutOfMemory
+
         try:
             buffer = self.device.pool.allocate(value.nbytes)
         except OutOfMemory as error:
@@ -492,19 +509,19 @@ def _check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
 
 
 def _check_argument(spec: ValueSpec, arg: Any) -> Any:
-    expected = show_spec(spec)
     if isinstance(arg, DeviceArray):
         if spec.shape is None or arg.prim is not spec.prim or len(arg.shape) != len(spec.shape):
-            raise UserError(f"Argument '{spec.name.base}' should be {expected}, not {arg!r}.")
+            raise UserError(f"Argument '{spec.name.base}' should be {show_spec(spec)}, "
+                            f"not {arg!r}.")
         return arg
     value = np.asarray(arg)
     rank = len(spec.shape) if spec.shape is not None else 0
-    found = "".join(f"[{n}]" for n in value.shape) + _dtype_name(value.dtype)
-    if value.ndim != rank:
-        raise UserError(f"Argument '{spec.name.base}' should be {expected}, but has type {found}.")
     python_scalar = rank == 0 and isinstance(arg, int | float | bool)
-    if value.dtype != spec.prim.dtype and not (python_scalar and _fits(arg, spec.prim)):
-        raise UserError(f"Argument '{spec.name.base}' should be {expected}, but has type {found}.")
+    if value.ndim != rank or (value.dtype != spec.prim.dtype
+                              and not (python_scalar and _fits(arg, spec.prim))):
+        found = "".join(f"[{n}]" for n in value.shape) + _dtype_name(value.dtype)
+        raise UserError(f"Argument '{spec.name.base}' should be {show_spec(spec)}, "
+                        f"but has type {found}.")
     return value.astype(spec.prim.dtype, copy=False)
 
 

@@ -14,7 +14,7 @@ from runelift.codegen.persistent import Merged
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.choice import Crowd
 from runelift.runtime.executable import Executable, Infeasible, Wanted
-from runelift.runtime.executor import Force, Run
+from runelift.runtime.executor import Ending, Force, Run
 from runelift.runtime.memory import Buffer
 
 PATIENCE = 0.25
@@ -53,9 +53,13 @@ class Rehearsal(Run):
     def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
         """Nothing to copy."""
 
-    def read(self, buffer: Buffer, prim: str, index: int) -> Any:
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
         """Nobody knows."""
         raise _Unforeseen("a value of the device")
+
+    def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
+        """Nothing is launched any more."""
+        return ()
 
     def statuses(self, words: int) -> Buffer:
         """What groups would tell each other."""

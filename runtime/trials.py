@@ -138,11 +138,11 @@ class TrialRun(Run):
         if self._wanted is None:
             super().copy(target, source, size, offset)
 
-    def read(self, buffer: Buffer, prim: str, index: int) -> Any:
-        """An element, which nobody knows where launches are only noted."""
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Elements, which nobody knows where launches are only noted."""
         if self._wanted is not None:
             raise Infeasible("a value of the device")
-        return super().read(buffer, prim, index)
+        return super().reads(*elements)
 
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:

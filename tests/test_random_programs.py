@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -21,7 +22,9 @@ import runelift
 from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
+from runelift.runtime import tape
 from runelift.runtime.device import find_devices
+from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import Forest, plans
 from tests.replays import results_agree
 
@@ -361,3 +364,20 @@ def test_random_programs_mean_the_same_in_every_version(first: int, simulator: s
 @pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 50))
 def test_random_programs_on_wider_arrays(seed: int) -> None:
     check_program(seed, next(d.name for d in find_devices() if d.kind == "CPU"), LARGE)
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 100))
+def test_random_programs_are_repeated(seed: int, simulator: str,
+                                      monkeypatch: pytest.MonkeyPatch) -> None:
+    """On arguments of two sizes in turn, with launches that are joined soon."""
+    monkeypatch.setattr(tape, "PLAYS", 2)
+    compiled = runelift.compile(Writer(seed).program(), device=simulator)
+    info = compiled.device_info
+    program = Program(compiled.compiled, replace(info, kind="GPU", handle=info.handle))
+    inputs = [arguments(seed), arguments(seed + 1)]
+    expected = [interpret(compiled.compiled.core, "main", args) for args in inputs]
+    for force in forced(program.tree.entry("main"), seed)[:2]:
+        for which in (0, 0, 0, 1, 0, 1, 1, 1, 0, 0, 1):
+            found, _ = program.run("main", inputs[which], force=force)
+            for a, b in zip(found, expected[which], strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=f"seed {seed} versions {force}")

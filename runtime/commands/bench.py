@@ -1,6 +1,6 @@
 """Time a program on the datasets of its test blocks, or on a file.
 
-Each dataset runs once to warm up and then several times.  Printed are the median and the
+Each dataset runs a few times to warm up and then several times.  Printed are the median and the
 median absolute deviation of the time of the call on the host (arguments and results stay on
 the device, no profiling) and of the time from the first to the last command on the device.
 Datasets tagged 'nobench' or 'disable' are left out; cases without a name are timed only if
@@ -119,7 +119,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dict[str, Any]:
-    """Times of ``runs`` runs in seconds, after one to warm up."""
+    """Times of ``runs`` runs in seconds, after some to warm up."""
     wall: list[float] = []
     device: list[float] = []
     launches = peak = 0
@@ -131,6 +131,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dic
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
     program.run(entry, args)
     resident = program.place(args)
+    program.warm_up(entry, resident)
     for _ in range(runs):
         wall.append(program.time(entry, resident))
         record = program.record(entry, resident)

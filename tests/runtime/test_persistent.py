@@ -116,8 +116,8 @@ def test_kernels_that_map_join_groups_of_any_size(
         groups.update(launched.group for launched in launches)
         return group(fixed, launches)
 
-    group = persistent._group
-    monkeypatch.setattr(persistent, "_group", noted)
+    group = persistent.common_group
+    monkeypatch.setattr(persistent, "common_group", noted)
     before = device.persistent
     (actual,), _ = program.run("main", args, force={"main.versions_0": 1, "main.versions_1": 2})
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))

@@ -1,0 +1,157 @@
+"""Launches on a tape that one launch can do: see :mod:`runelift.codegen.joined`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from runelift.codegen.joined import CopyPhase, JoinedPhase, joined_source
+from runelift.codegen.local_memory import CELL_BYTES
+from runelift.codegen.opencl import parameters
+from runelift.codegen.persistent import Phase
+from runelift.ir.prim import Prim
+from runelift.runtime.executable import Executable, scalar_type
+from runelift.runtime.opened import RESERVED_BYTES
+from runelift.runtime.persistent import (
+    MOST_PHASES,
+    Arguments,
+    Joined,
+    Launched,
+    common_group,
+    in_groups_of,
+    offsets,
+)
+from runelift.runtime.prepared import Prepared
+
+FEW_BYTES = 1 << 12
+"""A copy of more bytes is better left to the device."""
+JOINED = -1
+"""The number of a joined launch, which has no site in the plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The number of a buffer of a run: first those it is given, then those that it takes."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy of ``size`` bytes, from ``offset`` on, between numbered buffers."""
+
+    target: Slot
+    source: Slot
+    size: int
+    offset: int
+
+    def renumbered(self, slots: Mapping[int, Slot]) -> Copied:
+        """The same with other numbers for the buffers."""
+        return replace(self, target=slots[self.target.number], source=slots[self.source.number])
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A launch of a kernel, with the numbers of its buffers."""
+
+    kernel: Prepared
+    launched: Launched
+
+    def renumbered(self, slots: Mapping[int, Slot]) -> Issued:
+        """The same with other numbers for the buffers."""
+        args = tuple(slots[a.number] if isinstance(a, Slot) else a for a in self.launched.args)
+        return replace(self, launched=replace(self.launched, args=args))
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """A kernel for ``count`` iterations of a loop, with the numbers of its buffers."""
+
+    joined: Joined
+    first: int
+    count: int
+
+    def renumbered(self, slots: Mapping[int, Slot]) -> Rounds:
+        """The same with other numbers for the buffers."""
+        return self.given(lambda arg: slots[arg.number] if isinstance(arg, Slot) else arg)
+
+    def given(self, change: Callable[[Any], Any]) -> Rounds:
+        """The same with other arguments."""
+        return replace(self, joined=replace(self.joined, args=tuple(map(change, self.joined.args))))
+
+
+Command: TypeAlias = Issued | Copied | Rounds
+
+
+def joined(executable: Executable, commands: Sequence[Command]) -> list[Command]:
+    """The same with fewer launches, if that is possible."""
+    found: list[Command] = []
+    for part in _parts(executable, commands):
+        if len(part) > 1 and (one := _join(executable, part)) is not None:
+            found.append(one)
+        else:
+            found += part
+    return found
+
+
+def _parts(executable: Executable, commands: Sequence[Command]) -> Iterator[list[Command]]:
+    """Commands in a row that one group can do, and single ones."""
+    part: list[Command] = []
+    for command in commands:
+        longer = [*part, command]
+        if len(longer) > MOST_PHASES or _launches(executable, longer) is None:
+            if part:
+                yield part
+            longer = [command]
+        part = longer
+    if part:
+        yield part
+
+
+def _launches(executable: Executable, part: Sequence[Command]) -> list[Launched] | None:
+    """The launches among commands as they are in groups of one size; None if not one group each."""
+    launches = [each.launched for each in part if isinstance(each, Issued)]
+    copies = [each for each in part if isinstance(each, Copied) and each.size <= FEW_BYTES]
+    if len(launches) + len(copies) < len(part) or any(each.groups != 1 for each in launches):
+        return None
+    sites = executable.sites
+    group = common_group([(each, sites[each.number].launch.kernel) for each in launches
+                          if not sites[each.number].free()], launches)
+    if group is None:
+        return None
+    found = [in_groups_of(group, each, sites[each.number].launch.kernel) for each in launches]
+    room = max((offsets(each.lengths)[-1] for each in found), default=0) * CELL_BYTES
+    fits = room + RESERVED_BYTES <= executable.device.info.local_bytes
+    return found if fits and all(each.groups == 1 for each in found) else None
+
+
+def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
+    """One launch for all commands; None if the kernel does not build."""
+    launches = _launches(executable, part)
+    if not launches:
+        return None
+    arguments, phases, room = Arguments({}), list[JoinedPhase](), CELL_BYTES
+    following = iter(launches)
+    for command in part:
+        if isinstance(command, Copied):
+            phases.append(CopyPhase(
+                arguments.place(command.target), arguments.place(command.source),
+                arguments.scalar(command.size, Prim.I64),
+                arguments.scalar(command.offset, Prim.I64)))
+            continue
+        launched = next(following)  # there is nothing else
+        kernel = executable.sites[launched.number].launch.kernel
+        starts = offsets(launched.lengths)
+        room = max(room, CELL_BYTES * starts[-1])
+        phases.append(Phase(kernel, launched.constants, tuple(
+            arguments.of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
+            starts[:-1]))
+    group = launches[0].group
+    source = joined_source(phases, len(arguments.buffers), arguments.prims, group,
+                           executable.bases)
+    one = executable.joined(source, [*[None] * len(arguments.buffers),
+                                     *map(scalar_type, arguments.prims)])
+    args: tuple[Any, ...] = (*arguments.buffers, *arguments.scalars)
+    return None if one is None else Issued(
+        one, Launched(JOINED, (), 1, group, (room,), args))
