@@ -355,10 +355,20 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
 
 
 def _boxes_bytes(boxes: Boxes, points: int, elements: int, across: int, tile: int) -> int:
-    """How much local memory boxes take, each of its sides as long as all that walks it."""
+    """How much local memory boxes take, each of its sides as long as all that walks it.
+
+    Rows of elements that work-items have beside each other are padded to an odd multiple of four
+    (:mod:`runelift.codegen.boxes`).
+    """
     counts = (points, elements, across, tile)
-    return sum(bytes_ * prod(1 + sum(walked * (count - 1) for walked, count in zip(
-        side, counts, strict=True)) for side in sides) for bytes_, sides in boxes)
+    total = 0
+    for bytes_, sides in boxes:
+        lengths = [1 + sum(walked * (count - 1) for walked, count in zip(side, counts, strict=True))
+                   for side in sides]
+        if sides[-1][1] and any(side[2] for side in sides[:-1]):
+            lengths[-1] = 4 * (2 * _over(_over(lengths[-1], 4) + 1, 2) - 1)
+        total += bytes_ * prod(lengths)
+    return total
 
 
 @lru_cache(REMEMBERED)
