@@ -101,6 +101,7 @@ class CodeBuilder:
     settings: list[VName] = field(default_factory=list)
     teams: VName | None = None
     even: VName | None = None
+    width: VName | None = None
     fixing: bool = False
     lengths: dict[VName, Size] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])

@@ -240,6 +240,24 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Width:
+    """``width`` := how many points of a map a work-item has, ``most`` at most.
+
+    There are ``points`` in all; in several dimensions those of a work-item are neighbours among
+    ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes.  ``wanted`` says
+    how many there should be, 0 for any.
+    """
+
+    width: VName
+    points: Size
+    rows: Size
+    beside: Size
+    bytes: int
+    most: int
+    wanted: Atom
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
     """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
 
@@ -480,8 +498,8 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Teams | Spread | Tile | Statuses | Block | Strip
-    | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
+    | Promise | Fill | Check | Launch | ShareOut | Teams | Spread | Width | Tile | Statuses | Block
+    | Strip | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
 )
 
 

@@ -258,6 +258,9 @@ class _Writer:
                           f"{_size(size)}, {_atom(wanted)})")
             case plan.Spread(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
+            case plan.Width(name, points, rows, beside, size, most, wanted):
+                sizes = ", ".join(map(_size, (points, rows, beside)))
+                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {most}, {_atom(wanted)})")
             case plan.Tile(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size}{_further(wanted)})")

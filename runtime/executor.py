@@ -26,7 +26,17 @@ from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
-from runelift.runtime.shares import Boxes, block, coarse, share_out, spread, strip, teams, tile
+from runelift.runtime.shares import (
+    Boxes,
+    block,
+    coarse,
+    share_out,
+    spread,
+    strip,
+    teams,
+    tile,
+    width,
+)
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -231,6 +241,13 @@ class Run:
     def spread(self, most: int, points: int) -> int:
         """How large the groups of work-items that have much to do should be."""
         return spread(most, points, self.device.info.num_groups)
+
+    def width(self, points: int, rows: int, beside: int, size: int, most: int,
+              wanted: int) -> int:
+        """How many points of a map a work-item has."""
+        info = self.device.info
+        return width(info.shares, points, rows, beside, size, most,
+                     info.num_groups * info.group_size, wanted)
 
     def tile(self, points: int, size: int, *wanted: int) -> tuple[int, int, int, int, int]:
         """How groups share a scan, and how long they may wait for each other."""

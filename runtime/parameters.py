@@ -282,6 +282,9 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
                            min(largest, shares.max_group))
         case Quantity.TEAMS:
             return _powers(1, shares.group)
+        case Quantity.WIDTH:
+            return _powers(1, max(s.most for s in plan.all_steps(operation.steps)
+                                  if isinstance(s, plan.Width)))
         case Quantity.CHUNK if any(isinstance(s, plan.Tile)
                                    for s in plan.all_steps(operation.steps)):
             most = LONGEST_PRIVATE if shares.staged else 4 * shares.tile

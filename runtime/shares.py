@@ -71,6 +71,12 @@ LEAST_STEPS = 4
 """if each has so many elements."""
 
 
+ON_THEIR_WAY = 32
+"""A work-item of a map has points that load and store about so many bytes,"""
+WAVES = 2
+"""if the device then has so many times the work-items that it holds at once."""
+
+
 NEVER = 1 << 62
 """More work-items than any device has."""
 Boxes: TypeAlias = tuple[tuple[int, tuple[tuple[int, int, int, int], ...]], ...]
@@ -191,6 +197,33 @@ def spread(group: int, points: int, groups: int) -> int:
     while group > 1 and points < group * groups:
         group = max(group // 4, 1)
     return group
+
+
+@lru_cache(REMEMBERED)
+def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, most: int,
+          items: int, wanted: int = 0) -> int:
+    """The value of :class:`runelift.codegen.plan.Width` on a device that holds ``items`` at once.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132)
+    >>> def some(points, rows, beside, size, wanted=0):
+    ...     return width(gpu, points, rows, beside, size, 16, 270336, wanted)
+    >>> [some(points, points, points, 8) for points in (1 << 20, 1 << 21, 1 << 28)]
+    [1, 2, 4]
+    >>> [some(1 << 28, 1 << 28, 1 << 28, size) for size in (2, 16, 28)]
+    [16, 2, 1]
+    >>> some(1 << 28, 1 << 27, 2, 8), some(1 << 28, 3, 1 << 26, 8)
+    (1, 2)
+    >>> some(1000, 1000, 1000, 8, 8), some(6, 2, 3, 8, 8)
+    (8, 2)
+    """
+    found = _power_below(max(1, min(wanted or ON_THEIR_WAY // size, most, rows)))
+    if wanted:
+        return found
+    if not limits.staged or beside < limits.lanes:
+        return 1
+    while found > 1 and points < WAVES * items * found:
+        found //= 2
+    return found
 
 
 @lru_cache(REMEMBERED)

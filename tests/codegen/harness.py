@@ -84,9 +84,12 @@ STAGED, CHUNK, WINDOW, PATIENCE = (
 TEAMS = VName("teams", -4)
 """How many groups run side by side, see :class:`plan.Teams`."""
 
+WIDTH = VName("width", -5)
+"""How many points of a map a work-item has, see :class:`plan.Width`."""
+
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
-          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1}
+          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -324,6 +327,8 @@ class Machine:
                     self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
                 case plan.Spread(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
+                case plan.Width(name, rows=rows, most=most):
+                    self.scalars[name] = max(1, min(self.scalars[WIDTH], most, self.size(rows)))
                 case plan.Tile():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
