@@ -33,7 +33,8 @@ from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, product
-from runelift.ir.syntax import SegMap, elem_of, i64, shape_of
+from runelift.ir.syntax import SOACS, Body, Loop, SegMap, elem_of, i64, shape_of
+from runelift.ir.traverse import bodies_of
 
 MOST = 16
 """A work-item has so many points at most,"""
@@ -71,6 +72,8 @@ class _Wide:
         if not lowering.stm.pat or any(
                 len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
             raise CompilerLimitation("a map whose points are no scalars")
+        if not _is_straight(exp.body):
+            raise CompilerLimitation("a map whose points have loops")
         self.lowering, self.exp = lowering, exp
         self.k = lowering.builder()
         self.width = lowering.names.fresh("width")
@@ -83,8 +86,10 @@ class _Wide:
         with self.k.block() as self.code:
             self._points()
         point = list(statements(self.point))
-        if self.k.scratch or self.k.lengths or not all(map(_is_straight, point)):
-            raise CompilerLimitation("a map whose points have loops, or memory of their own")
+        if self.k.scratch or self.k.lengths or not all(
+                isinstance(s, imp.Declare | imp.Assign | imp.Store | imp.If | imp.Fail)
+                for s in point):
+            raise CompilerLimitation("a map whose points have memory of their own")
         results = sum(prim.bytes for prim in self.prims)
         self.bytes = results + self._loaded(point)
         self.most = MOST
@@ -183,6 +188,7 @@ class _Wide:
         return sum(load.prim.bytes for load in loads if load.mem not in self.cells)
 
 
-def _is_straight(stm: Stm) -> bool:
-    """Whether a statement is done once, by each work-item for itself."""
-    return isinstance(stm, imp.Declare | imp.Assign | imp.Store | imp.If | imp.Fail | imp.Comment)
+def _is_straight(body: Body) -> bool:
+    """Whether nothing in a body is done again and again."""
+    return not any(isinstance(stm.exp, (Loop, *SOACS)) or not all(
+        map(_is_straight, bodies_of(stm.exp))) for stm in body.stms)
