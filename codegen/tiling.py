@@ -17,11 +17,11 @@ from collections.abc import Callable, Sequence
 
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
+from runelift.codegen.coarsening import Lanes, coarsen
 from runelift.codegen.launches import (
     GROUP_ID,
     IS_FIRST,
     LID,
-    LSIZE,
     Lowering,
     WithScalar,
     bind_point,
@@ -150,6 +150,9 @@ class _Block:
             k.declare("batch", Prim.I64, op("quot", rest, down)), self.shape[:-2])]
         self.y = k.declare("y", Prim.I64, op("quot", LID, self.side))
         self.x = k.declare("x", Prim.I64, op("rem", LID, self.side))
+        self.whole = k.declare("whole", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
+            imp.Apply("le", Prim.I64, (op("add", self.top, self.height), self.shape[-2])),
+            imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.shape[-1])))))
 
     def each(self, bound: Exp, work: Callable[[Exp], None], base: str = "r") -> None:
         """An unrolled loop."""
@@ -205,10 +208,18 @@ class _Block:
             self.put(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", end, first))
+        following = op("add", first, self.depth)
+        with k.block() as all_inside:
+            for array in self.slabs:
+                self.fetch(array, following, inside=True)
         with k.block() as further:
             for array in self.slabs:
-                self.fetch(array, op("add", first, self.depth))
-        k.emit(imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further)))
+                self.fetch(array, following)
+        k.emit(imp.If(
+            imp.Apply("and", Prim.BOOL, (self.whole, imp.Apply("le", Prim.I64, (
+                op("mul", lit(2), self.depth), rest)))),
+            tuple(all_inside),
+            (imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further)),)))
         with k.block() as whole:
             self.each(self.depth, lambda n: self.combine(first, n, totals), "n")
         with k.block() as part:
@@ -221,31 +232,32 @@ class _Block:
         return self.block.rows if array in self.product.left else self.block.columns
 
     def fetched(self, array: VName, work: Callable[[Exp, Exp, Exp], None]) -> None:
-        """All elements that the work-item fetches: number, depth and offset within the slab."""
-        k, left = self.k, array in self.product.left
-        across = self.height if left else self.width
+        """All elements that the work-item fetches: number, depth and offset within the slab.
+
+        Neighbouring work-items fetch neighbours, and each of them elements as far apart as there
+        are work-items on a side.
+        """
+        k, n = self.k, self.k.names.fresh("load")
         along_k = self._is_contiguous(array)
+        low, high = (self.x, self.y) if along_k else (self.y, self.x)
+        with k.block() as code:
+            work(imp.Var(n), low, op("add", high, op("mul", imp.Var(n), self.side)))
+        count = self.count(array)
+        k.emit(*coarsen(k.names, code, Lanes(((n, count),), count, imp.Var(n))))
 
-        def element(n: Exp) -> None:
-            place = k.declare("place", Prim.I64, op("add", op("mul", n, LSIZE), LID))
-            fast = self.depth if along_k else across
-            low = k.declare("low", Prim.I64, op("rem", place, fast))
-            high = k.declare("high", Prim.I64, op("quot", place, fast))
-            work(n, *((low, high) if along_k else (high, low)))
-
-        self.each(imp.Var(self.count(array)), element, "load")
-
-    def fetch(self, array: VName, first: Exp) -> None:
-        """Read the elements that the block needs; beyond the edges, any others."""
+    def fetch(self, array: VName, first: Exp, *, inside: bool = False) -> None:
+        """Read the elements that the block needs; beyond the edges, if there are any, others."""
         k, left = self.k, array in self.product.left
         origin = self.top if left else self.start_j
-        inside = op("sub", self.shape[-2 if left else -1], lit(1))
+
+        def at_most(index: Exp, size: Exp) -> Exp:
+            return index if inside else imp.Apply("min", Prim.I64, (
+                index, op("sub", size, lit(1))))
 
         def element(n: Exp, depth: Exp, offset: Exp) -> None:
-            point = k.declare("at", Prim.I64, imp.Apply("min", Prim.I64, (
-                op("add", origin, offset), inside)))
-            step = k.declare("k", Prim.I64, imp.Apply("min", Prim.I64, (
-                op("add", first, depth), op("sub", self.length, lit(1)))))
+            point = k.declare("at", Prim.I64, at_most(
+                op("add", origin, offset), self.shape[-2 if left else -1]))
+            step = k.declare("k", Prim.I64, at_most(op("add", first, depth), self.length))
             indices = [*self.outer, point, lit(0)] if left else [*self.outer, lit(0), point]
             bind_point(k, self.product.exp.space, indices)
             (view,) = k.body(Body(self.product.needed([array]), (array,)))
