@@ -244,8 +244,9 @@ class Width:
     """``width`` := how many points of a map a work-item has, ``most`` at most.
 
     There are ``points`` in all; in several dimensions those of a work-item are neighbours among
-    ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes.  ``wanted`` says
-    how many there should be, 0 for any.
+    ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes; if it
+    ``shares``, its neighbours may load the same ones.  ``wanted`` says how many there should be,
+    0 for any.
     """
 
     width: VName
@@ -253,6 +254,7 @@ class Width:
     rows: Size
     beside: Size
     bytes: int
+    shares: bool
     most: int
     wanted: Atom
 
@@ -346,11 +348,12 @@ class Coarse:
     ``split`` for each of those.  ``points`` is 0 where this is not worth while.  There are
     ``batch`` times ``height`` times ``width`` segments of ``length`` elements; ``height`` is 0
     where a work-item's segments lie in the last dimension.  ``slides`` is 1 if neighbouring
-    segments share most elements.  ``loops``: how many loops are around each other at an element,
-    for each of which a work-item keeps values for all cells.  The totals of a segment have so many
-    ``bytes``.  Of the arrays in ``boxes``, a group may bring what it needs for ``tile`` iterations
-    of such a loop to local memory; ``tile`` is 0 where it does not.  ``wanted`` says what group,
-    points, steps, split and tile should be, 0 for any.
+    segments share most elements, ``roots`` if something is divided by roots, which several points
+    make quicker (:mod:`~runelift.codegen.roots`).  ``loops``: how many loops are around each other
+    at an element, for each of which a work-item keeps values for all cells.  The totals of a
+    segment have so many ``bytes``.  Of the arrays in ``boxes``, a group may bring what it needs for
+    ``tile`` iterations of such a loop to local memory; ``tile`` is 0 where it does not.  ``wanted``
+    says what group, points, steps, split and tile should be, 0 for any.
     """
 
     group: VName
@@ -367,6 +370,7 @@ class Coarse:
     slides: bool
     bytes: int
     wanted: tuple[Atom, Atom, Atom, Atom, Atom]
+    roots: bool = False
     loops: int = 0
     boxes: tuple[Box, ...] = ()
 

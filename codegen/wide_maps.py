@@ -5,10 +5,11 @@ that holds all the work-items it can may still have too few bytes on their way t
 busy.  Where a work-item has several points it loads the elements for all of them before it stores
 the first result (Volkov 2010, "Better performance at lower occupancy").
 
-Neighbouring work-items still access neighbouring elements: in one dimension, the points of a
-work-item lie as far apart as there are work-items; else they are neighbours in the last dimension
-but one, so that they share what they load along it, as in stencils, and the arithmetic of indices.
-A work-item that has not as many points as the others has a loop of its own.
+Neighbouring work-items still access neighbouring elements: in one dimension, some of them share a
+block, in which the points of a work-item lie as far apart as they are many; else these points are
+neighbours in the last dimension but one, so that they share what they load along it, as in
+stencils, and the arithmetic of indices.  A work-item that has not as many points as the others has
+a loop of its own.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from runelift.ir.sizes import Size, ceil_div, product
 from runelift.ir.syntax import SOACS, Body, Loop, SegMap, elem_of, i64, shape_of
 from runelift.ir.traverse import bodies_of
 
+BESIDE = 256
+"""So many work-items share a block of points in one dimension, whatever the size of groups is."""
 MOST = 16
 """A work-item has so many points at most,"""
 MOST_STATEMENTS = 512
@@ -55,8 +58,8 @@ def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
     one = lowering.names.fresh("one")
     lowering.steps += [
-        plan.Width(wide.width, total(lowering, exp.space), rows, beside, wide.bytes, wide.most,
-                   lowering.setting(Quantity.WIDTH)),
+        plan.Width(wide.width, total(lowering, exp.space), rows, beside, wide.bytes,
+                   not wide.is_flat and wide.shares, wide.most, lowering.setting(Quantity.WIDTH)),
         plan.Compute(one, "eq", Prim.I64, (wide.width, i64(1))),
         plan.Branch(one, otherwise, several)]
 
@@ -64,8 +67,8 @@ def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]
 class _Wide:
     """The kernel; CompilerLimitation if the points of the map have loops, or results are arrays.
 
-    A point loads and stores ``bytes`` bytes of global memory; a work-item has ``most`` points at
-    most.
+    A point loads and stores ``bytes`` bytes; ``shares`` says whether it loads several elements of
+    an array, so that its neighbours may need the same.  A work-item has ``most`` points at most.
     """
 
     def __init__(self, lowering: Lowering, exp: SegMap) -> None:
@@ -91,7 +94,10 @@ class _Wide:
                 for s in point):
             raise CompilerLimitation("a map whose points have memory of their own")
         results = sum(prim.bytes for prim in self.prims)
-        self.bytes = results + self._loaded(point)
+        loads = {part for stm in point for exp in expressions(stm)
+                 for part in subexpressions(exp) if isinstance(part, imp.Load)}
+        self.bytes = results + sum(load.prim.bytes for load in loads)
+        self.shares = len(loads) > len({load.mem for load in loads})
         self.most = MOST
         while self.most > 1 and (len(point) * self.most > MOST_STATEMENTS
                                  or results * self.most > MOST_BYTES):
@@ -110,7 +116,7 @@ class _Wide:
         *outer, last = (self.lowering.size(dim.width) for dim in self.exp.space)
         width, group = Size.var(self.width), self.lowering.group
         if self.is_flat:
-            items = ceil_div(last, width)
+            items = ceil_div(last, width * BESIDE) * BESIDE
         else:
             *outer, rows = outer
             items = product(outer) * ceil_div(rows, width) * last
@@ -121,12 +127,12 @@ class _Wide:
         k, width = self.k, imp.Var(self.width)
         *outer, last = self.shape
         if self.is_flat:
-            items = k.declare("items", Prim.I64, ceil_quot(last, width))
-            end = op("add", GID, op("mul", op("sub", width, lit(1)), items))
-            with k.block() as inside:
-                self._several(lambda n: [op("add", GID, op("mul", n, items))],
-                              op("lt", end, last))
-            k.emit(imp.If(op("lt", GID, items), tuple(inside)))
+            beside = lit(BESIDE)
+            block = op("mul", op("quot", GID, beside), op("mul", width, beside))
+            first = k.declare("first", Prim.I64, op("add", block, op("rem", GID, beside)))
+            end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
+            self._several(lambda n: [op("add", first, op("mul", n, beside))],
+                          op("lt", end, last))
             return
         *outer, rows = outer
         shape = [*outer, k.declare("blocks", Prim.I64, ceil_quot(rows, width)), last]
@@ -180,12 +186,6 @@ class _Wide:
         if len(found) != len(values):
             raise CompilerLimitation("a map whose points are no scalars")
         return found
-
-    def _loaded(self, point: Sequence[Stm]) -> int:
-        """How many bytes a point loads; what is loaded again and again is not counted twice."""
-        loads = {part for stm in point for exp in expressions(stm)
-                 for part in subexpressions(exp) if isinstance(part, imp.Load)}
-        return sum(load.prim.bytes for load in loads if load.mem not in self.cells)
 
 
 def _is_straight(body: Body) -> bool:

@@ -171,8 +171,8 @@ class Space:
             elif isinstance(step, plan.Coarse):
                 wanted = tuple(known[n] if isinstance(n, VName) else 0 for n in step.wanted)
                 boxes = tuple((box.bytes, box.sides) for box in step.boxes)
-                chosen = coarse(info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.loops,
-                                step.bytes, boxes, 1, info.local_bytes, wanted)
+                chosen = coarse(info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.roots,
+                                step.loops, step.bytes, boxes, 1, info.local_bytes, wanted)
                 known |= zip(step.names(), chosen, strict=True)
                 if known[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
                     raise _Impossible("a work-item cannot keep so many steps for so many points "
