@@ -84,8 +84,11 @@ def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
     plain = info.plain()
     assert block(info.shares, 4096, 4096, 1, 4096, 8)[2] > 0
     assert block(plain.shares, 4096, 4096, 1, 4096, 8)[2] == 0
-    assert coarse(info.shares, 64, 64, 1, 64, True, False, 1, 4, (), 8, 9999, (64, 0, 0, 0, 0))[3] > 0
-    assert coarse(plain.shares, 64, 64, 1, 64, True, False, 1, 4, (), 8, 9999, (64, 0, 0, 0, 0))[3] == 0
+    for slides, roots in ((True, False), (False, True)):
+        points, none = (coarse(each.shares, 64, 64, 1, 64, slides, roots, 1, 4, (), 8, 9999,
+                               (64, 0, 0, 0, 0))[3] for each in (info, plain))
+        assert points > 0
+        assert none == 0
     assert not plain.interleaves
     assert open_device(plain) is not open_device(info)
     assert open_device(plain).info == plain
