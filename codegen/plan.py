@@ -301,8 +301,10 @@ class Block:
     A group has ``side`` x ``side`` work-items (``group`` in all), each of them ``rows`` x
     ``columns`` points (``cells`` in all), and goes through the reduction ``depth`` elements at a
     time.  ``rows`` is 0 where blocks are not worth while.  Where there are few blocks, the
-    reduction of ``length`` elements is done in ``pieces``, by a group for each.  ``wanted`` says
-    what side, rows and columns should be, 0 for any.
+    reduction of ``length`` elements is done in ``pieces``, by a group for each.  There is local
+    memory for ``slabs``: if for two, the next is put there while the last is combined.  ``bytes``
+    are those of an element along the height and along the width.  ``wanted`` says what side, rows
+    and columns should be, 0 for any.
     """
 
     group: VName
@@ -311,16 +313,18 @@ class Block:
     columns: VName
     depth: VName
     cells: VName
+    slabs: VName
     pieces: VName
     height: Size
     width: Size
     batch: Size
     length: Size
+    bytes: tuple[int, int]
     wanted: tuple[Atom, Atom, Atom] = (i64(0), i64(0), i64(0))
 
     def constants(self) -> tuple[VName, ...]:
         """The sizes that kernels are built for."""
-        return (self.group, self.side, self.rows, self.columns, self.depth, self.cells)
+        return (self.group, self.side, self.rows, self.columns, self.depth, self.cells, self.slabs)
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""

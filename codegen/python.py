@@ -271,7 +271,7 @@ class _Writer:
                             wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.block({sizes}{_further(wanted)})")
+                          f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
             case plan.Coarse(height=height, width=width, batch=batch, length=length,
                              wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))

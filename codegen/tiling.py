@@ -47,6 +47,7 @@ from runelift.ir.syntax import (
     Body,
     Index,
     SliceDim,
+    elem_of,
     i64,
 )
 
@@ -61,10 +62,14 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
     height, width = (lowering.size(dim.width) for dim in space[-2:])
     computed = {p.name for stm in product.before for p in stm.pat}
     length = product.redomap.width
+    prims = dict(zip(product.redomap.arrays, (p.type for p in product.redomap.lam.params),
+                     strict=True))
+    sizes = [sum(elem_of(prims[a]).bytes for a in some) for some in (product.left, product.right)]
     block = plan.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
-                       fresh("depth"), fresh("cells"), fresh("pieces"), height, width,
-                       total(lowering, space[:-2]),
+                       fresh("depth"), fresh("cells"), fresh("slabs"), fresh("pieces"), height,
+                       width, total(lowering, space[:-2]),
                        Size.of(0) if length in computed else lowering.size(length),
+                       (sizes[0], sizes[1]),
                        (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
                         lowering.setting(Quantity.COLUMNS)))
     lowering.steps.append(block)
@@ -94,6 +99,7 @@ class _Block:
                                                                       self.columns)
         self.length = self.k.scalar(product.redomap.width)
         self.slabs: dict[VName, VName] = {}
+        self.starts: dict[VName, Exp] = {}
         self.ahead: dict[VName, VName] = {}
         self.prims = dict(zip(product.redomap.arrays, (
             p.type for p in product.redomap.lam.params), strict=True))
@@ -121,7 +127,8 @@ class _Block:
             across = Size.var(names.rows if array in product.left else names.columns)
             slab = k.names.fresh("slab")
             k.locals.append(imp.LocalArray(slab, self.prim(array),
-                                           depth * (side * across + Size.of(RUN))))
+                                           Size.var(names.slabs) * depth * (
+                                               side * across + Size.of(RUN))))
             self.slabs[array] = slab
             self.ahead[array] = k.names.fresh("ahead")
         totals = self.start()
@@ -203,8 +210,11 @@ class _Block:
 
     def slab(self, first: Exp, end: Exp, totals: Sequence[Sequence[VName]]) -> None:
         """Combine the elements of a slab at all points, and fetch the next."""
-        k = self.k
+        k, slabs = self.k, imp.Var(self.block.slabs)
+        turn = k.declare("turn", Prim.I64, op("rem", op("quot", first, self.depth), slabs))
         for array in self.slabs:
+            self.starts[array] = k.declare("start", Prim.I64, op("mul", turn, op(
+                "mul", self.depth, op("add", self.across(array), lit(RUN)))))
             self.put(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", end, first))
@@ -225,7 +235,11 @@ class _Block:
         with k.block() as part:
             k.loop(rest, lambda n: self.combine(first, n, totals), base="n")
         k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
-        k.emit(imp.Barrier(imp.Space.LOCAL))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (slabs, lit(1))), (imp.Barrier(imp.Space.LOCAL),)))
+
+    def across(self, array: VName) -> Exp:
+        """How many rows or columns a block has of an array."""
+        return self.height if array in self.product.left else self.width
 
     def count(self, array: VName) -> VName:
         """How many elements of a slab a work-item fetches; slabs are as deep as a block's side."""
@@ -268,15 +282,15 @@ class _Block:
 
     def put(self, array: VName) -> None:
         """Make what was fetched the present slab."""
-        prim, across = self.prim(array), (
-            self.height if array in self.product.left else self.width)
+        prim = self.prim(array)
         self.fetched(array, lambda n, depth, offset: self.k.emit(imp.Store(
-            self.slabs[array], self.cell(depth, offset, across),
+            self.slabs[array], self.cell(array, depth, offset),
             imp.Load(self.ahead[array], n, prim), prim)))
 
-    def cell(self, depth: Exp, offset: Exp, across: Exp) -> Exp:
-        """Where an element lies in a slab; rows have spare cells, so that columns do not clash."""
-        return op("add", op("mul", depth, op("add", across, lit(RUN))), offset)
+    def cell(self, array: VName, depth: Exp, offset: Exp) -> Exp:
+        """Where an element lies; rows of a slab have spare cells, so that columns do not clash."""
+        return op("add", self.starts[array], op("add", op("mul", depth, op(
+            "add", self.across(array), lit(RUN))), offset))
 
     def position(self, number: Exp, count: VName, own: Exp) -> Exp:
         """Where in the block a row or column of the work-item lies: runs, dealt out in turn."""
@@ -296,11 +310,10 @@ class _Block:
         mine: dict[VName, VName] = {}
         for array in self.slabs:
             left = array in self.product.left
-            count, across, start = ((self.block.rows, self.height, self.y) if left
-                                    else (self.block.columns, self.width, self.x))
+            count, start = ((self.block.rows, self.y) if left else (self.block.columns, self.x))
             mine[array] = k.names.fresh("mine")
             k.emit(imp.DeclareArray(mine[array], self.prim(array), count))
-            self.collect(array, mine[array], count, n, across, start)
+            self.collect(array, mine[array], count, n, start)
         shared: dict[VName, Exp] = {}
         for array in redomap.arrays:
             if array not in self.slabs:
@@ -329,13 +342,11 @@ class _Block:
 
         self.points(point)
 
-    def collect(self, array: VName, mine: VName, count: VName, n: Exp, across: Exp,
-                start: Exp) -> None:
+    def collect(self, array: VName, mine: VName, count: VName, n: Exp, start: Exp) -> None:
         """The elements at depth ``n`` of a slab that the work-item needs, in registers."""
         prim = self.prim(array)
         self.each(imp.Var(count), lambda r: self.k.emit(imp.Store(mine, r, imp.Load(
-            self.slabs[array], self.cell(n, self.position(r, count, start), across),
-            prim), prim)))
+            self.slabs[array], self.cell(array, n, self.position(r, count, start)), prim), prim)))
 
     # Results
 

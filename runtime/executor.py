@@ -260,12 +260,12 @@ class Run:
         """What groups tell each other."""
         return self.device.statuses.begin(words)
 
-    def block(self, height: int, width: int, batch: int, length: int,
+    def block(self, height: int, width: int, batch: int, length: int, sizes: tuple[int, int],
               *wanted: int) -> tuple[int, ...]:
         """How groups share a product."""
         info = self.device.info
         return block(info.shares, height, width, batch, length, info.handle.max_compute_units,
-                     wanted)
+                     sizes, info.local_bytes, wanted)
 
     def coarse(self, height: int, width: int, batch: int, length: int, slides: bool, roots: bool,
                loops: int, size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:

@@ -167,7 +167,8 @@ class Space:
                 side, rows, columns = (known.get(n, 0) if isinstance(n, VName) else 0
                                        for n in step.wanted)
                 known |= zip(step.names(), block(
-                    info.shares, PLENTY, PLENTY, 1, 1, 1, (side, rows, columns)), strict=True)
+                    info.shares, PLENTY, PLENTY, 1, 1, 1, step.bytes, info.local_bytes,
+                    (side, rows, columns)), strict=True)
             elif isinstance(step, plan.Coarse):
                 wanted = tuple(known[n] if isinstance(n, VName) else 0 for n in step.wanted)
                 boxes = tuple((box.bytes, box.sides) for box in step.boxes)

@@ -27,6 +27,8 @@ PIECES = 4
 """of which there are so many for each compute unit,"""
 SLABS = 8
 """if each goes through so many slabs at least."""
+SPARE = 4
+"""Rows of a slab have so many spare elements (:mod:`runelift.codegen.tiling`)."""
 
 BUSY = 3
 """Groups run side by side if so many are left for each compute unit."""
@@ -282,30 +284,29 @@ def _tile_bytes(group: int, chunk: int, size: int) -> int:
 
 @lru_cache(REMEMBERED)
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
-          units: int, wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
-    """The values of :class:`runelift.codegen.plan.Block`.
+          units: int, sizes: tuple[int, int], local_bytes: int,
+          wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
+    """The values of :class:`runelift.codegen.plan.Block` for elements of ``sizes`` bytes.
 
     Work-items have as many points as the sizes allow, as long as every compute unit has a block.
     Where most units would have none even so, long reductions are done in pieces.  ``wanted`` are
     side, rows and columns, 0 for those that fit best; blocks are no larger than the product.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
-    >>> block(gpu, 4096, 4096, 1, 4096, 132)
-    (256, 16, 8, 8, 16, 64, 1)
-    >>> block(gpu, 1024, 1024, 1, 1024, 132)
-    (256, 16, 4, 4, 16, 16, 1)
-    >>> block(gpu, 262144, 16, 1, 64, 132)
-    (256, 16, 8, 1, 16, 8, 1)
-    >>> block(gpu, 16, 16, 1, 1 << 20, 132)
-    (256, 16, 1, 1, 16, 1, 528)
-    >>> block(gpu, 8, 8, 1, 1 << 20, 132)
-    (256, 16, 0, 0, 16, 0, 1)
+    >>> def some(height, width, length, sizes=(4, 4)):
+    ...     return block(gpu, height, width, 1, length, 132, sizes, 48 << 10)
+    >>> some(4096, 4096, 4096), some(4096, 4096, 4096, (8, 8))
+    ((256, 16, 8, 8, 16, 64, 2, 1), (256, 16, 8, 8, 16, 64, 1, 1))
+    >>> some(1024, 1024, 1024), some(262144, 16, 64)
+    ((256, 16, 4, 4, 16, 16, 2, 1), (256, 16, 8, 1, 16, 8, 2, 1))
+    >>> some(16, 16, 1 << 20), some(8, 8, 1 << 20)
+    ((256, 16, 1, 1, 16, 1, 2, 528), (256, 16, 0, 0, 16, 0, 1, 1))
     """
     side = wanted[0] or isqrt(limits.group)
     group = side * side
     alike = limits.staged or any(wanted)
     if not alike or min(height, width) < side or (not wanted[0] and group != limits.group):
-        return limits.group, side, 0, 0, side, 0, 1
+        return limits.group, side, 0, 0, side, 0, 1, 1
     most = [min(most or MOST_POINTS, _power_below(size // side))
             for most, size in zip(wanted[1:], (height, width), strict=True)]
     rows, columns = most
@@ -319,7 +320,10 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     if useful > 1 and IDLE * blocks() < units:
         rows, columns = most
         pieces = max(1, min(useful, PIECES * units // max(1, blocks())))
-    return group, side, rows, columns, side, rows * columns, pieces
+    slab = side * sum(size * (side * count + SPARE)
+                      for size, count in zip(sizes, (rows, columns), strict=True))
+    slabs = 2 if 2 * slab <= local_bytes else 1
+    return group, side, rows, columns, side, rows * columns, slabs, pieces
 
 
 @lru_cache(REMEMBERED)
