@@ -41,10 +41,14 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 @dataclass(slots=True)
 class Choices:
-    """Which version every choice takes, and how many there were to take."""
+    """Which version every choice takes, and how many there were to take.
+
+    With ``kind``, the one that has a kernel of this kind.
+    """
 
     number: int
     most: int = 1
+    kind: str = ""
 
 
 class ProgramMachine(ModelMachine):
@@ -58,6 +62,9 @@ class ProgramMachine(ModelMachine):
     def choose(self, versions: Sequence[plan.PlanVersion]) -> plan.PlanVersion:
         self.choices.most = max(self.choices.most, len(versions))
         version = versions[min(self.choices.number, len(versions) - 1)]
+        if self.choices.kind:
+            version = next(v for v in versions if any(
+                kernel.name.startswith(self.choices.kind) for kernel in plan.kernels(v.steps)))
         assert version.infeasible is None
         assert all(self.scalars[group] for group in version.groups)
         return version
