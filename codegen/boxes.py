@@ -333,11 +333,14 @@ class _Array:
 
         def column(place: Exp) -> None:
             def row(number: Exp) -> None:
-                places = [k.declare("o", Prim.I64, i) for i in unflat_index(number, others)]
-                self._copy(k, group, inner, count, [*places[:near], place, *places[near:]])
+                own = k.declare("own", Prim.I64, op("add", op("mul", number, imp.Var(group.split)),
+                                                    imp.Var(group.y)))
+                with k.block() as copy:
+                    places = [k.declare("o", Prim.I64, i) for i in unflat_index(own, others)]
+                    self._copy(k, group, inner, count, [*places[:near], place, *places[near:]])
+                k.emit(imp.If(op("lt", own, volume(others)), tuple(copy)))
 
-            k.loop(volume(others), row, start=imp.Var(group.y), step=imp.Var(group.split),
-                   base="row")
+            k.loop(ceil_quot(volume(others), imp.Var(group.split)), row, base="row", unroll=True)
 
         k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
 
