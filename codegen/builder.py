@@ -133,7 +133,7 @@ class CodeBuilder:
         return imp.Var(name)
 
     def loop(self, bound: Exp, body: Callable[[Exp], None], *, start: Exp | None = None,
-             step: Exp | None = None, base: str = "i", unroll: bool = False) -> None:
+             step: Exp | None = None, base: str = "i", unroll: VName | bool = False) -> None:
         """``for i from start below bound by step``."""
         index = self.names.fresh(base)
         with self.block() as inner:

@@ -24,6 +24,7 @@ from runelift.codegen.launches import (
     LID,
     Lowering,
     WithScalar,
+    as_name,
     bind_point,
     branch,
     local_arrays,
@@ -92,6 +93,10 @@ class _Block:
         self.k = lowering.builder()
         self.block = block
         self.k.constants = list(block.constants())
+        self.unroll: VName | bool = False
+        if lowering.parameters is not None:
+            self.unroll = as_name(lowering.setting(Quantity.UNROLL))
+            self.k.settings = [self.unroll]
         self.side, self.rows, self.columns, self.depth = (
             imp.Var(n) for n in (block.side, block.rows, block.columns, block.depth))
         self.shape = widths(self.k, product.exp.space)
@@ -231,7 +236,8 @@ class _Block:
             tuple(all_inside),
             (imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further)),)))
         with k.block() as whole:
-            self.each(self.depth, lambda n: self.combine(first, n, totals), "n")
+            k.loop(self.depth, lambda n: self.combine(first, n, totals), base="n",
+                   unroll=self.unroll)
         with k.block() as part:
             k.loop(rest, lambda n: self.combine(first, n, totals), base="n")
         k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
