@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from runelift.codegen import plan
 from runelift.codegen.builder import CodeBuilder
 from runelift.codegen.coarsening import Sum, as_sum, varies, varying, written_by
-from runelift.codegen.views import lit, op, unflat_index, volume
+from runelift.codegen.views import ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
@@ -36,7 +36,11 @@ from runelift.ir.imp.traverse import (
 )
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Size, ceil_div
+
+RUN = 4
+"""Elements in a row that one load of the widest kind brings; padded rows are odd multiples of it
+long, so that the loads of neighbouring work-items go to different banks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +255,7 @@ class _Inside:
                 return None
         if len(set(seen)) != len(seen) or self.inner not in seen:
             return None
-        sides.sort(key=lambda side: (group.x in side.names, group.step in side.names))
+        sides.sort(key=lambda side: (group.step in side.names, group.x in side.names))
         for each in self.found:
             if (each.mem, each.base, each.sides) == (mem, total.same, tuple(sides)):
                 return each
@@ -274,11 +278,25 @@ class _Array:
 
     def at(self, group: Group) -> Exp:
         """Where in the box the element is that a work-item needs."""
+        return self.place(group, [_total([imp.Var(n) for n in sorted(
+            side.names, key=lambda n: n.tag)]) for side in self.sides])
+
+    def place(self, group: Group, indices: Sequence[Exp]) -> Exp:
+        """Where in the box an element lies."""
         place: Exp = lit(0)
-        for side in self.sides:
-            place = op("add", op("mul", place, _length(group, side)), _total(
-                [imp.Var(n) for n in sorted(side.names, key=lambda n: n.tag)]))
+        for side, index in zip(self.sides, indices, strict=True):
+            length = _length(group, side)
+            if side is self.sides[-1] and self.is_padded(group):
+                runs = ceil_quot(length, lit(RUN))
+                length = op("mul", lit(RUN), op("sub", op("mul", lit(2), ceil_quot(
+                    op("add", runs, lit(1)), lit(2))), lit(1)))
+            place = op("add", op("mul", place, length), index)
         return place
+
+    def is_padded(self, group: Group) -> bool:
+        """Whether neighbouring work-items load from neighbouring rows."""
+        return group.step in self.sides[-1].names and any(
+            group.x in side.names for side in self.sides[:-1])
 
     def size(self, group: Group) -> Size:
         """How many elements there are."""
@@ -291,6 +309,10 @@ class _Array:
             length = Size.of(1 - len(chosen))
             for size in chosen:
                 length = length + size
+            if side is self.sides[-1] and self.is_padded(group):
+                runs = ceil_div(length, Size.of(RUN))
+                length = Size.of(RUN) * (Size.of(2) * ceil_div(
+                    runs + Size.of(1), Size.of(2)) - Size.of(1))
             total = total * length
         return total
 
@@ -311,11 +333,14 @@ class _Array:
 
         def column(place: Exp) -> None:
             def row(number: Exp) -> None:
-                places = [k.declare("o", Prim.I64, i) for i in unflat_index(number, others)]
-                self._copy(k, group, inner, count, [*places[:near], place, *places[near:]])
+                own = k.declare("own", Prim.I64, op("add", op("mul", number, imp.Var(group.split)),
+                                                    imp.Var(group.y)))
+                with k.block() as copy:
+                    places = [k.declare("o", Prim.I64, i) for i in unflat_index(own, others)]
+                    self._copy(k, group, inner, count, [*places[:near], place, *places[near:]])
+                k.emit(imp.If(op("lt", own, volume(others)), tuple(copy)))
 
-            k.loop(volume(others), row, start=imp.Var(group.y), step=imp.Var(group.split),
-                   base="row")
+            k.loop(ceil_quot(volume(others), imp.Var(group.split)), row, base="row", unroll=True)
 
         k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
 
@@ -324,15 +349,15 @@ class _Array:
         """Copy an element, or the last one that there is."""
         beyond = {group.x: op("sub", op("sub", imp.Var(group.across), lit(1)), group.last_x),
                   inner: op("sub", imp.Var(group.tile), count)}
-        source, target = self.base, lit(0)
+        source = self.base
         for side, place in zip(self.sides, places, strict=True):
             length, inside = _length(group, side), place
             if missing := [exp for name, exp in beyond.items() if name in side.names]:
                 inside = imp.Apply("min", Prim.I64, (place, op("sub", op(
                     "sub", length, lit(1)), _total(missing))))
             source = op("add", source, op("mul", inside, side.factor))
-            target = op("add", op("mul", target, length), place)
-        k.emit(imp.Store(self.local, target, imp.Load(self.mem, source, self.prim), self.prim))
+        k.emit(imp.Store(self.local, self.place(group, places),
+                         imp.Load(self.mem, source, self.prim), self.prim))
 
 
 def _walks(group: Group, side: _Side) -> tuple[int, int, int, int]:

@@ -101,6 +101,7 @@ class CodeBuilder:
     settings: list[VName] = field(default_factory=list)
     teams: VName | None = None
     even: VName | None = None
+    width: VName | None = None
     fixing: bool = False
     lengths: dict[VName, Size] = field(default_factory=dict)
     owned: list[set[VName]] = field(default_factory=lambda: [set()])
@@ -132,7 +133,7 @@ class CodeBuilder:
         return imp.Var(name)
 
     def loop(self, bound: Exp, body: Callable[[Exp], None], *, start: Exp | None = None,
-             step: Exp | None = None, base: str = "i", unroll: bool = False) -> None:
+             step: Exp | None = None, base: str = "i", unroll: VName | bool = False) -> None:
         """``for i from start below bound by step``."""
         index = self.names.fresh(base)
         with self.block() as inner:

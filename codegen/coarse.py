@@ -38,7 +38,7 @@ from runelift.codegen.launches import (
     widths,
 )
 from runelift.codegen.parameters import Quantity
-from runelift.codegen.roots import is_root, with_roots
+from runelift.codegen.roots import is_by_root, with_roots
 from runelift.codegen.segments import Segments, Sharing, sharing
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index
 from runelift.ir import imp
@@ -71,7 +71,7 @@ def lower_coarse(lowering: Lowering, segments: Segments | None,
         lowering.parameters.found = known
         lowering.steps += others
         return
-    sizes = replace(sizes, loops=alone.loops)
+    sizes = replace(sizes, roots=alone.roots, loops=alone.loops)
     known = dict(lowering.parameters.found)
     try:
         together = kernel(boxes=True)
@@ -114,7 +114,7 @@ class _Coarse:
         self.exp = exp = segments.exp
         self.k = lowering.builder()
         self.tiled = boxes
-        self.loops, self.boxes = 0, tuple[plan.Box, ...]()
+        self.roots, self.loops, self.boxes = False, 0, tuple[plan.Box, ...]()
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)
@@ -281,8 +281,10 @@ class _Coarse:
         k = self.k
         with k.block() as code:
             self._element(totals, imp.Var(self.r), k.declare("e", Prim.I64, index))
-        self.loops = max(_depth(code), 1 if any(map(is_root, code)) else 0)
-        return with_roots(code)
+        found = with_roots(code)
+        self.roots = any(map(is_by_root, found))
+        self.loops = max(_depth(code), int(self.roots))
+        return found
 
     def _emit(self, code: Sequence[imp.Stm] | Boxed, lanes: Lanes) -> None:
         """The code for lanes."""

@@ -22,6 +22,7 @@ from runelift.codegen.scans import segscan
 from runelift.codegen.segments import segments_of_map
 from runelift.codegen.tiling import lower_product
 from runelift.codegen.transposes import lower_transposition, transposition_of
+from runelift.codegen.wide_maps import lower_wide
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -75,7 +76,7 @@ def _segmap(lowering: Lowering, exp: SegMap) -> None:
     """A work-item per point, or blocks of points for products and transposed copies."""
     if (copied := transposition_of(lowering, exp)) is not None:
         lower_transposition(lowering, copied,
-                            branch(lowering, lambda: _segmap_plain(lowering, exp)))
+                            branch(lowering, lambda: _segmap_plain(lowering, exp, wide=False)))
     elif (found := product_of(exp)) is not None:
         lower_product(lowering, found, branch(lowering, lambda: _segmap_points(lowering, exp)))
     else:
@@ -93,12 +94,18 @@ def _segmap_points(lowering: Lowering, exp: SegMap) -> None:
                        branch(lowering, lambda: _segmap_plain(lowering, exp)))
 
 
-def _segmap_plain(lowering: Lowering, exp: SegMap) -> None:
-    """A work-item per point; small arrays of its own are in registers, see :func:`_fix_sizes`."""
+def _segmap_plain(lowering: Lowering, exp: SegMap, *, wide: bool = True) -> None:
+    """A work-item per point, or for several if they have no loops.
+
+    Small arrays of its own are in registers, see :func:`_fix_sizes`.
+    """
     scratch: list[Scratch] = []
     steps = branch(lowering, lambda: scratch.extend(_segmap_items(lowering, exp).scratch))
     arrays = [(s.count, s.prim) for s in scratch] + _carried(lowering, exp)
     sizes = {v for count, _ in arrays for v in count.variables()}
+    if not arrays and wide:
+        lower_wide(lowering, exp, steps)
+        return
     if not arrays or not sizes.isdisjoint(lowering.host_chosen):
         lowering.steps += steps
         return

@@ -193,7 +193,8 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     if stm.loc is not None:
         comment += f" at {stm.loc}"
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
-                        comment, tuple(k.constants), tuple(k.settings), k.teams, k.even)
+                        comment, tuple(k.constants), tuple(k.settings), k.teams, k.even,
+                        k.width)
     check(kernel)
     return kernel, tuple(p.name for p in params)
 

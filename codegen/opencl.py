@@ -80,8 +80,8 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     lines = [f"// {kernel.comment}"] if kernel.comment else []
     chosen = "" if constants else "  // chosen by the host for each build"
     lines += [f"#define {name(c)} {given[c]}L{chosen}" for c in kernel.constants]
-    if kernel.constants:
-        group = given[kernel.constants[0]] * printer.teams
+    if kernel.group is not None:
+        group = given[kernel.group] * printer.teams
         lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
     lines += printer.start()
@@ -191,8 +191,8 @@ class _Printer:
                 return value
             case imp.Var(v) if self.built:
                 return self.constants.get(v)
-            case imp.WorkItem(Id.LOCAL_SIZE) if self.built and self.kernel.constants:
-                return self.constants[self.kernel.constants[0]]
+            case imp.WorkItem(Id.LOCAL_SIZE) if self.built and self.kernel.group is not None:
+                return self.constants[self.kernel.group]
         return None
 
     def param(self, param: imp.KernelParam) -> str:
@@ -322,8 +322,8 @@ class _Printer:
             case imp.Select(cond, then_, else_, prim):
                 return (f"({self.exp(cond)} ? ({TYPES[prim]})({self.exp(then_)}) "
                         f": ({TYPES[prim]})({self.exp(else_)}))")
-            case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.constants:
-                return name(self.kernel.constants[0])
+            case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.group is not None:
+                return name(self.kernel.group)
             case imp.WorkItem(kind, dim):
                 if dim and kind in self.ids:
                     raise CompilerLimitation("several groups that run as one have one dimension")

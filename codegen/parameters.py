@@ -22,6 +22,7 @@ class Quantity(Enum):
     LANES = "lanes"
     CHUNK = "chunk"
     TEAMS = "teams"
+    WIDTH = "width"
     SIDE = "side"
     ROWS = "rows"
     COLUMNS = "columns"
@@ -44,6 +45,7 @@ MEANINGS = {
     Quantity.LANES: "least work-items of a group that shares a row",
     Quantity.CHUNK: "elements that a work-item has at a time",
     Quantity.TEAMS: "rows that a group has side by side",
+    Quantity.WIDTH: "points of a map that a work-item has",
     Quantity.SIDE: "rows and columns of work-items in a group",
     Quantity.ROWS: "rows of the points of a work-item",
     Quantity.COLUMNS: "columns of the points of a work-item",

@@ -60,8 +60,10 @@ def _is_steady(index: VName | None, step: plan.Step) -> bool:
             return not _mention(index, [groups, size])
         case plan.Spread(points=size):
             return not _mention(index, [size])
-        case plan.Tile(points=points):
-            return points != index
+        case plan.Width(points=points, rows=rows, beside=beside):
+            return not _mention(index, [points, rows, beside])
+        case plan.Tile(points=tiled):
+            return tiled != index
         case plan.Statuses(_, words):
             return not _mention(index, [words])
         case (plan.Block(height=height, width=width, batch=batch, length=length)
@@ -87,7 +89,7 @@ def _mention(index: VName | None, sizes: Sequence[Size]) -> bool:
 def is_free(kernel: imp.Kernel) -> bool:
     """Whether groups of every size do the same: work-items ask for their place in the grid only."""
     return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID} and not kernel.locals
-            and not kernel.constants
+            and kernel.group is None
             and not any(isinstance(stm, imp.Barrier) for stm in statements(kernel.body)))
 
 

@@ -240,6 +240,26 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Width:
+    """``width`` := how many points of a map a work-item has, ``most`` at most.
+
+    There are ``points`` in all; in several dimensions those of a work-item are neighbours among
+    ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes; if it
+    ``shares``, its neighbours may load the same ones.  ``wanted`` says how many there should be,
+    0 for any.
+    """
+
+    width: VName
+    points: Size
+    rows: Size
+    beside: Size
+    bytes: int
+    shares: bool
+    most: int
+    wanted: Atom
+
+
+@dataclass(frozen=True, slots=True)
 class Tile:
     """Choose how groups share ``points`` elements of ``bytes`` bytes in tiles.
 
@@ -281,8 +301,10 @@ class Block:
     A group has ``side`` x ``side`` work-items (``group`` in all), each of them ``rows`` x
     ``columns`` points (``cells`` in all), and goes through the reduction ``depth`` elements at a
     time.  ``rows`` is 0 where blocks are not worth while.  Where there are few blocks, the
-    reduction of ``length`` elements is done in ``pieces``, by a group for each.  ``wanted`` says
-    what side, rows and columns should be, 0 for any.
+    reduction of ``length`` elements is done in ``pieces``, by a group for each.  There is local
+    memory for ``slabs``: if for two, the next is put there while the last is combined.  ``bytes``
+    are those of an element along the height and along the width.  ``wanted`` says what side, rows
+    and columns should be, 0 for any.
     """
 
     group: VName
@@ -291,16 +313,18 @@ class Block:
     columns: VName
     depth: VName
     cells: VName
+    slabs: VName
     pieces: VName
     height: Size
     width: Size
     batch: Size
     length: Size
+    bytes: tuple[int, int]
     wanted: tuple[Atom, Atom, Atom] = (i64(0), i64(0), i64(0))
 
     def constants(self) -> tuple[VName, ...]:
         """The sizes that kernels are built for."""
-        return (self.group, self.side, self.rows, self.columns, self.depth, self.cells)
+        return (self.group, self.side, self.rows, self.columns, self.depth, self.cells, self.slabs)
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -328,11 +352,12 @@ class Coarse:
     ``split`` for each of those.  ``points`` is 0 where this is not worth while.  There are
     ``batch`` times ``height`` times ``width`` segments of ``length`` elements; ``height`` is 0
     where a work-item's segments lie in the last dimension.  ``slides`` is 1 if neighbouring
-    segments share most elements.  ``loops``: how many loops are around each other at an element,
-    for each of which a work-item keeps values for all cells.  The totals of a segment have so many
-    ``bytes``.  Of the arrays in ``boxes``, a group may bring what it needs for ``tile`` iterations
-    of such a loop to local memory; ``tile`` is 0 where it does not.  ``wanted`` says what group,
-    points, steps, split and tile should be, 0 for any.
+    segments share most elements, ``roots`` if something is divided by roots, which several points
+    make quicker (:mod:`~runelift.codegen.roots`).  ``loops``: how many loops are around each other
+    at an element, for each of which a work-item keeps values for all cells.  The totals of a
+    segment have so many ``bytes``.  Of the arrays in ``boxes``, a group may bring what it needs for
+    ``tile`` iterations of such a loop to local memory; ``tile`` is 0 where it does not.  ``wanted``
+    says what group, points, steps, split and tile should be, 0 for any.
     """
 
     group: VName
@@ -349,6 +374,7 @@ class Coarse:
     slides: bool
     bytes: int
     wanted: tuple[Atom, Atom, Atom, Atom, Atom]
+    roots: bool = False
     loops: int = 0
     boxes: tuple[Box, ...] = ()
 
@@ -480,8 +506,8 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Teams | Spread | Tile | Statuses | Block | Strip
-    | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
+    | Promise | Fill | Check | Launch | ShareOut | Teams | Spread | Width | Tile | Statuses | Block
+    | Strip | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
 )
 
 

@@ -283,6 +283,10 @@ class _Writer:
                           f"{_size(size)}, {_atom(wanted)})")
             case plan.Spread(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
+            case plan.Width(name, points, rows, beside, size, shares, most, wanted):
+                sizes = ", ".join(map(_size, (points, rows, beside)))
+                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {shares}, {most}, "
+                          f"{_atom(wanted)})")
             case plan.Tile(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size}{_further(wanted)})")
@@ -292,14 +296,14 @@ class _Writer:
                             wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.block({sizes}{_further(wanted)})")
+                          f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
             case plan.Coarse(height=height, width=width, batch=batch, length=length,
                              wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 boxes = tuple((box.bytes, box.sides) for box in step.boxes)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.coarse({sizes}, {step.slides}, {step.loops}, {step.bytes}, {boxes}"
-                          f"{_further(wanted)})")
+                          f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
+                          f"{step.bytes}, {boxes}{_further(wanted)})")
             case plan.Strip(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")

@@ -20,10 +20,10 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
 
-def is_root(stm: Stm) -> bool:
-    """Whether a statement computes a root of an f32."""
+def is_by_root(stm: Stm) -> bool:
+    """Whether a statement computes a quotient by a root."""
     return isinstance(stm, imp.Declare) and isinstance(stm.init, imp.Apply) and (
-        stm.init.op == "sqrt" and stm.prim is Prim.F32)
+        stm.init.op == "div_sqrt")
 
 
 def with_roots(code: Sequence[Stm]) -> tuple[Stm, ...]:

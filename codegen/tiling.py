@@ -17,13 +17,14 @@ from collections.abc import Callable, Sequence
 
 from runelift.codegen import plan
 from runelift.codegen.builder import Value
+from runelift.codegen.coarsening import Lanes, coarsen
 from runelift.codegen.launches import (
     GROUP_ID,
     IS_FIRST,
     LID,
-    LSIZE,
     Lowering,
     WithScalar,
+    as_name,
     bind_point,
     branch,
     local_arrays,
@@ -47,6 +48,7 @@ from runelift.ir.syntax import (
     Body,
     Index,
     SliceDim,
+    elem_of,
     i64,
 )
 
@@ -61,10 +63,14 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
     height, width = (lowering.size(dim.width) for dim in space[-2:])
     computed = {p.name for stm in product.before for p in stm.pat}
     length = product.redomap.width
+    prims = dict(zip(product.redomap.arrays, (p.type for p in product.redomap.lam.params),
+                     strict=True))
+    sizes = [sum(elem_of(prims[a]).bytes for a in some) for some in (product.left, product.right)]
     block = plan.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
-                       fresh("depth"), fresh("cells"), fresh("pieces"), height, width,
-                       total(lowering, space[:-2]),
+                       fresh("depth"), fresh("cells"), fresh("slabs"), fresh("pieces"), height,
+                       width, total(lowering, space[:-2]),
                        Size.of(0) if length in computed else lowering.size(length),
+                       (sizes[0], sizes[1]),
                        (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
                         lowering.setting(Quantity.COLUMNS)))
     lowering.steps.append(block)
@@ -87,6 +93,10 @@ class _Block:
         self.k = lowering.builder()
         self.block = block
         self.k.constants = list(block.constants())
+        self.unroll: VName | bool = False
+        if lowering.parameters is not None:
+            self.unroll = as_name(lowering.setting(Quantity.UNROLL))
+            self.k.settings = [self.unroll]
         self.side, self.rows, self.columns, self.depth = (
             imp.Var(n) for n in (block.side, block.rows, block.columns, block.depth))
         self.shape = widths(self.k, product.exp.space)
@@ -94,6 +104,7 @@ class _Block:
                                                                       self.columns)
         self.length = self.k.scalar(product.redomap.width)
         self.slabs: dict[VName, VName] = {}
+        self.starts: dict[VName, Exp] = {}
         self.ahead: dict[VName, VName] = {}
         self.prims = dict(zip(product.redomap.arrays, (
             p.type for p in product.redomap.lam.params), strict=True))
@@ -121,7 +132,8 @@ class _Block:
             across = Size.var(names.rows if array in product.left else names.columns)
             slab = k.names.fresh("slab")
             k.locals.append(imp.LocalArray(slab, self.prim(array),
-                                           depth * (side * across + Size.of(RUN))))
+                                           Size.var(names.slabs) * depth * (
+                                               side * across + Size.of(RUN))))
             self.slabs[array] = slab
             self.ahead[array] = k.names.fresh("ahead")
         totals = self.start()
@@ -150,6 +162,9 @@ class _Block:
             k.declare("batch", Prim.I64, op("quot", rest, down)), self.shape[:-2])]
         self.y = k.declare("y", Prim.I64, op("quot", LID, self.side))
         self.x = k.declare("x", Prim.I64, op("rem", LID, self.side))
+        self.whole = k.declare("whole", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
+            imp.Apply("le", Prim.I64, (op("add", self.top, self.height), self.shape[-2])),
+            imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.shape[-1])))))
 
     def each(self, bound: Exp, work: Callable[[Exp], None], base: str = "r") -> None:
         """An unrolled loop."""
@@ -200,52 +215,69 @@ class _Block:
 
     def slab(self, first: Exp, end: Exp, totals: Sequence[Sequence[VName]]) -> None:
         """Combine the elements of a slab at all points, and fetch the next."""
-        k = self.k
+        k, slabs = self.k, imp.Var(self.block.slabs)
+        turn = k.declare("turn", Prim.I64, op("rem", op("quot", first, self.depth), slabs))
         for array in self.slabs:
+            self.starts[array] = k.declare("start", Prim.I64, op("mul", turn, op(
+                "mul", self.depth, op("add", self.across(array), lit(RUN)))))
             self.put(array)
         k.emit(imp.Barrier(imp.Space.LOCAL))
         rest = k.declare("rest", Prim.I64, op("sub", end, first))
+        following = op("add", first, self.depth)
+        with k.block() as all_inside:
+            for array in self.slabs:
+                self.fetch(array, following, inside=True)
         with k.block() as further:
             for array in self.slabs:
-                self.fetch(array, op("add", first, self.depth))
-        k.emit(imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further)))
+                self.fetch(array, following)
+        k.emit(imp.If(
+            imp.Apply("and", Prim.BOOL, (self.whole, imp.Apply("le", Prim.I64, (
+                op("mul", lit(2), self.depth), rest)))),
+            tuple(all_inside),
+            (imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further)),)))
         with k.block() as whole:
-            self.each(self.depth, lambda n: self.combine(first, n, totals), "n")
+            k.loop(self.depth, lambda n: self.combine(first, n, totals), base="n",
+                   unroll=self.unroll)
         with k.block() as part:
             k.loop(rest, lambda n: self.combine(first, n, totals), base="n")
         k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
-        k.emit(imp.Barrier(imp.Space.LOCAL))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (slabs, lit(1))), (imp.Barrier(imp.Space.LOCAL),)))
+
+    def across(self, array: VName) -> Exp:
+        """How many rows or columns a block has of an array."""
+        return self.height if array in self.product.left else self.width
 
     def count(self, array: VName) -> VName:
         """How many elements of a slab a work-item fetches; slabs are as deep as a block's side."""
         return self.block.rows if array in self.product.left else self.block.columns
 
     def fetched(self, array: VName, work: Callable[[Exp, Exp, Exp], None]) -> None:
-        """All elements that the work-item fetches: number, depth and offset within the slab."""
-        k, left = self.k, array in self.product.left
-        across = self.height if left else self.width
+        """All elements that the work-item fetches: number, depth and offset within the slab.
+
+        Neighbouring work-items fetch neighbours, and each of them elements as far apart as there
+        are work-items on a side.
+        """
+        k, n = self.k, self.k.names.fresh("load")
         along_k = self._is_contiguous(array)
+        low, high = (self.x, self.y) if along_k else (self.y, self.x)
+        with k.block() as code:
+            work(imp.Var(n), low, op("add", high, op("mul", imp.Var(n), self.side)))
+        count = self.count(array)
+        k.emit(*coarsen(k.names, code, Lanes(((n, count),), count, imp.Var(n))))
 
-        def element(n: Exp) -> None:
-            place = k.declare("place", Prim.I64, op("add", op("mul", n, LSIZE), LID))
-            fast = self.depth if along_k else across
-            low = k.declare("low", Prim.I64, op("rem", place, fast))
-            high = k.declare("high", Prim.I64, op("quot", place, fast))
-            work(n, *((low, high) if along_k else (high, low)))
-
-        self.each(imp.Var(self.count(array)), element, "load")
-
-    def fetch(self, array: VName, first: Exp) -> None:
-        """Read the elements that the block needs; beyond the edges, any others."""
+    def fetch(self, array: VName, first: Exp, *, inside: bool = False) -> None:
+        """Read the elements that the block needs; beyond the edges, if there are any, others."""
         k, left = self.k, array in self.product.left
         origin = self.top if left else self.start_j
-        inside = op("sub", self.shape[-2 if left else -1], lit(1))
+
+        def at_most(index: Exp, size: Exp) -> Exp:
+            return index if inside else imp.Apply("min", Prim.I64, (
+                index, op("sub", size, lit(1))))
 
         def element(n: Exp, depth: Exp, offset: Exp) -> None:
-            point = k.declare("at", Prim.I64, imp.Apply("min", Prim.I64, (
-                op("add", origin, offset), inside)))
-            step = k.declare("k", Prim.I64, imp.Apply("min", Prim.I64, (
-                op("add", first, depth), op("sub", self.length, lit(1)))))
+            point = k.declare("at", Prim.I64, at_most(
+                op("add", origin, offset), self.shape[-2 if left else -1]))
+            step = k.declare("k", Prim.I64, at_most(op("add", first, depth), self.length))
             indices = [*self.outer, point, lit(0)] if left else [*self.outer, lit(0), point]
             bind_point(k, self.product.exp.space, indices)
             (view,) = k.body(Body(self.product.needed([array]), (array,)))
@@ -256,15 +288,15 @@ class _Block:
 
     def put(self, array: VName) -> None:
         """Make what was fetched the present slab."""
-        prim, across = self.prim(array), (
-            self.height if array in self.product.left else self.width)
+        prim = self.prim(array)
         self.fetched(array, lambda n, depth, offset: self.k.emit(imp.Store(
-            self.slabs[array], self.cell(depth, offset, across),
+            self.slabs[array], self.cell(array, depth, offset),
             imp.Load(self.ahead[array], n, prim), prim)))
 
-    def cell(self, depth: Exp, offset: Exp, across: Exp) -> Exp:
-        """Where an element lies in a slab; rows have spare cells, so that columns do not clash."""
-        return op("add", op("mul", depth, op("add", across, lit(RUN))), offset)
+    def cell(self, array: VName, depth: Exp, offset: Exp) -> Exp:
+        """Where an element lies; rows of a slab have spare cells, so that columns do not clash."""
+        return op("add", self.starts[array], op("add", op("mul", depth, op(
+            "add", self.across(array), lit(RUN))), offset))
 
     def position(self, number: Exp, count: VName, own: Exp) -> Exp:
         """Where in the block a row or column of the work-item lies: runs, dealt out in turn."""
@@ -284,11 +316,10 @@ class _Block:
         mine: dict[VName, VName] = {}
         for array in self.slabs:
             left = array in self.product.left
-            count, across, start = ((self.block.rows, self.height, self.y) if left
-                                    else (self.block.columns, self.width, self.x))
+            count, start = ((self.block.rows, self.y) if left else (self.block.columns, self.x))
             mine[array] = k.names.fresh("mine")
             k.emit(imp.DeclareArray(mine[array], self.prim(array), count))
-            self.collect(array, mine[array], count, n, across, start)
+            self.collect(array, mine[array], count, n, start)
         shared: dict[VName, Exp] = {}
         for array in redomap.arrays:
             if array not in self.slabs:
@@ -317,13 +348,11 @@ class _Block:
 
         self.points(point)
 
-    def collect(self, array: VName, mine: VName, count: VName, n: Exp, across: Exp,
-                start: Exp) -> None:
+    def collect(self, array: VName, mine: VName, count: VName, n: Exp, start: Exp) -> None:
         """The elements at depth ``n`` of a slab that the work-item needs, in registers."""
         prim = self.prim(array)
         self.each(imp.Var(count), lambda r: self.k.emit(imp.Store(mine, r, imp.Load(
-            self.slabs[array], self.cell(n, self.position(r, count, start), across),
-            prim), prim)))
+            self.slabs[array], self.cell(array, n, self.position(r, count, start)), prim), prim)))
 
     # Results
 

@@ -39,6 +39,7 @@ from runelift.ir.syntax import (
     Kind,
     Loop,
     Map,
+    PrimOp,
     Program,
     Rival,
     SegMap,
@@ -135,6 +136,37 @@ def _has_neighbourhoods(version: Version, types: Types) -> bool:
             and all(isinstance(o, SegMap) and reducing(o.body, o.ret) is not None
                     and any(each.pattern is Pattern.RADIUS
                             for each in references(o, types.__getitem__)) for o in operations))
+
+
+@rule(Versions)
+def roots_share(exp: Versions, types: Types) -> Exp | None:
+    """versions (par ≥ device: quotients by roots, …) ⇒ versions (par ≥ min device 4096: …, …)
+
+    Provided: all operations of the version reduce what is divided by roots of f32, and of arrays
+        that are the same for several points.
+    Because: a work-item makes the quotients of several points together
+        (:mod:`runelift.codegen.roots`), and several work-items share a point where points are few.
+    """
+    return _with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
+                        if guard.default is None and _divides_by_roots(version, types) else guard)
+
+
+def _divides_by_roots(version: Version, types: Types) -> bool:
+    """Whether all operations of an outer version reduce quotients by roots of shared elements."""
+    operations = list(_operations(version.body))
+    return version.kind is Kind.OUTER and bool(operations) and all(
+        isinstance(o, SegMap) and (parts := reducing(o.body, o.ret)) is not None
+        and _has_quotient(parts.redomap.lam.body)
+        and any(each.pattern is not Pattern.UNKNOWN and each.points < {d.index for d in o.space}
+                for each in references(o, types.__getitem__)) for o in operations)
+
+
+def _has_quotient(body: Body) -> bool:
+    """Whether something is divided by a root of an f32."""
+    roots = {stm.pat[0].name for stm in body.stms
+             if isinstance(stm.exp, PrimOp) and stm.exp.op == "sqrt" and stm.exp.prim is Prim.F32}
+    return any(isinstance(stm.exp, PrimOp) and stm.exp.op == "div" and stm.exp.args[1] in roots
+               for stm in body.stms)
 
 
 def _is_product(version: Version) -> bool:
@@ -276,7 +308,7 @@ def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
         streams=beside.streams and guard.default is None) if guard.kind is Kind.OUTER else guard)
 
 
-EVERYWHERE = (products_share, neighbours_share, products_beat_rows, points_beat_rows,
+EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows, points_beat_rows,
               neighbours_map, rows_stream, groups_beside_rows)
 
 

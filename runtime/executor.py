@@ -26,7 +26,17 @@ from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
-from runelift.runtime.shares import Boxes, block, coarse, share_out, spread, strip, teams, tile
+from runelift.runtime.shares import (
+    Boxes,
+    block,
+    coarse,
+    share_out,
+    spread,
+    strip,
+    teams,
+    tile,
+    width,
+)
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -254,6 +264,13 @@ class Run:
         """How large the groups of work-items that have much to do should be."""
         return spread(most, points, self.device.info.num_groups)
 
+    def width(self, points: int, rows: int, beside: int, size: int, shares: bool, most: int,
+              wanted: int) -> int:
+        """How many points of a map a work-item has."""
+        info = self.device.info
+        return width(info.shares, points, rows, beside, size, shares, most,
+                     info.num_groups * info.group_size, wanted)
+
     def tile(self, points: int, size: int, *wanted: int) -> tuple[int, int, int, int, int]:
         """How groups share a scan, and how long they may wait for each other."""
         info = self.device.info
@@ -265,19 +282,19 @@ class Run:
         """What groups tell each other."""
         return self.device.statuses.begin(words)
 
-    def block(self, height: int, width: int, batch: int, length: int,
+    def block(self, height: int, width: int, batch: int, length: int, sizes: tuple[int, int],
               *wanted: int) -> tuple[int, ...]:
         """How groups share a product."""
         info = self.device.info
         return block(info.shares, height, width, batch, length, info.handle.max_compute_units,
-                     wanted)
+                     sizes, info.local_bytes, wanted)
 
-    def coarse(self, height: int, width: int, batch: int, length: int, slides: bool, loops: int,
-               size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:
+    def coarse(self, height: int, width: int, batch: int, length: int, slides: bool, roots: bool,
+               loops: int, size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:
         """How groups share segments that are reduced together."""
         info = self.device.info
-        return coarse(info.shares, height, width, batch, length, slides, loops, size, boxes,
-                      info.handle.max_compute_units, info.local_bytes, wanted)
+        return coarse(info.shares, height, width, batch, length, slides, roots, loops, size,
+                      boxes, info.handle.max_compute_units, info.local_bytes, wanted)
 
     def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:
         """How work-items share reductions down columns."""

@@ -167,12 +167,13 @@ class Space:
                 side, rows, columns = (known.get(n, 0) if isinstance(n, VName) else 0
                                        for n in step.wanted)
                 known |= zip(step.names(), block(
-                    info.shares, PLENTY, PLENTY, 1, 1, 1, (side, rows, columns)), strict=True)
+                    info.shares, PLENTY, PLENTY, 1, 1, 1, step.bytes, info.local_bytes,
+                    (side, rows, columns)), strict=True)
             elif isinstance(step, plan.Coarse):
                 wanted = tuple(known[n] if isinstance(n, VName) else 0 for n in step.wanted)
                 boxes = tuple((box.bytes, box.sides) for box in step.boxes)
-                chosen = coarse(info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.loops,
-                                step.bytes, boxes, 1, info.local_bytes, wanted)
+                chosen = coarse(info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.roots,
+                                step.loops, step.bytes, boxes, 1, info.local_bytes, wanted)
                 known |= zip(step.names(), chosen, strict=True)
                 if known[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
                     raise _Impossible("a work-item cannot keep so many steps for so many points "
@@ -282,6 +283,9 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
                            min(largest, shares.max_group))
         case Quantity.TEAMS:
             return _powers(1, shares.group)
+        case Quantity.WIDTH:
+            return _powers(1, max(s.most for s in plan.all_steps(operation.steps)
+                                  if isinstance(s, plan.Width)))
         case Quantity.CHUNK if any(isinstance(s, plan.Tile)
                                    for s in plan.all_steps(operation.steps)):
             most = LONGEST_PRIVATE if shares.staged else 4 * shares.tile

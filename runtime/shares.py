@@ -27,6 +27,8 @@ PIECES = 4
 """of which there are so many for each compute unit,"""
 SLABS = 8
 """if each goes through so many slabs at least."""
+SPARE = 4
+"""Rows of a slab have so many spare elements (:mod:`runelift.codegen.tiling`)."""
 
 BUSY = 3
 """Groups run side by side if so many are left for each compute unit."""
@@ -46,11 +48,16 @@ WORD = 8
 """Totals of so many bytes leave registers enough for groups as large as possible; these are the
 best where segments have one dimension, and no loops at their elements."""
 NEIGHBOURS = 8
-"""Of segments that share elements with their neighbours, a work-item reduces so many."""
+"""Of segments that share elements with their neighbours, or divide by roots, a work-item reduces so
+many,"""
+FEW = 4
+"""or so many of the latter where else few work-items would have something to do."""
 KEPT = 32
 """A work-item that reduces several segments combines so many elements of all of them at a time,"""
+KEPT_ROOTS = 16
+"""so many where they are divided by roots,"""
 KEPT_BOXED = 64
-"""so many, in all loops around each other together, where it finds them in local memory,"""
+"""so many where it finds them in local memory,"""
 STRAIGHT = 128
 """and so many if nothing is kept for each, as there are no loops at an element,"""
 MOST_STEPS = 16
@@ -69,6 +76,15 @@ MOST_SPLIT = 32
 """but no more than this,"""
 LEAST_STEPS = 4
 """if each has so many elements."""
+
+
+ON_THEIR_WAY = 48
+"""A work-item of a map has points that load and store up to so many bytes, if there are still as
+many work-items as the device holds at once,"""
+NEAR_POINTS = 8
+"""or so many points, if neighbours load the same,"""
+FEWER_ITEMS = 8
+"""and there are so many times fewer at least."""
 
 
 NEVER = 1 << 62
@@ -194,6 +210,37 @@ def spread(group: int, points: int, groups: int) -> int:
 
 
 @lru_cache(REMEMBERED)
+def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, shares: bool,
+          most: int, items: int, wanted: int = 0) -> int:
+    """The value of :class:`runelift.codegen.plan.Width` on a device that holds ``items`` at once.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132)
+    >>> def some(points, rows, beside, size, shares=False, wanted=0):
+    ...     return width(gpu, points, rows, beside, size, shares, 16, 270336, wanted)
+    >>> [some(points, points, points, 8) for points in (1 << 19, 1 << 20, 1 << 28)]
+    [1, 2, 4]
+    >>> [some(1 << 28, 1 << 28, 1 << 28, size) for size in (2, 16, 28)]
+    [16, 2, 1]
+    >>> some(1 << 28, 1 << 27, 2, 8), some(1 << 28, 3, 1 << 26, 8)
+    (1, 2)
+    >>> [some(side * side, side, side, 28, shares=True) for side in (64, 512, 1024)]
+    [1, 4, 8]
+    >>> some(1000, 1000, 1000, 8, wanted=8), some(6, 2, 3, 8, wanted=8)
+    (8, 2)
+    """
+    enough = NEAR_POINTS if shares else ON_THEIR_WAY // size
+    found = _power_below(max(1, min(wanted or enough, most, rows)))
+    if wanted:
+        return found
+    if not limits.staged or beside < limits.lanes:
+        return 1
+    needed = items // FEWER_ITEMS if shares else items
+    while found > 1 and points < needed * found:
+        found //= 2
+    return found
+
+
+@lru_cache(REMEMBERED)
 def tile(limits: ShareLimits, points: int, size: int, groups: int,
          local_bytes: int, wanted: tuple[int, ...] = (0, 0)) -> tuple[int, int, int, int]:
     """The values of :class:`runelift.codegen.plan.Tile` but for the last.
@@ -237,30 +284,29 @@ def _tile_bytes(group: int, chunk: int, size: int) -> int:
 
 @lru_cache(REMEMBERED)
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
-          units: int, wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
-    """The values of :class:`runelift.codegen.plan.Block`.
+          units: int, sizes: tuple[int, int], local_bytes: int,
+          wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
+    """The values of :class:`runelift.codegen.plan.Block` for elements of ``sizes`` bytes.
 
     Work-items have as many points as the sizes allow, as long as every compute unit has a block.
     Where most units would have none even so, long reductions are done in pieces.  ``wanted`` are
     side, rows and columns, 0 for those that fit best; blocks are no larger than the product.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
-    >>> block(gpu, 4096, 4096, 1, 4096, 132)
-    (256, 16, 8, 8, 16, 64, 1)
-    >>> block(gpu, 1024, 1024, 1, 1024, 132)
-    (256, 16, 4, 4, 16, 16, 1)
-    >>> block(gpu, 262144, 16, 1, 64, 132)
-    (256, 16, 8, 1, 16, 8, 1)
-    >>> block(gpu, 16, 16, 1, 1 << 20, 132)
-    (256, 16, 1, 1, 16, 1, 528)
-    >>> block(gpu, 8, 8, 1, 1 << 20, 132)
-    (256, 16, 0, 0, 16, 0, 1)
+    >>> def some(height, width, length, sizes=(4, 4)):
+    ...     return block(gpu, height, width, 1, length, 132, sizes, 48 << 10)
+    >>> some(4096, 4096, 4096), some(4096, 4096, 4096, (8, 8))
+    ((256, 16, 8, 8, 16, 64, 2, 1), (256, 16, 8, 8, 16, 64, 1, 1))
+    >>> some(1024, 1024, 1024), some(262144, 16, 64)
+    ((256, 16, 4, 4, 16, 16, 2, 1), (256, 16, 8, 1, 16, 8, 2, 1))
+    >>> some(16, 16, 1 << 20), some(8, 8, 1 << 20)
+    ((256, 16, 1, 1, 16, 1, 2, 528), (256, 16, 0, 0, 16, 0, 1, 1))
     """
     side = wanted[0] or isqrt(limits.group)
     group = side * side
     alike = limits.staged or any(wanted)
     if not alike or min(height, width) < side or (not wanted[0] and group != limits.group):
-        return limits.group, side, 0, 0, side, 0, 1
+        return limits.group, side, 0, 0, side, 0, 1, 1
     most = [min(most or MOST_POINTS, _power_below(size // side))
             for most, size in zip(wanted[1:], (height, width), strict=True)]
     rows, columns = most
@@ -274,12 +320,15 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
     if useful > 1 and IDLE * blocks() < units:
         rows, columns = most
         pieces = max(1, min(useful, PIECES * units // max(1, blocks())))
-    return group, side, rows, columns, side, rows * columns, pieces
+    slab = side * sum(size * (side * count + SPARE)
+                      for size, count in zip(sizes, (rows, columns), strict=True))
+    slabs = 2 if 2 * slab <= local_bytes else 1
+    return group, side, rows, columns, side, rows * columns, slabs, pieces
 
 
 @lru_cache(REMEMBERED)
 def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int, slides: bool,
-           loops: int, size: int, boxes: Boxes, units: int, local_bytes: int,
+           roots: bool, loops: int, size: int, boxes: Boxes, units: int, local_bytes: int,
            wanted: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.Coarse`.
 
@@ -290,7 +339,7 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(height, width, batch, length, slides, size, wanted, boxes=()):
-    ...     return coarse(gpu, height, width, batch, length, slides, 1, size, boxes, 132,
+    ...     return coarse(gpu, height, width, batch, length, slides, False, 1, size, boxes, 132,
     ...                   48 << 10, wanted)
     >>> some(512, 512, 1, 256, False, 4, (256, 8, 4, 1, 0))
     (256, 256, 1, 8, 4, 32, 0)
@@ -310,7 +359,10 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     (256, 32, 8, 8, 4, 32, 0)
     >>> some(64, 64, 64, 64, True, 64, (256, 0, 0, 0, 0))
     (256, 32, 8, 2, 16, 32, 0)
-    >>> [coarse(gpu, 0, n, 1, n, True, 0, 4, (), 132, 48 << 10, (256, 0, 0, 0, 0))
+    >>> [coarse(gpu, 0, n, 1, n, False, True, 1, 12, (), 132, 48 << 10, (256, 0, 0, 0, 0))
+    ...  for n in (16384, 65536)]
+    [(256, 16, 16, 4, 4, 16, 0), (256, 16, 16, 8, 2, 16, 0)]
+    >>> [coarse(gpu, 0, n, 1, n, True, False, 0, 4, (), 132, 48 << 10, (256, 0, 0, 0, 0))
     ...  for n in (16384, 65536, 1 << 20)]  # doctest: +NORMALIZE_WHITESPACE
     [(1024, 32, 32, 4, 16, 64, 0), (1024, 32, 32, 8, 16, 128, 0), (256, 128, 2, 8, 16, 128, 0)]
     >>> image, filter = (4, ((1, 1, 0, 0), (0, 0, 1, 1))), (4, ((0, 0, 0, 1), (0, 1, 0, 0)))
@@ -320,9 +372,12 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     (256, 128, 2, 8, 8, 64, 128)
     """
     group, points, steps, split, tile = wanted
-    if not points and slides and limits.staged:
+    if not points and (slides or roots) and limits.staged:
         points = NEIGHBOURS
-        flat = not (loops or height or split) and size <= WORD and group == limits.group
+        while not slides and points > FEW and (
+                batch * max(height, 1) * width * MOST_SPLIT < 2 * points * CROWD_BOXED * units):
+            points //= 2
+        flat = slides and not (loops or height or split) and size <= WORD and group == limits.group
         if flat and batch * width * MOST_SPLIT < 2 * points * CROWD * units and (
                 length >= MOST_SPLIT * LEAST_STEPS):
             group = limits.max_group
@@ -344,10 +399,11 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     across = group // split
     most = height if height else width // across
     while points > 1 and (points > most or (
-            split > 1 and points * group * size > local_bytes)):
+            split > 1 and points * group * size >= local_bytes)):
         points //= 2
-    kept = STRAIGHT if not loops else KEPT_BOXED // loops if tile else KEPT
-    steps = steps or max(1, min(MOST_STEPS, kept // points))
+    kept = STRAIGHT if not loops else KEPT_BOXED if tile else KEPT_ROOTS if roots else KEPT
+    together = max(1, length // split) if tile else MOST_STEPS
+    steps = steps or _power_below(max(1, min(MOST_STEPS, kept // points, together)))
     room = local_bytes - (points * group * size if split > 1 else 0)
     while tile and _boxes_bytes(boxes, points, steps * split, across, tile) > room:
         tile = tile // 2 if tile > LEAST_ITERATIONS or wanted[4] else 0
@@ -355,10 +411,20 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
 
 
 def _boxes_bytes(boxes: Boxes, points: int, elements: int, across: int, tile: int) -> int:
-    """How much local memory boxes take, each of its sides as long as all that walks it."""
+    """How much local memory boxes take, each of its sides as long as all that walks it.
+
+    Rows of elements that work-items have beside each other are padded to an odd multiple of four
+    (:mod:`runelift.codegen.boxes`).
+    """
     counts = (points, elements, across, tile)
-    return sum(bytes_ * prod(1 + sum(walked * (count - 1) for walked, count in zip(
-        side, counts, strict=True)) for side in sides) for bytes_, sides in boxes)
+    total = 0
+    for bytes_, sides in boxes:
+        lengths = [1 + sum(walked * (count - 1) for walked, count in zip(side, counts, strict=True))
+                   for side in sides]
+        if sides[-1][1] and any(side[2] for side in sides[:-1]):
+            lengths[-1] = 4 * (2 * _over(_over(lengths[-1], 4) + 1, 2) - 1)
+        total += bytes_ * prod(lengths)
+    return total
 
 
 @lru_cache(REMEMBERED)

@@ -335,7 +335,8 @@ class Kernel:
     """A kernel: its parameters, local memory, code, and the failures it can report.
 
     ``constants`` are positive i64s that are fixed when the kernel is built, so that one kernel is
-    built several times.  The first of them, if there are any, is the size of the work-group.
+    built several times.  The first of them, if there are any, is the size of the work-group; but
+    kernels whose work-items have ``width`` points each run in groups of all sizes.
     ``settings`` are fixed then too, and say how loops are unrolled: 0 leaves it to the compiler.
     ``teams`` is the constant, if there is one, that says how many groups run side by side, as one
     group of the device: they have the same barriers, but each has local memory of its own.  Where
@@ -353,6 +354,12 @@ class Kernel:
     settings: tuple[VName, ...] = ()
     teams: VName | None = None
     even: VName | None = None
+    width: VName | None = None
+
+    @property
+    def group(self) -> VName | None:
+        """The constant that is the size of the work-group, if there is one."""
+        return self.constants[0] if self.constants and self.width is None else None
 
     @property
     def built_for(self) -> tuple[VName, ...]:

@@ -59,7 +59,7 @@ class _Checker:
         """Bind what the host gives."""
         for constant in self.kernel.constants:
             self.bind(constant, Prim.I64, fixed=True)
-        for role in (self.kernel.teams, self.kernel.even):
+        for role in (self.kernel.teams, self.kernel.even, self.kernel.width):
             if role not in (None, *self.kernel.constants):
                 raise self.fail(f"{role} is no constant of the kernel")
         for param in self.kernel.params:

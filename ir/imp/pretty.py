@@ -32,7 +32,7 @@ def pretty_expression(exp: Exp) -> str:
 def _kernel(kernel: Kernel) -> Lines:
     if kernel.comment:
         yield f"-- {kernel.comment}"
-    roles = {kernel.teams: "teams ", kernel.even: "even "}
+    roles = {kernel.teams: "teams ", kernel.even: "even ", kernel.width: "width "}
     constants = "".join(f" [{roles.get(name, '')}{name}]" for name in kernel.constants)
     settings = "".join(f" [unroll {name}]" for name in kernel.settings)
     yield f"kernel {kernel.name}{constants}{settings}"

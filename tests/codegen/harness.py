@@ -74,6 +74,9 @@ MODEL = "model"
 ROWS = VName("rows", -3)
 """How many rows of a block a work-item has, see :class:`plan.Block`."""
 
+SLABS = VName("slabs", -6)
+"""How many slabs have room, see :class:`plan.Block`."""
+
 COLUMNS = 2
 """How many columns a work-item reduces at a time, see :class:`plan.Strip`."""
 
@@ -84,9 +87,12 @@ STAGED, CHUNK, WINDOW, PATIENCE = (
 TEAMS = VName("teams", -4)
 """How many groups run side by side, see :class:`plan.Teams`."""
 
+WIDTH = VName("width", -5)
+"""How many points of a map a work-item has, see :class:`plan.Width`."""
+
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
-          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1}
+          STAGED: 1, CHUNK: 2, WINDOW: 4, PATIENCE: 0, TEAMS: 1, WIDTH: 1, SLABS: 1}
 
 SHARES = ShareLimits(lanes=2, group=4, max_group=4, chunk=2, max_chunk=16, staged=True, tile=1)
 
@@ -324,6 +330,8 @@ class Machine:
                     self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
                 case plan.Spread(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
+                case plan.Width(name, rows=rows, most=most):
+                    self.scalars[name] = max(1, min(self.scalars[WIDTH], most, self.size(rows)))
                 case plan.Tile():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
@@ -332,7 +340,8 @@ class Machine:
                     if name not in self.buffers:
                         self.put(name, np.zeros(self.size(words), np.uint64))
                 case plan.Block():
-                    values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS], 1)
+                    values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS],
+                              self.scalars[SLABS], 1)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Coarse():
                     self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0, 0), strict=True))

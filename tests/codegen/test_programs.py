@@ -6,7 +6,7 @@ updates in place, transpositions and copies.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,22 +41,30 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 @dataclass(slots=True)
 class Choices:
-    """Which version every choice takes, and how many there were to take."""
+    """Which version every choice takes, and how many there were to take.
+
+    With ``kind``, the one that has a kernel of this kind.
+    """
 
     number: int
     most: int = 1
+    kind: str = ""
 
 
 class ProgramMachine(ModelMachine):
     """Executes the plan of an entry point."""
 
-    def __init__(self, choices: Choices, scalars: dict[VName, Any]) -> None:
+    def __init__(self, choices: Choices, scalars: dict[VName, Any],
+                 device: Mapping[VName, int]) -> None:
         self.choices = choices
-        super().__init__(scalars, DEVICE)
+        super().__init__(scalars, {**DEVICE, **device})
 
     def choose(self, versions: Sequence[plan.PlanVersion]) -> plan.PlanVersion:
         self.choices.most = max(self.choices.most, len(versions))
         version = versions[min(self.choices.number, len(versions) - 1)]
+        if self.choices.kind:
+            version = next(v for v in versions if any(
+                kernel.name.startswith(self.choices.kind) for kernel in plan.kernels(v.steps)))
         assert version.infeasible is None
         assert all(self.scalars[group] for group in version.groups)
         return version
@@ -81,7 +89,8 @@ class ProgramMachine(ModelMachine):
                 super().control(step)
 
 
-def modelled(code: plan.Plan, args: Sequence[Any], choices: Choices) -> np.ndarray[Any, Any]:
+def modelled(code: plan.Plan, args: Sequence[Any], choices: Choices,
+             device: Mapping[VName, int] | None = None) -> np.ndarray[Any, Any]:
     """The result of a plan with one result, an array."""
     scalars: dict[VName, Any] = {}
     for spec, arg in zip(code.params, args, strict=True):
@@ -90,7 +99,7 @@ def modelled(code: plan.Plan, args: Sequence[Any], choices: Choices) -> np.ndarr
         else:
             scalars |= {size: n for size, n in zip(spec.shape, arg.shape, strict=True)
                         if isinstance(size, VName)}
-    machine = ProgramMachine(choices, scalars)
+    machine = ProgramMachine(choices, scalars, device or {})
     for spec, arg in zip(code.params, args, strict=True):
         if spec.shape is not None:
             machine.put(spec.name, arg)

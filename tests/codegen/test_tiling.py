@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import runelift
+from runelift.frontend.files import read_source
 from runelift.runtime import executor
+from runelift.runtime.compiler import compile_source
 from runelift.runtime.tuner.forest import plans
+
+from .harness import ROWS, SLABS
+from .test_programs import Choices, modelled
 
 PRODUCT = """
 entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
@@ -29,9 +36,9 @@ entry main [n][m][p] (xss: [n][m]i32) (yss: [m][p]i32): [n][p](i32, i32) =
 """
 
 
-@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4, 1), (4, 2, 1, 4, 2, 4, 1),
-                                    (16, 4, 4, 1, 4, 4, 1), (4, 2, 1, 1, 2, 1, 2),
-                                    (4, 2, 2, 8, 2, 16, 3), (4, 2, 1, 2, 2, 2, 9)])
+@pytest.mark.parametrize("blocks", [(4, 2, 2, 2, 2, 4, 1, 1), (4, 2, 1, 4, 2, 4, 2, 1),
+                                    (16, 4, 4, 1, 4, 4, 2, 1), (4, 2, 1, 1, 2, 1, 1, 2),
+                                    (4, 2, 2, 8, 2, 16, 2, 3), (4, 2, 1, 2, 2, 2, 1, 9)])
 @pytest.mark.parametrize("size", [(1, 1, 1), (8, 4, 8), (9, 7, 10), (17, 3, 5), (4, 0, 4)])
 @pytest.mark.parametrize("text", [PRODUCT, SCALED, BATCHED, ORDERED],
                          ids=["product", "scaled", "batched", "ordered"])
@@ -54,3 +61,17 @@ def test_blocks(text: str, size: tuple[int, int, int], blocks: tuple[int, ...],
         actual, _ = program.run("main", args, force=force)
         for want, got in zip(expected, actual, strict=True):
             np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize("slabs", [1, 2])
+@pytest.mark.parametrize("size", [(4, 6, 5), (5, 7, 4), (3, 1, 2)])
+def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs: int,
+                                               tmp_path: Path) -> None:
+    """The interpreter of kernels finds it if there is a barrier too few."""
+    (tmp_path / "product.fut").write_text(PRODUCT)
+    code = compile_source(read_source(tmp_path / "product.fut"), policy="all").plan("main")
+    n, m, p = size
+    rng = np.random.default_rng(n)
+    xss, yss = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((n, m), (m, p)))
+    found = modelled(code, (xss, yss), Choices(0, kind="segmap_tiled"), {ROWS: 2, SLABS: slabs})
+    np.testing.assert_array_equal(found, xss @ yss)

@@ -148,6 +148,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n][m][p] (xss: [n][m]i32) (fs: [p]i32): [][m]i32 = tabulate_2d (n - p + 1) m "
         "(\\i j -> i32.sum (tabulate p (\\k -> xss[i + k, j] * fs[k])))",
         [np.arange(12, dtype=np.int32).reshape(4, 3), np.arange(2, dtype=np.int32)]),
+    "roots_share": (
+        "entry main [n][m] (xs: [n]f32) (ys: [m]f32): [n]f32 = "
+        "map (\\x -> f32.sum (map (\\y -> 1 / f32.sqrt (f32.abs (x - y) + 1)) ys)) xs",
+        [np.arange(3, dtype=np.float32), np.arange(4, dtype=np.float32)]),
     "size_known": (VECTOR + "(n + 2) - (n + 1)", [XS]),
     "update_early": ("entry main [n] (xs: [n]i32) = loop yss = replicate n xs for i < n do "
                      "let ys = map (+ i32.i64 i) yss[i] "

@@ -47,6 +47,17 @@ def test_neighbourhoods_need_fewer_points() -> None:
     assert both.default == SHARED_POINTS
 
 
+@pytest.mark.parametrize(("quotient", "other", "default"), [
+    ("x / f32.sqrt (y * y)", "x", SHARED_POINTS), ("x / y", "x", None),
+    ("f32.sqrt x / y", "x", None), ("f32.f64 (f64.f32 x / f64.sqrt (f64.f32 y))", "x", None)])
+def test_quotients_by_roots_need_fewer_points(quotient: str, other: str,
+                                              default: int | None) -> None:
+    (guard,) = outer_guards(f"""
+        entry main [n][m] (xs: [n]f32) (ys: [m]f32): [n]f32 =
+          map (\\x -> {other} + f32.sum (map (\\y -> {quotient}) ys)) xs""")
+    assert guard.default == default
+
+
 def test_no_more_than_the_device_asks_for() -> None:
     _, guard = outer_guards(PRODUCT)
     gpu, cpu = (Choice(threshold=threshold, groups=1, short=1, long=1)

@@ -82,10 +82,13 @@ def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
     info = select(simulator)
     assert info is not None
     plain = info.plain()
-    assert block(info.shares, 4096, 4096, 1, 4096, 8)[2] > 0
-    assert block(plain.shares, 4096, 4096, 1, 4096, 8)[2] == 0
-    assert coarse(info.shares, 64, 64, 1, 64, True, 1, 4, (), 8, 9999, (64, 0, 0, 0, 0))[3] > 0
-    assert coarse(plain.shares, 64, 64, 1, 64, True, 1, 4, (), 8, 9999, (64, 0, 0, 0, 0))[3] == 0
+    assert block(info.shares, 4096, 4096, 1, 4096, 8, (4, 4), 1 << 15)[2] > 0
+    assert block(plain.shares, 4096, 4096, 1, 4096, 8, (4, 4), 1 << 15)[2] == 0
+    for slides, roots in ((True, False), (False, True)):
+        points, none = (coarse(each.shares, 64, 64, 1, 64, slides, roots, 1, 4, (), 8, 9999,
+                               (64, 0, 0, 0, 0))[3] for each in (info, plain))
+        assert points > 0
+        assert none == 0
     assert not plain.interleaves
     assert open_device(plain) is not open_device(info)
     assert open_device(plain).info == plain
@@ -98,7 +101,7 @@ def test_a_plain_device_likes_naive_kernels(simulator: str) -> None:
 def test_coarse_blocks_lie_within_the_segments(width: int, height: int, boxes: Boxes,
                                                wanted: tuple[int, ...]) -> None:
     group, across, split, points, steps, cells, tile = coarse(
-        GPU, height, width, 2, 50, True, 1, 16, boxes, 132, 48 << 10, wanted)
+        GPU, height, width, 2, 50, True, False, 1, 16, boxes, 132, 48 << 10, wanted)
     partials = points * group * 16 if split > 1 else 0
     assert split == 1 or points == 1 or partials <= 48 << 10
     assert not tile or (boxes and wanted[4] != 1)
