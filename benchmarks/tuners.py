@@ -1,18 +1,20 @@
 """What tuning is worth on a device: on the sizes that were tuned for, and on others.
 
-``python benchmarks/tuners.py [--device NAME] [--only PARTS] [--json OUT] [--parameters SECONDS]``
-``python benchmarks/tuners.py --strategies [--only lud,variant]``
+``python benchmarks/tuners.py [--device NAME] [--programs NAME...] [--build] [--json OUT]``
+``python benchmarks/tuners.py --strategies [--programs lud variant]``
 
-Every example with more than one version is tuned by replay for some sizes, as ``runelift autotune
---strategy replay --no-parameters`` does; then the program runs on these and on sizes that were
-held out (``sizes.py``): by default, tuned, with every version forced, with the thresholds that are
-best for the dataset alone and with the best version of every single encounter.  The best of all of
-these is the *oracle*.  All run in turn, and then the tuned one beside the default and the oracle
-until it is certain which is faster.  A row says
+Every example with more than one version is tuned for some sizes, as ``runelift autotune
+--no-parameters`` does (or with ``--replay``, as with ``--strategy replay``); then the program runs
+on these and on sizes that were held out (``sizes.py``): by default, tuned, with every version
+forced, with the thresholds that are best for the dataset alone and with the best version of every
+single encounter.  The best of all of these is the *oracle*.  All run in turn, and then the tuned
+one beside the default and the oracle until it is certain which is faster.  A row is printed as
+soon as a program is done, and says
 
-- ``runs`` of the program and ``seconds`` of tuning, builds of kernels included;
+- ``runs`` of the program and ``seconds`` of tuning, builds of kernels included (but with
+  ``--build``, which builds the kernels of all programs first, several programs at a time);
 - ``tuned / default`` on the training dataset where it is greatest, with its 95 % confidence
-  interval;
+  interval, and on how many of them it is ``slower`` for certain, by more than 1 %;
 - ``beside best``: how much slower, by the log, than the best thresholds of an exhaustive search;
 - ``held out``: how much slower than the oracle on sizes that were not tuned for: median and worst.
 
@@ -27,10 +29,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,31 +44,34 @@ from sizes import SIZES, Numbers, Sizes
 
 import runelift
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.commands.autotune import SPARED
 from runelift.runtime.device import select
 from runelift.runtime.finer import Guarded, Leaf
 from runelift.runtime.program import Program
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner import autotune, compare, refined
+from runelift.runtime.tuner.autotune import TOLERANCE
 from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.fit import fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests, plans
-from runelift.runtime.tuner.limits import TimeLimit
-from runelift.runtime.tuner.measure import Dataset, Forced, Log, measure
+from runelift.runtime.tuner.log import Log
+from runelift.runtime.tuner.measure import Dataset, Forced, measure
 from runelift.runtime.tuner.parameters import tune_parameters
 from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.refine import Guards, refine
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.replay import Replaying
+from runelift.runtime.tuner.runners import limit_on
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
 
 FAR = 3.0
 """What takes so many times as long as the best, by the log, is not run again."""
-ROUNDS, PATIENCE = 7, 1.5
+ROUNDS, PATIENCE = 7, 0.7
 """How often all run in turn, unless that takes more seconds."""
+BUILDING, BUILDERS = 5, 3
+"""How many programs ``--build`` works on at a time, and how many kernels of each are built then."""
 STRATEGIES = ("replay", "instrumentation", "binary", "intervals", "active", "active-endpoints",
               "cma", "cma-indices")
 
@@ -90,7 +98,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
-    parser.add_argument("--only", default="", help="names of programs, with commas between")
+    parser.add_argument("--programs", nargs="+", metavar="NAME", help="these (default: all)")
+    parser.add_argument("--build", action="store_true",
+                        help="first build the kernels of all of them")
+    parser.add_argument("--only-build", action="store_true", help="do nothing else")
+    parser.add_argument("--replay", action="store_true", help="tune by replay")
     parser.add_argument("--strategies", nargs="?", const=",".join(STRATEGIES), metavar="NAMES",
                         help="compare these strategies instead, or all of the literature")
     parser.add_argument("--search", type=float, default=60.0, metavar="SECONDS",
@@ -104,19 +116,24 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--logs", type=Path, help="folder for the records of all datasets")
     options = parser.parse_args()
-    if options.strategies and not options.only:
-        options.only = "lud,variant"
     device = select(options.device)
     assert device is not None, "the interpreter cannot be tuned"
-    print(f"device: {device.label}", flush=True)
+    known = {sizes.program: sizes.on(device.is_host) for sizes in SIZES}
+    names = options.programs or (["lud", "variant"] if options.strategies else list(known))
+    if options.only_build:
+        for name in names:
+            build(known[name], options.device)
+        return
     end = time.perf_counter() + options.seconds
+    print(f"device: {device.label}", flush=True)
+    if options.build:
+        build_all(names, options.device)
     found: list[dict[str, Any]] = []
-    known = {sizes.program: sizes for sizes in SIZES}
-    for name in options.only.split(",") if options.only else known:
+    for name in names:
         if time.perf_counter() > end:
             print("the time is over", flush=True)
             break
-        sizes = known[name].on(device.is_host)
+        sizes = known[name]
         try:
             each = strategies(sizes, options) if options.strategies else quality(sizes, options)
         except RuneliftError as error:
@@ -127,6 +144,31 @@ def main() -> None:
             options.json.write_text(json.dumps(found, indent=1, default=str))
     if not options.strategies and found:
         print_medians(found)
+
+
+# Building
+
+
+def build_all(names: Sequence[str], device: str | None) -> None:
+    """Have processes build the kernels of programs, so that tuning finds them."""
+    started, waiting = time.perf_counter(), iter(names)
+    command = [sys.executable, __file__, "--only-build", *(["--device", device] if device else [])]
+    running = [subprocess.Popen([*command, "--programs", name])
+               for name in islice(waiting, BUILDING)]
+    while running:
+        running.pop(0).wait()
+        running += [subprocess.Popen([*command, "--programs", name])
+                    for name in islice(waiting, 1)]
+    print(f"built in {time.perf_counter() - started:.1f} s", flush=True)
+
+
+def build(sizes: Sizes, device: str | None) -> None:
+    """Build what the versions of a program need on all its sizes, as far as that is known."""
+    program, runner = opened(sizes, device, BUILDERS)
+    forces = [{}, *plans(program.tree.entry(sizes.entry))]
+    for dataset in datasets(program, sizes, (*sizes.training, *sizes.held_out)):
+        runner.prepare(dataset.entry, runner.place(dataset.arguments()), forces)
+    runner.finish()
 
 
 # What tuning is worth
@@ -142,8 +184,8 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     training, held_out = (datasets(program, sizes, several)
                           for several in (sizes.training, sizes.held_out))
     (tuning,) = autotune.autotune(runner, Forests((forest,)), training, info.choice.threshold,
-                                  method=Replaying(), log=logged(options, sizes, "training")
-                                  ).entries
+                                  method=Replaying() if options.replay else Forced(),
+                                  log=logged(options, sizes, "training")).entries
     tuned: Mapping[str, int] = tuning.fit.thresholds
     if options.parameters:
         tuned = {**tuned, **tune_parameters(
@@ -171,15 +213,19 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def opened(sizes: Sizes, device: str | None) -> tuple[Program, Remote]:
-    """A program without a tuning, here and in a worker that is stopped if it takes too long."""
+def opened(sizes: Sizes, device: str | None, count: int | None = None
+           ) -> tuple[Program, Remote]:
+    """A program without a tuning, here and in a worker that is stopped if it takes too long.
+
+    ``count`` processes build its kernels, where a process builds one at a time.
+    """
     worker = Process(device)  # starts while the program is compiled
     program = open_program(sizes, device)
     info = program.device_info
     assert info is not None
-    limit = TimeLimit() if info.is_host else TimeLimit(least=SPARED)
-    builders = Builders(device) if info.locked_compiler else None
-    return program, Remote(program, device, limit=limit, worker=worker, builders=builders)
+    builders = Builders(device, count) if info.locked_compiler else None
+    return program, Remote(program, device, limit=limit_on(info), worker=worker,
+                           builders=builders)
 
 
 def open_program(sizes: Sizes, device: str | None) -> Program:
@@ -268,15 +314,25 @@ def show(sizes: Sizes, result: Mapping[str, Any]) -> None:
     regrets = [max(0.0, each["regret"][0] - 1) for each in result["held_out"]]
     last = max(result["held_out"], key=lambda each: each["regret"][0])
     print(f"{sizes.program:14} {result['runs']:4} runs {result['seconds']:6.1f} s  "
-          f"tuned/default {ratio:5.2f} ({low:.2f}-{high:.2f}, {worst['dataset']})  "
+          f"tuned/default {ratio:5.2f} ({low:.2f}-{high:.2f}, {worst['dataset']}), "
+          f"{len(slower(result))} of {len(result['training'])} slower  "
           f"beside best {100 * result['beside_best']:5.1f} %  "
           f"held out {100 * median(regrets):5.1f} %, worst {100 * max(regrets):5.1f} % "
           f"({last['dataset']}: {last['best']}, {1e3 * last['tuned']:.3g} for "
           f"{1e3 * last['oracle']:.3g} ms)", flush=True)
 
 
+def slower(result: Mapping[str, Any]) -> list[str]:
+    """The training datasets on which tuned is slower than default by more than noise."""
+    return [each["dataset"] for each in result["training"] if each["gain"][1] > 1 + TOLERANCE]
+
+
 def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
     """Print what holds for all programs together."""
+    lost = [f"{row['program']} {name}" for row in found for name in slower(row)]
+    print(f"slower than by default, of {sum(len(row['training']) for row in found)} training "
+          f"datasets: {', '.join(lost) or 'none'}; furthest beside the best thresholds: "
+          f"{100 * max(row['beside_best'] for row in found):.2f} %")
     gains = [1 / each["gain"][0] for row in found for each in row["training"]]
     regrets = [max(0.0, each["regret"][0] - 1) for row in found for each in row["held_out"]]
     untuned = [each["default"] / each["oracle"] - 1 for row in found for each in row["held_out"]]

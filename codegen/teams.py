@@ -100,7 +100,8 @@ class _Masks:
 
     def _masked(self, code: Sequence[Stm], after: Sequence[Stm]) -> Iterator[Stm]:
         """``code`` if the group is present; what it declares may be used ``after``."""
-        used = _used(after)
+        declares = any(isinstance(stm, imp.Declare | imp.DeclareArray) for stm in code)
+        used = _used(after) if declares else set()
         inside: list[Stm] = []
         for stm in code:
             match stm:

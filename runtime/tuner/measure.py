@@ -24,6 +24,7 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.syntax import Kind
 from runelift.runtime.outlook import Outlook
 from runelift.runtime.records import Record, Timing
+from runelift.runtime.tuner.contenders import FAR, at_least, missed
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Measurements, Run, Runs
@@ -36,9 +37,6 @@ MORE = 3
 """How many times more often at most,"""
 ENOUGH = 0.1
 """but not longer than so many seconds."""
-FAR = 2.0
-"""Runs that take so many times as long as the quickest are not, and those that would take longer
-than that less often."""
 FAR_OFF = 10.0
 """Runs that take so many times as long as the best are made once only,"""
 LONG = 0.1
@@ -225,22 +223,39 @@ class _Schedule:
     """Which plans are to be run how often; a plan that fails is not run again."""
 
     def __init__(self, todo: Sequence[dict[str, int]], repeats: int, known: Sequence[Run]) -> None:
+        self.todo = list(todo)
         self._repeats = repeats
         self._walls: dict[int, float] = {}
+        self._least: dict[int, float] = {}
+        self._best = math.inf
         self._counts = [0] * len(todo)
         self._over: set[int] = set()
+        self._kept: set[int] = set()
         for run in known:
-            if run.force in todo:
-                self.ran(todo.index(run.force), run)
-        if all(count >= repeats or n in self._over for n, count in enumerate(self._counts)):
-            self._over |= set(range(len(todo)))
+            self.ran(self.add(run.force), run)
+        if all(count >= min(repeats, self._enough(n)) or n in self._over
+               for n, count in enumerate(self._counts)):
+            self._over |= set(range(len(self.todo)))
+
+    def add(self, force: dict[str, int]) -> int:
+        """A plan that may be a further one, whose versions have all been run; its number."""
+        if force not in self.todo:
+            self.todo.append(force)
+            self._counts.append(0)
+        return self.todo.index(force)
+
+    def keep(self, force: dict[str, int]) -> int:
+        """The same, even if it seems to be behind."""
+        number = self.add(force)
+        self._kept.add(number)
+        return number
 
     def warmed_up(self, number: int, run: Run, over: bool) -> None:
         """A plan has been run for the first time; ``over`` if that is all that is needed."""
         if over:
             self._over.add(number)
         elif run.record is not None:
-            self._walls[number] = run.record.wall
+            self._took(number, run.record)
 
     def ran(self, number: int, run: Run) -> None:
         """A plan has been run."""
@@ -248,19 +263,29 @@ class _Schedule:
         if run.record is None:
             self._over.add(number)
         else:
-            self._walls[number] = run.record.wall
+            self._took(number, run.record)
+
+    def _took(self, number: int, record: Record) -> None:
+        self._walls[number] = record.wall
+        self._best = min(self._best, max(record.wall, record.span))
+        self._least[number] = min(at_least(record.busy, record.launches),
+                                  self._least.get(number, math.inf))
 
     def wants(self, number: int, repeat: int) -> bool:
         """Whether a plan is to be run after it has been run ``repeat`` times."""
         return (number not in self._over and self._counts[number] <= repeat
                 and self._counts[number] < self._enough(number))
 
+    def behind(self, number: int) -> bool:
+        """Whether a plan cannot be the best, whatever its first run was delayed by."""
+        return number not in self._kept and self._least.get(number, 0.0) > FAR * self._best
+
     def _enough(self, number: int) -> int:
         wall = self._walls.get(number)
         if wall is None:
             return 1
         best = min(self._walls.values())
-        if wall >= PATIENCE or wall > max(LONG, FAR_OFF * best):
+        if wall >= PATIENCE or self.behind(number):
             return 1
         near, affordable = wall < FAR * best, int(ENOUGH / max(wall, 1e-6))
         return min(max(affordable, self._repeats if near else 1),
@@ -277,11 +302,13 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
     """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
 
     The default version runs first, and then those with most parallelism: what others may take
-    depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  After the deadline there is
-    no further run, and plans that have not been run are left out.
+    depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  Plans that are far behind
+    are not repeated; where only such plans show a version that may be the best of its site, it is
+    repeated with the best ones of other sites.  After the deadline there is no further run, and
+    plans that have not been run are left out.
     """
-    todo = plans(forest)
-    schedule = _Schedule(todo, repeats, known)
+    schedule = _Schedule(plans(forest), repeats, known)
+    todo = schedule.todo
     wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, MORE * repeats)]
     if not wanted:
         return
@@ -300,12 +327,26 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
         schedule.warmed_up(number, first[number], over)
         if over:
             yield first[number]
-    for repeat in range(MORE * repeats):
-        for number in first:
+
+    def repeated(numbers: Sequence[int], repeat: int) -> Iterator[Run]:
+        for number in numbers:
             if schedule.wants(number, repeat) and time.perf_counter() < deadline:
                 run = _run(program, dataset, args, todo[number])
                 schedule.ran(number, run)
                 yield run
+
+    numbers = [number for number in first if not schedule.behind(number)]
+    made = list(repeated(numbers, 0))
+    yield from made
+    numbers = [number for number in first if not schedule.behind(number)]
+    for number in first.keys() - set(numbers):
+        if not schedule.once(number):
+            schedule.ran(number, first[number])
+            yield first[number]
+    records = [run.record for run in (*known, *first.values(), *made) if run.record is not None]
+    numbers += map(schedule.keep, missed(forest, records, [todo[number] for number in numbers]))
+    for repeat in range(MORE * repeats):
+        yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
 
 

@@ -160,12 +160,15 @@ class Session:
         send(self.connection, (kind, *what))
 
 
-def serve(connection: Connection, device: str | None, *, builds: bool = False) -> None:
-    """Answer requests until there are no more; the device is opened before the first.
+def serve(connection: Connection, *, builds: bool = False) -> None:
+    """Be told the device and open it; then answer requests until there are no more.
 
     Who only ``builds`` makes no preparations for running programs.
     """
-    info = select(device)
+    try:
+        info = select(receive(connection))
+    except EOFError:
+        return
     session = Session(info, connection)
     if info is not None:
         from runelift.runtime.opened import open_device
@@ -207,8 +210,8 @@ def _end_with(lifeline: int) -> None:
     os._exit(0)
 
 
-def main(connection: int, lifeline: int, device: str | None, builds: bool) -> None:
+def main(connection: int, lifeline: int, builds: bool) -> None:
     """The worker, given the descriptors of its connection and of a pipe that the tuner holds."""
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
-    serve(Connection(connection), device, builds=builds)
+    serve(Connection(connection), builds=builds)
