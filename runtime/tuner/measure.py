@@ -336,14 +336,16 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
                 yield run
 
     numbers = [number for number in first if not schedule.behind(number)]
-    made = list(repeated(numbers, 0))
-    yield from made
+    made = [*known, *first.values()]
+    for run in repeated(numbers, 0):
+        made.append(run)
+        yield run
     numbers = [number for number in first if not schedule.behind(number)]
     for number in first.keys() - set(numbers):
         if not schedule.once(number):
             schedule.ran(number, first[number])
             yield first[number]
-    records = [run.record for run in (*known, *first.values(), *made) if run.record is not None]
+    records = [run.record for run in made if run.record is not None]
     numbers += map(schedule.keep, missed(forest, records, [todo[number] for number in numbers]))
     for repeat in range(MORE * repeats):
         yield from repeated(numbers, repeat)
