@@ -175,7 +175,8 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
 
         opened = open_device(info)
         if not builds:
-            session.later += [_import_all] + ([] if info.is_host else [opened.prove])
+            session.later += [*([] if info.is_host else [opened.prove]), _import_runs,
+                              _import_plans]
     session.rest()
     session.later.clear()  # from here on it is done when it is needed
     while True:
@@ -187,10 +188,14 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
         session.rest()
 
 
-def _import_all() -> None:
+def _import_runs() -> None:
     """Load what running programs will need."""
-    from runelift.codegen import host, look_back  # noqa: F401
     from runelift.runtime import rehearsal, replaying, trials  # noqa: F401
+
+
+def _import_plans() -> None:
+    """Load what making plans needs, where they have not been kept."""
+    from runelift.codegen import host, look_back  # noqa: F401
 
 
 def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]:
