@@ -8,8 +8,11 @@ teams without a row take part in the barriers, and in what decides about these, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import accumulate
+from operator import or_
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
@@ -57,6 +60,11 @@ class _Masks:
     def block(self, code: Sequence[Stm]) -> Iterator[Stm]:
         """The statements of a block that all groups run."""
         held: list[Stm] = []
+
+        @cache
+        def used_from() -> list[set[VName]]:
+            return list(accumulate(map(_used, reversed(code)), or_, initial=set[VName]()))[::-1]
+
         for place, stm in enumerate(code):
             match stm:
                 case imp.Declare(name, _, init) if (
@@ -75,10 +83,10 @@ class _Masks:
                 case _:
                     held.append(stm)
                     continue
-            yield from self._masked(held, code[place:])
+            yield from self._masked(held, partial(lambda at: used_from()[at], place))
             held = []
             yield inside
-        yield from self._masked(held, ())
+        yield from self._masked(held, set)
 
     def _harmless(self, name: VName, init: Exp | None) -> bool:
         """Whether a variable may have its first value in all groups: what no memory decides."""
@@ -98,10 +106,10 @@ class _Masks:
                        and s.name not in self.common.varying)
                    for s in statements((stm,)))
 
-    def _masked(self, code: Sequence[Stm], after: Sequence[Stm]) -> Iterator[Stm]:
-        """``code`` if the group is present; what it declares may be used ``after``."""
+    def _masked(self, code: Sequence[Stm], later: Callable[[], set[VName]]) -> Iterator[Stm]:
+        """``code`` if the group is present; ``later`` says what is used after it."""
         declares = any(isinstance(stm, imp.Declare | imp.DeclareArray) for stm in code)
-        used = _used(after) if declares else set()
+        used = later() if declares else set()
         inside: list[Stm] = []
         for stm in code:
             match stm:
@@ -117,10 +125,10 @@ class _Masks:
             yield imp.If(self.present, tuple(inside))
 
 
-def _used(code: Sequence[Stm]) -> set[VName]:
-    """The variables and memories that code reads or changes."""
+def _used(code: Stm) -> set[VName]:
+    """The variables and memories that a statement reads or changes, with all inside of it."""
     found = set[VName]()
-    for stm in statements(code):
+    for stm in statements((code,)):
         found |= touched_by(stm).union(*map(variables, expressions(stm)))
         if isinstance(stm, imp.Assign):
             found.add(stm.name)

@@ -70,9 +70,10 @@ def parts(exp: Exp) -> tuple[Exp, ...]:
 
 def subexpressions(exp: Exp) -> Iterator[Exp]:
     """An expression and all that it is made of."""
-    yield exp
-    for part in parts(exp):
-        yield from subexpressions(part)
+    todo = [exp]
+    while todo:
+        yield (found := todo.pop())
+        todo += reversed(parts(found))
 
 
 def loaded(code: Iterable[Stm]) -> set[VName]:
