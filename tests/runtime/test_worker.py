@@ -305,6 +305,25 @@ def test_an_ended_process_is_gone_some_time() -> None:
     worker.kill()
 
 
+def test_a_process_starts_ahead_of_what_it_is_for() -> None:
+    """It is told the device when that is known; one that nobody wants is ended."""
+    with process.started_ahead():
+        (ahead,) = process._ahead
+        builder = Process("pocl", builds=True)
+        assert builder._process is not ahead.process
+        worker = Process("pocl")
+        assert worker._process is ahead.process
+        it = Remote(runelift.compile(TEXT, device="pocl", tuning={}), "pocl", worker=worker)
+        assert it.time("main", it.place([MATRIX])) > 0
+    assert worker.is_there
+    it.close()
+    builder.kill()
+    with process.started_ahead():
+        (ahead,) = process._ahead
+    assert ahead.process.poll() is not None
+    assert not process._ahead
+
+
 def test_a_worker_that_cannot_start() -> None:
     program = runelift.compile(TEXT, device="pocl", tuning={})
     it = Remote(program, "pocl", worker=Process("no such device"))
