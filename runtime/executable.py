@@ -121,7 +121,8 @@ class Executable:
         self._built: set[str] = set()
         self._ready: dict[tuple[str, ...], Any] = {}
         self.building: Callable[[bool], None] = lambda begins: None
-        self.outside: Callable[[Sequence[tuple[str, ...]]], None] | None = None
+        self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
+        """Has others build programs for the cache, and waits for them if told to."""
         self._fresh: set[tuple[str, ...]] = set()
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
         self.build_seconds = 0.0
@@ -200,14 +201,20 @@ class Executable:
         self.building(False)
         self.build_seconds += time.perf_counter() - started
 
-    def _build_outside(self, missing: Sequence[tuple[str, ...]]) -> None:
+    def foresee(self, wanted: Iterable[Wanted]) -> None:
+        """Have others begin to build what will be wanted some time."""
+        self._build_outside(list(dict.fromkeys(
+            source for each in wanted if (source := self._source_of(each)) is not None)), False)
+
+    def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True) -> None:
         """Have others put into the cache what is not there, unless that is too little."""
         info = self.device.info
         whole = [(source[0], *self.options, *source[1:]) for source in missing]
         unknown = [each for each in whole
                    if disk.load(KERNELS, _cache_name(info, *each)) is None]
-        if len(unknown) > 1 and self.outside is not None:
-            self.outside(unknown)
+        if self.outside is not None and (
+                len(unknown) > 1 or not self._fresh.isdisjoint(unknown)):
+            self.outside(unknown, waits)
             self._fresh.update(unknown)
 
     def _tried(self, source: tuple[str, ...]) -> Any:

@@ -81,7 +81,7 @@ class Session:
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> None:
-        """Build what runs on any of these inputs need."""
+        """Have what runs on any of these inputs need built."""
         self._watch(entry)
         self.program.foresee(entry, inputs, forces)
 
@@ -151,10 +151,11 @@ class Session:
             getattr(executable, source)
         self._note("begun")
 
-    def _built_outside(self, sources: Sequence[Sequence[str]]) -> None:
+    def _built_outside(self, sources: Sequence[Sequence[str]], waits: bool) -> None:
         """Let others build programs."""
-        self._note("wanted", list(sources))
-        receive(self.connection)
+        self._note("wanted", list(sources), waits)
+        if waits:
+            receive(self.connection)
 
     def _note(self, kind: str, *what: Any) -> None:
         send(self.connection, (kind, *what))
