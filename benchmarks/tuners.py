@@ -165,10 +165,16 @@ def build_all(names: Sequence[str], device: str | None) -> None:
 def build(sizes: Sizes, device: str | None) -> None:
     """Build what the versions of a program need on all its sizes, as far as that is known."""
     program, runner = opened(sizes, device, BUILDERS)
-    forces = [{}, *plans(program.tree.entry(sizes.entry))]
-    for dataset in datasets(program, sizes, (*sizes.training, *sizes.held_out)):
-        runner.prepare(dataset.entry, runner.place(dataset.arguments()), forces)
+    prepare(program, runner, sizes,
+            datasets(program, sizes, (*sizes.training, *sizes.held_out)))
     runner.finish()
+
+
+def prepare(program: Program, runner: Remote, sizes: Sizes, several: Sequence[Dataset]) -> None:
+    """Build what the versions of a program need on datasets, as far as that is known."""
+    forces = [{}, *plans(program.tree.entry(sizes.entry))]
+    for dataset in several:
+        runner.prepare(dataset.entry, runner.place(dataset.arguments()), forces)
 
 
 # What tuning is worth
@@ -348,20 +354,22 @@ def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
 
 def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     """Let strategies search for the thresholds of a program, and run what they find."""
-    program = open_program(sizes, options.device)
+    program, runner = opened(sizes, options.device)
     assert program.device_info is not None
     forest = program.tree.entry(sizes.entry)
     default = autotune.default_thresholds(forest, program.device_info.choice.threshold)
     own = datasets(program, sizes, sizes.training)
-    measurements = measure(program, forest, own, repeats=Forced.repeats)
+    prepare(program, runner, sizes, own)
+    measurements = measure(runner, forest, own, repeats=Forced.repeats)
     costs = costs_of(forest, measurements)
     measured = Instrumented(costs, sum(
         run.record.wall + (run.time or 0.0) for run in measurements.runs if run.record))
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     compared = compare.compare({
         name: parse_strategy(name) for name in options.strategies.split(",")}, costs, default,
-        lambda seed: Live(program, forest, default, own, Forced.repeats, weights, measured),
+        lambda seed: Live(runner, forest, default, own, Forced.repeats, weights, measured),
         budget=Budget(seconds=options.search))
+    runner.finish()
     when_run = run_together(program, forest, own, {
         row.strategy: row.found[0].search.thresholds for row in compared.rows} | {
         "untuned": default})
