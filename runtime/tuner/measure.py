@@ -216,7 +216,7 @@ def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
 
 
 def _best(run: Run) -> float:
-    return run.time or math.inf if run.record is not None else math.inf
+    return math.inf if run.record is None else run.time or run.record.span
 
 
 class _Schedule:
@@ -386,7 +386,7 @@ class _WarmUp:
         self._points |= {name: par for each in record.encounters if each.parent is None
                          for name, par in each.par.items()}
         self._prepare_rest()
-        run = Run(self._dataset.name, force, record, time=record.span, issue=record.issue)
+        run = Run(self._dataset.name, force, record)
         return run, record.span > max(LONG, FAR_OFF * self._best)
 
     def _prepare_rest(self) -> None:

@@ -54,17 +54,7 @@ class Session:
             self.later.pop(0)()
 
     def build(self, source: Sequence[str]) -> None:
-        """Build a program for the binary cache.
-
-        Later it is loaded from there, so that the driver has translated it when others load it.
-        """
-        from runelift.runtime.executable import driver_keeps
-
-        self._build(source)
-        if self.device is not None and driver_keeps(self.device):
-            self.later.append(partial(self._build, source))
-
-    def _build(self, source: Sequence[str]) -> None:
+        """Build a program for the binary cache."""
         from runelift.runtime.executable import Infeasible, build_program
         from runelift.runtime.opened import open_device
 
@@ -176,8 +166,9 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
 
         opened = open_device(info)
         if not builds:
-            session.later += [*([] if info.is_host else [opened.prove]), _import_runs,
-                              _import_plans]
+            session.later += [
+                *([] if info.is_host else [opened.prove, opened.prove_subgroups]),
+                _import_runs, _import_plans]
     session.rest()
     session.later.clear()  # from here on it is done when it is needed
     while True:
