@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -37,6 +38,8 @@ MORE = 3
 """How many times more often at most,"""
 ENOUGH = 0.1
 """but not longer than so many seconds."""
+STEADY = 0.02
+"""Longer ones are repeated once less if all took the same, but for this fraction."""
 FAR_OFF = 10.0
 """Runs that take so many times as long as the best are made once only,"""
 LONG = 0.1
@@ -229,6 +232,7 @@ class _Schedule:
         self._least: dict[int, float] = {}
         self._best = math.inf
         self._counts = [0] * len(todo)
+        self._times: dict[int, list[float]] = defaultdict(list)
         self._over: set[int] = set()
         self._kept: set[int] = set()
         for run in known:
@@ -262,8 +266,10 @@ class _Schedule:
         self._counts[number] += 1
         if run.record is None:
             self._over.add(number)
-        else:
-            self._took(number, run.record)
+            return
+        self._took(number, run.record)
+        if run.time is not None:
+            self._times[number].append(run.time)
 
     def _took(self, number: int, record: Record) -> None:
         self._walls[number] = record.wall
@@ -287,9 +293,15 @@ class _Schedule:
         best = min(self._walls.values())
         if wall >= PATIENCE or self.behind(number):
             return 1
+        if wall >= SHORT and self._steady(number):
+            return max(2, self._repeats - 1)
         near, affordable = wall < FAR * best, int(ENOUGH / max(wall, 1e-6))
         return min(max(affordable, self._repeats if near else 1),
                    self._repeats * (MORE if near and wall < SHORT else 1))
+
+    def _steady(self, number: int) -> bool:
+        times = self._times[number]
+        return len(times) >= 2 and max(times) < (1 + STEADY) * min(times)
 
     def once(self, number: int) -> bool:
         """Whether there is a run that counts."""
