@@ -37,7 +37,10 @@ SHORT = 0.02
 MORE = 3
 """How many times more often at most,"""
 ENOUGH = 0.1
-"""but not longer than so many seconds."""
+"""but not longer than so many seconds,"""
+MOST = 48
+"""nor so that there are more runs of a dataset than this: versions that are met by many plans are
+measured by all of these."""
 STEADY = 0.02
 """Longer ones are repeated once less if all took the same, but for this fraction."""
 FAR_OFF = 10.0
@@ -228,6 +231,7 @@ class _Schedule:
     def __init__(self, todo: Sequence[dict[str, int]], repeats: int, known: Sequence[Run]) -> None:
         self.todo = list(todo)
         self._repeats = repeats
+        self._shorts = MORE * repeats
         self._walls: dict[int, float] = {}
         self._least: dict[int, float] = {}
         self._best = math.inf
@@ -297,7 +301,11 @@ class _Schedule:
             return max(2, self._repeats - 1)
         near, affordable = wall < FAR * best, int(ENOUGH / max(wall, 1e-6))
         return min(max(affordable, self._repeats if near else 1),
-                   self._repeats * (MORE if near and wall < SHORT else 1))
+                   self._shorts if near and wall < SHORT else self._repeats)
+
+    def repeat(self, plans: int) -> None:
+        """So many plans are repeated."""
+        self._shorts = max(self._repeats, min(MORE * self._repeats, MOST // max(1, plans)))
 
     def _steady(self, number: int) -> bool:
         times = self._times[number]
@@ -359,6 +367,7 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
             yield first[number]
     records = [run.record for run in made if run.record is not None]
     numbers += map(schedule.keep, missed(forest, records, [todo[number] for number in numbers]))
+    schedule.repeat(len(numbers))
     for repeat in range(MORE * repeats):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
