@@ -161,7 +161,10 @@ def _runs(entry: EntryTuning) -> str:
     """How many there were, and why."""
     versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
     if not entry.measurements.replayed:
-        return f"{versions} versions × {datasets} datasets = {entry.program_runs}"
+        needed = versions * datasets
+        more = entry.program_runs - needed
+        return f"{versions} versions × {datasets} datasets = {needed}" + (
+            f", and {more} of versions beside the best ones of other choices" if more > 0 else "")
     return (f"{entry.program_runs} for {datasets} datasets; each replays all versions, {versions} "
             "forced runs' worth")
 
