@@ -161,10 +161,9 @@ def _runs(entry: EntryTuning) -> str:
     """How many there were, and why."""
     versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
     if not entry.measurements.replayed:
-        needed = versions * datasets
-        more = entry.program_runs - needed
-        return f"{versions} versions × {datasets} datasets = {needed}" + (
-            f", and {more} of versions beside the best ones of other choices" if more > 0 else "")
+        further = max(0, entry.program_runs - versions * datasets)
+        return f"{versions} versions × {datasets} datasets = {entry.program_runs - further}" + (
+            f", and {further} of versions beside the best ones of other choices" if further else "")
     return (f"{entry.program_runs} for {datasets} datasets; each replays all versions, {versions} "
             "forced runs' worth")
 
