@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from itertools import accumulate
 from operator import or_
 
@@ -83,10 +83,10 @@ class _Masks:
                 case _:
                     held.append(stm)
                     continue
-            yield from self._masked(held, partial(lambda at: used_from()[at], place))
+            yield from self._masked(held, used_from, place)
             held = []
             yield inside
-        yield from self._masked(held, set)
+        yield from self._masked(held, used_from, len(code))
 
     def _harmless(self, name: VName, init: Exp | None) -> bool:
         """Whether a variable may have its first value in all groups: what no memory decides."""
@@ -106,10 +106,11 @@ class _Masks:
                        and s.name not in self.common.varying)
                    for s in statements((stm,)))
 
-    def _masked(self, code: Sequence[Stm], later: Callable[[], set[VName]]) -> Iterator[Stm]:
-        """``code`` if the group is present; ``later`` says what is used after it."""
+    def _masked(self, code: Sequence[Stm], used_from: Callable[[], list[set[VName]]], place: int
+                ) -> Iterator[Stm]:
+        """``code`` if the group is present; what it declares may be used from ``place`` on."""
         declares = any(isinstance(stm, imp.Declare | imp.DeclareArray) for stm in code)
-        used = later() if declares else set()
+        used = used_from()[place] if declares else set()
         inside: list[Stm] = []
         for stm in code:
             match stm:

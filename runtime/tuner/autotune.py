@@ -23,7 +23,6 @@ from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Log, Measurements
 from runelift.runtime.tuner.measure import (
-    SHORT,
     Dataset,
     Forced,
     Measurable,
@@ -32,6 +31,7 @@ from runelift.runtime.tuner.measure import (
 )
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.runners import running
+from runelift.runtime.tuner.schedule import SHORT
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program

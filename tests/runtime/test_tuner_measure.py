@@ -14,8 +14,9 @@ from runelift.runtime.tuner.autotune import autotune, conclude, default_threshol
 from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.log import Log, read_log
-from runelift.runtime.tuner.measure import MORE, SHORT, Dataset, Progress, measure
+from runelift.runtime.tuner.measure import Dataset, Progress, measure
 from runelift.runtime.tuner.report import facts, render, show_seconds
+from runelift.runtime.tuner.schedule import MORE, SHORT
 from tests.runtime.simulated import DEVICE, Simulated, nested, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
