@@ -8,6 +8,7 @@ module of :mod:`runelift.runtime.commands` with two functions, ``configure(parse
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import importlib
 import json
@@ -78,6 +79,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     gc.set_threshold(*GARBAGE)
+    atexit.register(gc.freeze)  # nobody needs to look for garbage then
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:

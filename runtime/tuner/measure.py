@@ -190,7 +190,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 
 def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
              known: Mapping[str, Sequence[Run]]) -> Sequence[Dataset]:
-    """The same datasets; kernels for those of which nothing is known are built together.
+    """The same datasets; kernels for those of which nothing is known begin to be built.
 
     Not if their inputs are too large to be kept until they are measured.
     """
