@@ -1,25 +1,29 @@
 """What tuning is worth on a device: on the sizes that were tuned for, and on others.
 
-``python benchmarks/tuners.py [--device NAME] [--only PARTS] [--json OUT] [--parameters SECONDS]``
-``python benchmarks/tuners.py --strategies [--only lud,variant]``
+``python benchmarks/tuners.py [--device NAME] [--programs NAME...] [--build] [--json OUT]``
+``python benchmarks/tuners.py --strategies [--programs lud variant]``
 
-Every example with more than one version is tuned by replay for some sizes, as ``runelift autotune
---strategy replay --no-parameters`` does; then the program runs on these and on sizes that were
-held out (``sizes.py``): by default, tuned, with every version forced, with the thresholds that are
-best for the dataset alone and with the best version of every single encounter.  The best of all of
-these is the *oracle*.  All run in turn, and then the tuned one beside the default and the oracle
-until it is certain which is faster.  A row says
+Every example with more than one version is tuned for some sizes, as ``runelift autotune
+--no-parameters`` does (or with ``--replay``, as with ``--strategy replay``); then the program runs
+on these and on sizes that were held out (``sizes.py``): by default, tuned, with every version
+forced, with the thresholds that are best for the dataset alone and with the best version of every
+single encounter.  The best of all of these is the *oracle*.  All run in turn, and then the tuned
+one beside the default and the oracle until it is certain which is faster.  A row is printed as
+soon as a program is done, and says
 
-- ``runs`` of the program and ``seconds`` of tuning, builds of kernels included;
+- ``runs`` of the program and ``seconds`` of tuning, builds of kernels included (but with
+  ``--build``, which builds the kernels of all programs first, several programs at a time);
 - ``tuned / default`` on the training dataset where it is greatest, with its 95 % confidence
-  interval;
-- ``beside best``: how much slower, by the log, than the best thresholds of an exhaustive search;
+  interval, and on how many of them it is ``slower`` for certain, by more than 1 %;
+- ``beside best``: how much slower, by the log, than the best thresholds of an exhaustive search of
+  those that slow no dataset down, and than the best of all;
 - ``held out``: how much slower than the oracle on sizes that were not tuned for: median and worst.
 
 With ``--strategies`` the strategies of the literature search on the same training datasets; the
 thresholds that each finds are run in turn.  ``beside best`` is by the costs of forced runs,
-``when run`` the mean time of a dataset relative to the best strategy's.  Kernels have been built
-before, so that all find them.
+``when run`` the mean time of a dataset relative to the best strategy's.  What measures costs also
+finds finer guards, as ``runelift autotune`` does; ``alone`` are its thresholds without these.
+Kernels have been built before, so that all find them.
 """
 
 from __future__ import annotations
@@ -27,10 +31,13 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,31 +46,35 @@ from sizes import SIZES, Numbers, Sizes
 
 import runelift
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.commands.autotune import SPARED
 from runelift.runtime.device import select
 from runelift.runtime.finer import Guarded, Leaf
 from runelift.runtime.program import Program
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner import autotune, compare, refined
+from runelift.runtime.tuner.autotune import TOLERANCE, EntryTuning
 from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
+from runelift.runtime.tuner.exhaustive import exhaustive
 from runelift.runtime.tuner.fit import fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests, plans
-from runelift.runtime.tuner.limits import TimeLimit
-from runelift.runtime.tuner.measure import Dataset, Forced, Log, measure
+from runelift.runtime.tuner.log import Log, Measurements
+from runelift.runtime.tuner.measure import Dataset, Forced, Method, measure
 from runelift.runtime.tuner.parameters import tune_parameters
 from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.refine import Guards, refine
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.replay import Replaying
+from runelift.runtime.tuner.runners import limit_on
 from runelift.runtime.tuner.strategies import parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
 
 FAR = 3.0
 """What takes so many times as long as the best, by the log, is not run again."""
-ROUNDS, PATIENCE = 7, 1.5
+ROUNDS, PATIENCE = 7, 0.7
 """How often all run in turn, unless that takes more seconds."""
+BUILDING, BUILDERS = 5, 3
+"""How many programs ``--build`` works on at a time, and how many kernels of each are built then."""
 STRATEGIES = ("replay", "instrumentation", "binary", "intervals", "active", "active-endpoints",
               "cma", "cma-indices")
 
@@ -90,7 +101,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
-    parser.add_argument("--only", default="", help="names of programs, with commas between")
+    parser.add_argument("--programs", nargs="+", metavar="NAME", help="these (default: all)")
+    parser.add_argument("--build", action="store_true",
+                        help="first build the kernels of all of them")
+    parser.add_argument("--only-build", action="store_true", help="do nothing else")
+    parser.add_argument("--replay", action="store_true", help="tune by replay")
     parser.add_argument("--strategies", nargs="?", const=",".join(STRATEGIES), metavar="NAMES",
                         help="compare these strategies instead, or all of the literature")
     parser.add_argument("--search", type=float, default=60.0, metavar="SECONDS",
@@ -104,19 +119,24 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--logs", type=Path, help="folder for the records of all datasets")
     options = parser.parse_args()
-    if options.strategies and not options.only:
-        options.only = "lud,variant"
     device = select(options.device)
     assert device is not None, "the interpreter cannot be tuned"
-    print(f"device: {device.label}", flush=True)
+    known = {sizes.program: sizes.on(device.is_host) for sizes in SIZES}
+    names = options.programs or (["lud", "variant"] if options.strategies else list(known))
+    if options.only_build:
+        for name in names:
+            build(known[name], options.device)
+        return
     end = time.perf_counter() + options.seconds
+    print(f"device: {device.label}", flush=True)
+    if options.build:
+        build_all(names, options.device)
     found: list[dict[str, Any]] = []
-    known = {sizes.program: sizes for sizes in SIZES}
-    for name in options.only.split(",") if options.only else known:
+    for name in names:
         if time.perf_counter() > end:
             print("the time is over", flush=True)
             break
-        sizes = known[name].on(device.is_host)
+        sizes = known[name]
         try:
             each = strategies(sizes, options) if options.strategies else quality(sizes, options)
         except RuneliftError as error:
@@ -127,6 +147,37 @@ def main() -> None:
             options.json.write_text(json.dumps(found, indent=1, default=str))
     if not options.strategies and found:
         print_medians(found)
+
+
+# Building
+
+
+def build_all(names: Sequence[str], device: str | None) -> None:
+    """Have processes build the kernels of programs, so that tuning finds them."""
+    started, waiting = time.perf_counter(), iter(names)
+    command = [sys.executable, __file__, "--only-build", *(["--device", device] if device else [])]
+    running = [subprocess.Popen([*command, "--programs", name])
+               for name in islice(waiting, BUILDING)]
+    while running:
+        running.pop(0).wait()
+        running += [subprocess.Popen([*command, "--programs", name])
+                    for name in islice(waiting, 1)]
+    print(f"built in {time.perf_counter() - started:.1f} s", flush=True)
+
+
+def build(sizes: Sizes, device: str | None) -> None:
+    """Build what the versions of a program need on all its sizes, as far as that is known."""
+    program, runner = opened(sizes, device, BUILDERS)
+    prepare(program, runner, sizes,
+            datasets(program, sizes, (*sizes.training, *sizes.held_out)))
+    runner.finish()
+
+
+def prepare(program: Program, runner: Remote, sizes: Sizes, several: Sequence[Dataset]) -> None:
+    """Build what the versions of a program need on datasets, as far as that is known."""
+    forces = [{}, *plans(program.tree.entry(sizes.entry))]
+    for dataset in several:
+        runner.prepare(dataset.entry, runner.place(dataset.arguments()), forces)
 
 
 # What tuning is worth
@@ -142,8 +193,8 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     training, held_out = (datasets(program, sizes, several)
                           for several in (sizes.training, sizes.held_out))
     (tuning,) = autotune.autotune(runner, Forests((forest,)), training, info.choice.threshold,
-                                  method=Replaying(), log=logged(options, sizes, "training")
-                                  ).entries
+                                  method=Replaying() if options.replay else Forced(),
+                                  log=logged(options, sizes, "training")).entries
     tuned: Mapping[str, int] = tuning.fit.thresholds
     if options.parameters:
         tuned = {**tuned, **tune_parameters(
@@ -158,12 +209,15 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
                                                   log=logged(options, sizes, "held_out")))
     runner.finish()
     best, tried = compare.yardstick(tuning.known, tuning.defaults)
-    beside_best = max(0.0, objective(tuning.known, tuned) / best - 1) if best else 0.0
+    allowed = exhaustive(tuning.known, tuning.defaults) if tried else None
+    beside_best, beside_any = (max(0.0, objective(tuning.known, tuned) / each - 1) if each else 0.0
+                               for each in (allowed[0] if allowed else best, best))
     judged = [[each for d in several if (each := judge(program, d, costs, tuning.defaults, tuned))]
               for several, costs in ((training, tuning.costs), (held_out, others))]
     result = {"runs": tuning.program_runs, "seconds": seconds, "beside_best": beside_best,
               "guards": sorted(guards.finer), "why_no_guards": guards.why,
-              "combinations": tried, "kept_default": tuning.fit.kept_default,
+              "beside_any": beside_any, "combinations": tried,
+              "kept_default": tuning.fit.kept_default,
               "thresholds": dict(tuned), "left_out": tuning.measurements.left_out,
               "training": [asdict(each) for each in judged[0]],
               "held_out": [asdict(each) for each in judged[1]]}
@@ -171,15 +225,19 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     return result
 
 
-def opened(sizes: Sizes, device: str | None) -> tuple[Program, Remote]:
-    """A program without a tuning, here and in a worker that is stopped if it takes too long."""
+def opened(sizes: Sizes, device: str | None, count: int | None = None
+           ) -> tuple[Program, Remote]:
+    """A program without a tuning, here and in a worker that is stopped if it takes too long.
+
+    ``count`` processes build its kernels, where a process builds one at a time.
+    """
     worker = Process(device)  # starts while the program is compiled
     program = open_program(sizes, device)
     info = program.device_info
     assert info is not None
-    limit = TimeLimit() if info.is_host else TimeLimit(least=SPARED)
-    builders = Builders(device) if info.locked_compiler else None
-    return program, Remote(program, device, limit=limit, worker=worker, builders=builders)
+    builders = Builders(device, count) if info.locked_compiler else None
+    return program, Remote(program, device, limit=limit_on(info), worker=worker,
+                           builders=builders)
 
 
 def open_program(sizes: Sizes, device: str | None) -> Program:
@@ -268,15 +326,25 @@ def show(sizes: Sizes, result: Mapping[str, Any]) -> None:
     regrets = [max(0.0, each["regret"][0] - 1) for each in result["held_out"]]
     last = max(result["held_out"], key=lambda each: each["regret"][0])
     print(f"{sizes.program:14} {result['runs']:4} runs {result['seconds']:6.1f} s  "
-          f"tuned/default {ratio:5.2f} ({low:.2f}-{high:.2f}, {worst['dataset']})  "
-          f"beside best {100 * result['beside_best']:5.1f} %  "
+          f"tuned/default {ratio:5.2f} ({low:.2f}-{high:.2f}, {worst['dataset']}), "
+          f"{len(slower(result))} of {len(result['training'])} slower  "
+          f"beside best {100 * result['beside_best']:5.1f} % ({100 * result['beside_any']:.1f} %)  "
           f"held out {100 * median(regrets):5.1f} %, worst {100 * max(regrets):5.1f} % "
           f"({last['dataset']}: {last['best']}, {1e3 * last['tuned']:.3g} for "
-          f"{1e3 * last['oracle']:.3g} ms)", flush=True)
+          f"{1e3 * last['oracle']:.3g} ms)  {result['kept_default'] or ''}", flush=True)
+
+
+def slower(result: Mapping[str, Any]) -> list[str]:
+    """The training datasets on which tuned is slower than default by more than noise."""
+    return [each["dataset"] for each in result["training"] if each["gain"][1] > 1 + TOLERANCE]
 
 
 def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
     """Print what holds for all programs together."""
+    lost = [f"{row['program']} {name}" for row in found for name in slower(row)]
+    print(f"slower than by default, of {sum(len(row['training']) for row in found)} training "
+          f"datasets: {', '.join(lost) or 'none'}; furthest beside the best thresholds: "
+          f"{100 * max(row['beside_best'] for row in found):.2f} %")
     gains = [1 / each["gain"][0] for row in found for each in row["training"]]
     regrets = [max(0.0, each["regret"][0] - 1) for row in found for each in row["held_out"]]
     untuned = [each["default"] / each["oracle"] - 1 for row in found for each in row["held_out"]]
@@ -292,34 +360,64 @@ def print_medians(found: Sequence[Mapping[str, Any]]) -> None:
 
 def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     """Let strategies search for the thresholds of a program, and run what they find."""
-    program = open_program(sizes, options.device)
+    program, runner = opened(sizes, options.device)
     assert program.device_info is not None
     forest = program.tree.entry(sizes.entry)
     default = autotune.default_thresholds(forest, program.device_info.choice.threshold)
     own = datasets(program, sizes, sizes.training)
-    measurements = measure(program, forest, own, repeats=Forced.repeats)
+    prepare(program, runner, sizes, own)
+    measurements = measure(runner, forest, own, repeats=Forced.repeats)
     costs = costs_of(forest, measurements)
     measured = Instrumented(costs, sum(
         run.record.wall + (run.time or 0.0) for run in measurements.runs if run.record))
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
-    compared = compare.compare({
-        name: parse_strategy(name) for name in options.strategies.split(",")}, costs, default,
-        lambda seed: Live(program, forest, default, own, Forced.repeats, weights, measured),
-        budget=Budget(seconds=options.search))
-    when_run = run_together(program, forest, own, {
-        row.strategy: row.found[0].search.thresholds for row in compared.rows} | {
-        "untuned": default})
+    names, oracles = options.strategies.split(","), list[Measuring]()
+
+    def oracle(seed: int) -> Live:
+        oracles.append(Measuring(runner, forest, default, own, Forced.repeats, weights, measured))
+        return oracles[-1]
+
+    compared = compare.compare({name: parse_strategy(name) for name in names}, costs, default,
+                               oracle, budget=Budget(seconds=options.search))
+    runner.finish()
+    found = {row.strategy: row.found[0].search.thresholds for row in compared.rows}
+    for name, each in zip(names, oracles, strict=True):
+        if each.costs is not None:
+            found[f"{name}, alone"] = found[name]
+            found[name] = guarded(each.costs, default)
+    when_run = run_together(program, forest, own, found | {"untuned": default})
     print(f"\n{sizes.program}: {compared.versions} versions, datasets "
           f"{', '.join(d.name for d in own)}")
     print(f"  {'strategy':24}{'runs':>6}{'seconds':>9}{'beside best':>13}{'when run':>10}")
     for row in compared.rows:
-        search = row.found[0].search
-        ended = "" if search.finished else " (ended)"
-        print(f"  {row.strategy + ended:24}{search.runs:6}{search.seconds:9.3f}"
-              f"{100 * row.regrets[0]:11.2f} %{when_run[row.strategy]:10.3f}", flush=True)
+        search, name = row.found[0].search, row.strategy
+        ended, alone = "" if search.finished else " (ended)", when_run.get(f"{name}, alone")
+        print(f"  {name + ended:24}{search.runs:6}{search.seconds:9.3f}"
+              f"{100 * max(0.0, objective(costs, found[name]) / compared.best - 1):11.2f} %"
+              f"{when_run[name]:10.3f}" + (f"  alone {alone:.3f}" if alone else ""), flush=True)
     print(f"  {'untuned':24}{'-':>6}{'-':>9}{100 * compared.untuned:11.2f} %"
           f"{when_run['untuned']:10.3f}", flush=True)
     return {**compare.facts(compared), "when_run": when_run}
+
+
+@dataclass(slots=True)
+class Measuring(Live):
+    """An oracle that keeps the costs that it was asked for."""
+
+    costs: Costs | None = None
+
+    def instrument(self, method: Method) -> Instrumented:
+        """Measure, and keep what was found."""
+        found = Live.instrument(self, method)
+        self.costs = found.costs
+        return found
+
+
+def guarded(costs: Costs, default: dict[str, int]) -> Mapping[str, int]:
+    """The thresholds and finer guards for costs, as far as costs alone tell."""
+    tuning = EntryTuning(costs.forest, default, Measurements(costs.forest.entry), costs,
+                         fit(costs, default))
+    return Guarded(tuning.fit.thresholds, refined.refine_guards(tuning, Guards.AUTO).finer)
 
 
 def run_together(program: Program, forest: Forest, several: Sequence[Dataset],

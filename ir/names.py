@@ -41,3 +41,7 @@ class Names:
         tag = self._next
         self._next = tag + 1
         return VName(base if isinstance(base, str) else base.base, tag)
+
+    def back_to(self, before: Names) -> None:
+        """Give out again what has been given out since this supply was like ``before``."""
+        self._next = before._next

@@ -8,6 +8,7 @@ module of :mod:`runelift.runtime.commands` with two functions, ``configure(parse
 from __future__ import annotations
 
 import argparse
+import atexit
 import gc
 import importlib
 import json
@@ -16,6 +17,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import NoReturn, TextIO
 
 from runelift import __version__
@@ -39,6 +41,7 @@ COMMANDS = {
 GARBAGE = 100_000, 20, 20
 """Trees of programs are large and live to the end: looking through them for garbage less often
 saves a sixth of the time of a check."""
+HELP = frozenset({"-h", "--help"})
 OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -76,13 +79,15 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     gc.set_threshold(*GARBAGE)
+    atexit.register(gc.freeze)  # nobody needs to look for garbage then
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
-        args = make_parser(command).parse_args(arguments)
-        with warnings.catch_warnings(action="default", category=UserWarning):
-            warnings.showwarning = _remark
-            status: int = args.execute(args)
+        with _ahead(command, arguments):
+            args = make_parser(command).parse_args(arguments)
+            with warnings.catch_warnings(action="default", category=UserWarning):
+                warnings.showwarning = _remark
+                status: int = args.execute(args)
         sys.stdout.flush()
         return status
     except (UserError, CompilerLimitation) as error:
@@ -102,6 +107,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         return _complain("this is a bug in Runelift.  Please report it with the program, the "
                          "command and the text above.", BUG)
+
+
+def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextManager[None]:
+    """A process in which to run programs, started before the command has imported anything."""
+    if command != "autotune" or not HELP.isdisjoint(arguments):
+        return nullcontext()
+    from runelift.runtime.tuner.process import started_ahead
+
+    return started_ahead()
 
 
 def _silence() -> None:

@@ -122,8 +122,9 @@ class Executable:
         self._built: set[str] = set()
         self._ready: dict[tuple[str, ...], Any] = {}
         self.building: Callable[[bool], None] = lambda begins: None
-        self.outside: Callable[[Sequence[tuple[str, ...]]], None] | None = None
-        self._fresh: set[tuple[str, ...]] = set()
+        self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
+        """Has others build programs for the cache, and waits for them if told to."""
+        self._begun: set[tuple[str, ...]] = set()
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
         self._joined: dict[str, Prepared | None] = {}
         self.build_seconds = 0.0
@@ -202,15 +203,21 @@ class Executable:
         self.building(False)
         self.build_seconds += time.perf_counter() - started
 
-    def _build_outside(self, missing: Sequence[tuple[str, ...]]) -> None:
+    def foresee(self, wanted: Iterable[Wanted]) -> None:
+        """Have others begin to build what will be wanted some time."""
+        self._build_outside(list(dict.fromkeys(
+            source for each in wanted if (source := self._source_of(each)) is not None)), False)
+
+    def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True) -> None:
         """Have others put into the cache what is not there, unless that is too little."""
         info = self.device.info
         whole = [(source[0], *self.options, *source[1:]) for source in missing]
         unknown = [each for each in whole
                    if disk.load(KERNELS, _cache_name(info, *each)) is None]
-        if len(unknown) > 1 and self.outside is not None:
-            self.outside(unknown)
-            self._fresh.update(unknown)
+        if self.outside is not None and (
+                len(unknown) > 1 or not self._begun.isdisjoint(unknown)):
+            self.outside(unknown, waits)
+            self._begun.update(unknown)
 
     def _tried(self, source: tuple[str, ...]) -> Any:
         try:
@@ -322,8 +329,7 @@ class Executable:
 
     def _made(self, source: str, *further: str) -> Any:
         """A program from the cache, or built; may run in any thread."""
-        whole = source, *self.options, *further
-        return build_program(self.device, *whole, fresh=whole in self._fresh)
+        return build_program(self.device, source, *self.options, *further)
 
 
 @contextmanager
@@ -334,16 +340,16 @@ def _quietly() -> Iterator[None]:
         yield
 
 
-def build_program(device: Device, source: str, *options: str, fresh: bool = False) -> Any:
+def build_program(device: Device, source: str, *options: str) -> Any:
     """A program from the cache, or built and put there; another process may have done so just now.
 
     NVIDIA's binaries are assembler's text, which the driver translates when it is loaded for the
-    first time.  What was built from its source just now it has whole, in a cache of its own.
+    first time.  What was built from its source it has whole, in a cache of its own.
     """
     info, context = device.info, device.context
     name = _cache_name(info, source, *options)
     kept = disk.load(KERNELS, name) if info.kind != "simulator" else None
-    if kept and fresh and driver_keeps(info):
+    if kept and driver_keeps(info):
         with suppress(cl.Error):
             return cl.Program(context, source).build(options=_all_options(info, source, options))
     if kept:

@@ -12,6 +12,7 @@ from runelift.codegen.opencl import FAILURE_ARGS
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.memory import Buffer, Pool
 from runelift.runtime.parameters import MOST_GROUPS
+from runelift.runtime.proofs import proven
 from runelift.runtime.statuses import Statuses
 
 RESERVED_BYTES = 1024
@@ -58,22 +59,28 @@ class Device:
 
     def prove(self) -> None:
         """Find out whether groups can wait for each other, unless that is known."""
-        if not self._proved:
-            from runelift.runtime import look_back  # lowers and builds a kernel: seldom needed
+        most = self.info.shares.patience
+        if not self._proved and most:
+            def tried() -> bool:
+                from runelift.runtime import look_back  # it lowers and builds a kernel
+
+                self.patience = min(most, look_back.TRIAL)
+                return look_back.works(self)
 
             self._proved = True
-            most = self.info.shares.patience
-            self.patience = min(most, look_back.TRIAL)
-            self.patience = most if most and look_back.works(self) else 0
+            self.patience = most if proven(self, "look back", tried) else 0
 
     def prove_subgroups(self) -> None:
         """Find out whether sub-groups are what the device says, unless that is known."""
         claimed = self.info.shares
         if not self._tried and claimed.subgroup > 1:
-            from runelift.runtime import subgroups  # as above
+            def tried() -> bool:
+                from runelift.runtime import subgroups  # as above
+
+                return subgroups.work(self)
 
             self._tried, self.shares = True, claimed
-            if not subgroups.work(self):
+            if not proven(self, f"sub-groups of {claimed.subgroup}", tried):
                 self.shares = replace(claimed, subgroup=1)
 
     @property

@@ -173,14 +173,14 @@ class Program:
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> None:
-        """Have others build what runs on any of these inputs need, as far as shapes tell."""
+        """Have others begin to build what runs on these inputs need, as far as shapes tell."""
         if self._executable(entry).outside is None:
             return
-        wanted = dict[Any, None]()
         for args in inputs:
+            wanted = dict[Any, None]()
             for force in forces:
                 self._rehearse(entry, args, force, wanted)
-        self._executable(entry).prepare(wanted)
+            self._executable(entry).foresee(wanted)
 
     def _rehearse(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
                   wanted: dict[Any, None]) -> int | None:

@@ -7,8 +7,10 @@ import os
 import pytest
 from hypothesis import settings
 
+from runelift.rewrite import pipeline
 from runelift.runtime.device import DeviceInfo, find_devices
 
+pipeline.EVERY_PASS = True
 os.environ["RUNELIFT_KEEP"] = "0"
 """Tests change the compiler under way, and want programs as it makes them then."""
 

@@ -23,7 +23,6 @@ from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Log, Measurements
 from runelift.runtime.tuner.measure import (
-    SHORT,
     Dataset,
     Forced,
     Measurable,
@@ -32,6 +31,7 @@ from runelift.runtime.tuner.measure import (
 )
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.runners import running
+from runelift.runtime.tuner.schedule import SHORT
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
@@ -44,7 +44,9 @@ PAIRS = 6
 """How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
 distorts, take more."""
 MANY = 30
-"""How often at least short runs are."""
+"""How often at least short runs are,"""
+CLEAR = 0.1
+"""unless one is certain to be faster by more than this after twice the fewest pairs."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
 ENOUGH = 0.3
@@ -86,6 +88,11 @@ class Verified:
         """Whether the tuned program is slower by more than chance, as far as can be seen."""
         worse = 1 + TOLERANCE
         return self.low > worse or self.tuned.median > self.default.median * worse
+
+    @property
+    def clear(self) -> bool:
+        """Whether one is faster for certain, by more than what distorts short runs."""
+        return self.high < 1 - CLEAR or self.low > 1 + CLEAR
 
     @property
     def decided(self) -> bool:
@@ -304,8 +311,9 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
             late = now > end or (pair >= 2 * PAIRS and now > started + ENOUGH)
             if pair == look or (late and pair):
                 verified = Verified.of(*times)
-                long = pair >= MANY or verified.default.median > SHORT
-                if late or (verified.decided and long):
+                enough = (pair >= MANY or verified.default.median > SHORT
+                          or (pair >= 2 * PAIRS and verified.clear))
+                if late or (verified.decided and enough):
                     break
                 look *= 2  # with a look after each pair, chance would decide some time
     except Stopped as stopped:

@@ -246,13 +246,14 @@ def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCo
 
 @dataclass(slots=True)
 class _Gathered:
-    """What the runs of a dataset say about one encounter."""
+    """What the runs of a dataset say about one encounter; those made ``once`` if no others do."""
 
     encounter: Encounter
     feasible: set[int]
     own: dict[int, list[Cost]]
     inner: dict[int, dict[Key, None]]
     estimates: dict[int, list[Cost]]
+    once: dict[int, list[Cost]]
 
 
 def costs_of(forest: Forest, measurements: Measurements) -> Costs:
@@ -272,7 +273,9 @@ def costs_of(forest: Forest, measurements: Measurements) -> Costs:
 
 def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[DatasetCosts, int]:
     gathered: dict[Key, _Gathered] = {}
-    rests = [priced.whole.without(_gather(priced, gathered)) for priced in _priced(runs)]
+    found = [(priced.whole.without(_gather(priced, gathered)), priced.timed)
+             for priced in _priced(runs)]
+    rests = [rest for rest, timed in found if timed] or [rest for rest, _ in found]
     tried: dict[str, set[int]] = defaultdict(set)
     for run in runs:
         for site, index in run.force.items():
@@ -281,22 +284,22 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
     points: dict[Key, Point] = {}
     dropped = 0
     for key in sorted(gathered, key=len, reverse=True):
-        found = gathered[key]
-        site = found.encounter.site
-        estimated = found.estimates.keys() - found.own.keys()
-        own = {index: _median(costs) for index, costs in (found.estimates | found.own).items()}
-        missing = found.feasible - set(own)
+        met = gathered[key]
+        site = met.encounter.site
+        measured = met.once | met.own
+        estimated = met.estimates.keys() - measured.keys()
+        own = {index: _median(costs) for index, costs in (met.estimates | measured).items()}
+        missing = met.feasible - set(own)
         inner = {index: tuple(points[k] for k in keys if k in points)
-                 for index, keys in found.inner.items()}
-        lost = any(k not in points for keys in found.inner.values() for k in keys)
-        measured = found.feasible & set(own)
-        if site not in sites or not missing <= tried[site] or lost or not measured:
+                 for index, keys in met.inner.items()}
+        lost = any(k not in points for keys in met.inner.values() for k in keys)
+        if site not in sites or not missing <= tried[site] or lost or missing == met.feasible:
             dropped += 1
             continue
         own.update((index, Cost(math.inf)) for index in missing)
-        points[key] = Point(sites[site], found.encounter.sizes, found.encounter.par,
-                            frozenset(found.feasible), own, inner,
-                            frozenset(found.encounter.scarce), frozenset(estimated))
+        points[key] = Point(sites[site], met.encounter.sizes, met.encounter.par,
+                            frozenset(met.feasible), own, inner,
+                            frozenset(met.encounter.scarce), frozenset(estimated))
     roots = tuple(points[key] for key in gathered if len(key) == 1 and key in points)
     return DatasetCosts(name, _median(rests) if rests else NOTHING, roots), dropped
 
@@ -308,52 +311,83 @@ def _median(costs: Sequence[Cost]) -> Cost:
 
 @dataclass(frozen=True, slots=True)
 class _Priced:
-    """A record, what its encounters cost (with those inside of them), and what the whole run."""
+    """A record, what its encounters cost (with those inside of them), and what the whole run.
+
+    ``timed``: the same was run without a record, too.
+    """
 
     record: Record
     costs: Mapping[int, Cost]
     whole: Cost
+    timed: bool
 
 
 def _priced(runs: Sequence[Run]) -> Iterator[_Priced]:
-    """The records of a dataset with their costs, as if recording had cost nothing."""
-    plans: dict[tuple[tuple[str, int], ...], list[tuple[Record, Run]]] = defaultdict(list)
-    for run in runs:
-        if run.record is not None:
-            plans[tuple(sorted(run.force.items()))].append((run.record, run))
-    overlapping = all(not record.waits and run.issue is not None
-                      for made in plans.values() for record, run in made)
-    for made in plans.values():
-        yield from _overlapping(made) if overlapping else _in_turn(made)
+    """The records of a dataset with their costs, as if recording had cost nothing.
+
+    What it costs is known of versions that were also run without; others, which were run once, are
+    taken to be like them.
+    """
+    made = [(run.record, run) for run in runs if run.record is not None]
+    timed: dict[tuple[tuple[str, int], ...], list[tuple[Record, Run]]] = defaultdict(list)
+    for record, run in made:
+        if run.time is not None:
+            timed[tuple(sorted(run.force.items()))].append((record, run))
+    once = [(record, run) for record, run in made if run.time is None
+            and tuple(sorted(run.force.items())) not in timed]
+    overlapping = bool(timed) and all(not record.waits for record, _ in made) and all(
+        run.issue is not None for each in timed.values() for _, run in each)
+    price = _overlapping if overlapping else _in_turn
+    yield from price(list(timed.values()), once)
 
 
-def _overlapping(made: Sequence[tuple[Record, Run]]) -> Iterator[_Priced]:
-    """Runs of a plan in which the host never waits: both clocks count.
+def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
+                 once: Sequence[tuple[Record, Run]]) -> Iterator[_Priced]:
+    """Runs in which the host never waits: both clocks count.
 
     Recording makes issuing slower, and the same loop more kernels: either clock of a record is
     scaled to what runs without a record take.  What neither clock accounts for (starting and
     ending) lies outside of encounters.
     """
-    time, issue, recorded, busy = (median(seconds) for seconds in zip(*(
-        (run.time or record.span, run.issue or 0.0, record.issue, record.device_time)
-        for record, run in made), strict=True))
-    hosts = issue / recorded if recorded else 0.0
-    devices = min(1.0, time / busy) if busy else 0.0
-    for record, _ in made:
-        both = Cost(devices * record.device_time, hosts * record.issue)
-        slack = max(0.0, time - both.time)
-        yield _Priced(record, {e.number: Cost(devices * e.device_time, hosts * e.issue)
-                               for e in record.encounters}, both + Cost(slack, slack))
+    scales = list[tuple[float, float, float]]()
+
+    def priced(record: Record, devices: float, hosts: float, slack: float, timed: bool) -> _Priced:
+        return _Priced(record, {e.number: Cost(devices * e.device_time, hosts * e.issue)
+                                for e in record.encounters},
+                       Cost(devices * record.device_time + slack, hosts * record.issue + slack),
+                       timed)
+
+    for made in timed:
+        time, issue, recorded, busy = (median(seconds) for seconds in zip(*(
+            (run.time or 0.0, run.issue or 0.0, record.issue, record.device_time)
+            for record, run in made), strict=True))
+        hosts = issue / recorded if recorded else 0.0
+        devices = min(1.0, time / busy) if busy else 0.0
+        for record, _ in made:
+            slack = max(0.0, time - max(devices * record.device_time, hosts * record.issue))
+            scales.append((devices, hosts, slack))
+            yield priced(record, devices, hosts, slack, True)
+    devices, hosts, slack = (median(each) for each in zip(*scales, strict=True))
+    yield from (priced(record, devices, hosts, slack, False) for record, _ in once)
 
 
-def _in_turn(made: Sequence[tuple[Record, Run]]) -> Iterator[_Priced]:
-    """Runs of a plan in which the host waits for the device: the times between ends count."""
-    times = [run.time for _, run in made if run.time is not None]
-    cost = median([record.wall for record, _ in made]) - median(times) if times else 0.0
-    for record, run in made:
+def _in_turn(timed: Sequence[Sequence[tuple[Record, Run]]],
+             once: Sequence[tuple[Record, Run]]) -> Iterator[_Priced]:
+    """Runs in which the host waits for the device: the times between ends count."""
+    each = list[float]()
+
+    def priced(record: Record, cost: float, time: float | None) -> _Priced:
         corrected = record.without_recording(max(0.0, cost))
-        yield _Priced(corrected, {e.number: Cost(e.time) for e in corrected.encounters},
-                      Cost(corrected.span if run.time is None else run.time))
+        return _Priced(corrected, {e.number: Cost(e.time) for e in corrected.encounters},
+                       Cost(corrected.span if time is None else time), time is not None)
+
+    for made in timed:
+        cost = median([record.wall for record, _ in made]) - median(
+            [run.time for _, run in made if run.time is not None])
+        each += [cost / max(1, record.launches) for record, _ in made]
+        yield from (priced(record, cost, run.time) for record, run in made)
+    launch = median(each) if each else 0.0
+    yield from (priced(record, launch * record.launches, None) for record, _ in once)
 
 
 def _gather(priced: _Priced, gathered: dict[Key, _Gathered]) -> Cost:
@@ -373,9 +407,11 @@ def _gather(priced: _Priced, gathered: dict[Key, _Gathered]) -> Cost:
         keys[encounter.number] = key
         found = gathered.setdefault(key, _Gathered(
             encounter, set(encounter.feasible), defaultdict(list), defaultdict(dict),
-            defaultdict(list)))
+            defaultdict(list), defaultdict(list)))
         found.feasible &= set(encounter.feasible)
-        (found.estimates if encounter.censored else found.own)[encounter.chosen].append(
+        kept = (found.estimates if encounter.censored else
+                found.own if priced.timed else found.once)
+        kept[encounter.chosen].append(
             costs[encounter.number].without(total(inside[encounter.number])))
         if encounter.parent is not None:
             gathered[around].inner[chosen[encounter.parent]][key] = None

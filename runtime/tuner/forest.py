@@ -9,7 +9,7 @@ leads on to their trees, several of them side by side below a *split* (Breddam 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -186,28 +186,32 @@ def _site(versions: Versions, loops: int, labels: Iterator[str]) -> Site:
 # Covering
 
 
-def plans(forest: Forest) -> tuple[dict[str, int], ...]:
+def plans(forest: Forest, choices: Mapping[str, Collection[int]] | None = None
+          ) -> tuple[dict[str, int], ...]:
     """The fewest runs that exercise every version of every site: site to index, per run.
 
     The runs a site needs are the sum over its versions of the runs that each needs, while
-    independent sites (trees, and siblings below a split) are exercised in the same runs.
+    independent sites (trees, and siblings below a split) are exercised in the same runs.  If there
+    are ``choices``, these versions of their sites are meant.
     """
-    return tuple(_together(forest.trees)) or ({},)
+    return tuple(_together(forest.trees, choices or {})) or ({},)
 
 
-def _together(sites: tuple[Site, ...]) -> list[dict[str, int]]:
+def _together(sites: tuple[Site, ...], choices: Mapping[str, Collection[int]]
+              ) -> list[dict[str, int]]:
     """Runs that cover several independent sites at once; the shorter list starts over."""
-    each = [_cover(site) for site in sites]
+    each = [_cover(site, choices) for site in sites]
     length = max((len(one) for one in each), default=0)
     return [{name: index for one in each for name, index in one[run % len(one)].items()}
             for run in range(length)]
 
 
-def _cover(site: Site) -> list[dict[str, int]]:
+def _cover(site: Site, choices: Mapping[str, Collection[int]]) -> list[dict[str, int]]:
     runs = []
     for index, alternative in enumerate(site.alternatives):
-        for below in _together(alternative.sites) or [{}]:
-            runs.append({site.name: index, **below})
+        if index in choices.get(site.name, range(len(site.alternatives))):
+            for below in _together(alternative.sites, choices) or [{}]:
+                runs.append({site.name: index, **below})
     return runs
 
 

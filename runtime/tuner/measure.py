@@ -24,21 +24,12 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.syntax import Kind
 from runelift.runtime.outlook import Outlook
 from runelift.runtime.records import Record, Timing
+from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Measurements, Run, Runs
+from runelift.runtime.tuner.schedule import MORE, Schedule
 
-PATIENCE = 2.0
-"""A run that takes longer than this many seconds is measured once only."""
-SHORT = 0.02
-"""Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
-MORE = 3
-"""How many times more often at most,"""
-ENOUGH = 0.1
-"""but not longer than so many seconds."""
-FAR = 2.0
-"""Runs that take so many times as long as the quickest are not, and those that would take longer
-than that less often."""
 FAR_OFF = 10.0
 """Runs that take so many times as long as the best are made once only,"""
 LONG = 0.1
@@ -199,7 +190,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
 
 def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
              known: Mapping[str, Sequence[Run]]) -> Sequence[Dataset]:
-    """The same datasets; kernels for those of which nothing is known are built together.
+    """The same datasets; kernels for those of which nothing is known begin to be built.
 
     Not if their inputs are too large to be kept until they are measured.
     """
@@ -218,57 +209,7 @@ def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
 
 
 def _best(run: Run) -> float:
-    return run.time or math.inf if run.record is not None else math.inf
-
-
-class _Schedule:
-    """Which plans are to be run how often; a plan that fails is not run again."""
-
-    def __init__(self, todo: Sequence[dict[str, int]], repeats: int, known: Sequence[Run]) -> None:
-        self._repeats = repeats
-        self._walls: dict[int, float] = {}
-        self._counts = [0] * len(todo)
-        self._over: set[int] = set()
-        for run in known:
-            if run.force in todo:
-                self.ran(todo.index(run.force), run)
-        if all(count >= repeats or n in self._over for n, count in enumerate(self._counts)):
-            self._over |= set(range(len(todo)))
-
-    def warmed_up(self, number: int, run: Run, over: bool) -> None:
-        """A plan has been run for the first time; ``over`` if that is all that is needed."""
-        if over:
-            self._over.add(number)
-        elif run.record is not None:
-            self._walls[number] = run.record.wall
-
-    def ran(self, number: int, run: Run) -> None:
-        """A plan has been run."""
-        self._counts[number] += 1
-        if run.record is None:
-            self._over.add(number)
-        else:
-            self._walls[number] = run.record.wall
-
-    def wants(self, number: int, repeat: int) -> bool:
-        """Whether a plan is to be run after it has been run ``repeat`` times."""
-        return (number not in self._over and self._counts[number] <= repeat
-                and self._counts[number] < self._enough(number))
-
-    def _enough(self, number: int) -> int:
-        wall = self._walls.get(number)
-        if wall is None:
-            return 1
-        best = min(self._walls.values())
-        if wall >= PATIENCE or wall > max(LONG, FAR_OFF * best):
-            return 1
-        near, affordable = wall < FAR * best, int(ENOUGH / max(wall, 1e-6))
-        return min(max(affordable, self._repeats if near else 1),
-                   self._repeats * (MORE if near and wall < SHORT else 1))
-
-    def once(self, number: int) -> bool:
-        """Whether there is a run that counts."""
-        return self._counts[number] > 0 or number in self._over
+    return math.inf if run.record is None else run.time or run.record.span
 
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
@@ -277,11 +218,13 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
     """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
 
     The default version runs first, and then those with most parallelism: what others may take
-    depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  After the deadline there is
-    no further run, and plans that have not been run are left out.
+    depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  Plans that are far behind
+    are not repeated; where only such plans show a version that may be the best of its site, it is
+    repeated with the best ones of other sites.  After the deadline there is no further run, and
+    plans that have not been run are left out.
     """
-    todo = plans(forest)
-    schedule = _Schedule(todo, repeats, known)
+    schedule = Schedule(plans(forest), repeats, known)
+    todo = schedule.todo
     wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, MORE * repeats)]
     if not wanted:
         return
@@ -300,12 +243,29 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
         schedule.warmed_up(number, first[number], over)
         if over:
             yield first[number]
-    for repeat in range(MORE * repeats):
-        for number in first:
+
+    def repeated(numbers: Sequence[int], repeat: int) -> Iterator[Run]:
+        for number in numbers:
             if schedule.wants(number, repeat) and time.perf_counter() < deadline:
                 run = _run(program, dataset, args, todo[number])
                 schedule.ran(number, run)
                 yield run
+
+    numbers = [number for number in first if not schedule.behind(number)]
+    made = [*known, *first.values()]
+    for run in repeated(numbers, 0):
+        made.append(run)
+        yield run
+    numbers = [number for number in first if not schedule.behind(number)]
+    for number in first.keys() - set(numbers):
+        if not schedule.once(number):
+            schedule.ran(number, first[number])
+            yield first[number]
+    records = [run.record for run in made if run.record is not None]
+    numbers += map(schedule.keep, missed(forest, records, [todo[number] for number in numbers]))
+    schedule.repeat(len(numbers))
+    for repeat in range(MORE * repeats):
+        yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
 
 
@@ -343,7 +303,7 @@ class _WarmUp:
         self._points |= {name: par for each in record.encounters if each.parent is None
                          for name, par in each.par.items()}
         self._prepare_rest()
-        run = Run(self._dataset.name, force, record, time=record.span, issue=record.issue)
+        run = Run(self._dataset.name, force, record)
         return run, record.span > max(LONG, FAR_OFF * self._best)
 
     def _prepare_rest(self) -> None:

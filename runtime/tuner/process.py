@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -9,34 +10,67 @@ import subprocess
 import sys
 import threading
 import weakref
+from collections.abc import Iterator
 from multiprocessing import Pipe
+
+from runelift.runtime.tuner.channel import send
 
 GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 RUN = """
 import json, sys
-connection, lifeline, device, builds, path = json.loads(sys.argv[1])
+connection, lifeline, builds, path = json.loads(sys.argv[1])
 sys.path[:] = path
 from runelift.runtime.tuner.worker import main
-main(connection, lifeline, device, builds)
+main(connection, lifeline, builds)
 """
 """What such a process runs."""
+
+
+class _Starting:
+    """A process that starts, and is told later for which device; it ends with this object."""
+
+    def __init__(self, *, builds: bool) -> None:
+        self.connection, theirs = Pipe()
+        ours, lifeline = os.pipe()
+        given = theirs.fileno(), ours
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", RUN, json.dumps([*given, builds, sys.path])],
+            pass_fds=given, stdin=subprocess.DEVNULL,
+            start_new_session=True)  # Ctrl-C is the tuner's
+        theirs.close()
+        os.close(ours)
+        self.end = weakref.finalize(self, _end, self.process, lifeline)
+
+
+_ahead: list[_Starting] = []
+
+
+@contextlib.contextmanager
+def started_ahead() -> Iterator[None]:
+    """Start the process of the first :class:`Process` of this context before that is asked for.
+
+    Python and what it imports take longer than anything else that a short tuning does.
+    """
+    _ahead.append(_Starting(builds=False))
+    try:
+        yield
+    finally:
+        for unused in _ahead:
+            unused.connection.close()
+            unused.end()
+        _ahead.clear()
 
 
 class Process:
     """A process that runs programs on a device, or only ``builds``; it is ready when it answers."""
 
     def __init__(self, device: str | None, *, builds: bool = False) -> None:
-        self.connection, theirs = Pipe()
-        lifeline, self._lifeline = os.pipe()
-        given = theirs.fileno(), lifeline
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([*given, device, builds, sys.path])],
-            pass_fds=given, stdin=subprocess.DEVNULL,
-            start_new_session=True)  # Ctrl-C is the tuner's
-        theirs.close()
-        os.close(lifeline)
-        self._end = weakref.finalize(self, _end, self._process, self._lifeline)
+        self._started = _ahead.pop() if _ahead and not builds else _Starting(builds=builds)
+        self.connection = self._started.connection
+        self._process = self._started.process
+        with contextlib.suppress(OSError):  # whoever asks it for something will find out
+            send(self.connection, device)
 
     @property
     def is_there(self) -> bool:
@@ -46,14 +80,14 @@ class Process:
     def end(self) -> None:
         """End the process, whatever it does; a thread waits until it has given back everything."""
         self.connection.close()
-        if (ending := self._end.detach()) is not None:
+        if (ending := self._started.end.detach()) is not None:
             _, end, args, _ = ending
             threading.Thread(target=end, args=args, daemon=True).start()
 
     def kill(self) -> None:
         """End the process, and wait until it is gone."""
         self.connection.close()
-        self._end()
+        self._started.end()
 
     def how_it_ended(self) -> str:
         """What became of a process that answers no more."""

@@ -22,7 +22,7 @@ from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed
 from runelift.runtime.trials import Meeting, Met, Search, Searches
-from runelift.runtime.tuner.builders import Builders
+from runelift.runtime.tuner.builders import Builders, Source
 from runelift.runtime.tuner.channel import receive, send
 from runelift.runtime.tuner.limits import Stopped, TimeLimit
 from runelift.runtime.tuner.process import Process
@@ -95,7 +95,7 @@ class Remote:
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> None:
-        """Build what runs on any of these inputs need, where others build at the same time."""
+        """Begin to build what runs on these inputs need, where others build at the same time."""
         if self._prepares and self._builders is not None:
             try:
                 self._ask(None, "foresee", entry, [outline(args) for args in inputs],
@@ -255,8 +255,7 @@ class Remote:
                     break
                 watch.note(kind, what)
                 if kind == "wanted" and self._builders is not None:
-                    self._builders.build(what[0], BUILD)
-                    send(worker.connection, None)
+                    self._have_built(worker, *what)
                 if notes is not None:
                     notes(worker, (kind, *what))
         except (EOFError, OSError):
@@ -268,6 +267,15 @@ class Remote:
             raise
         interrupts.check()
         return self._outcome(kind, what[0])
+
+    def _have_built(self, worker: Process, sources: Sequence[Source], waits: bool) -> None:
+        """Let builders build programs that a worker wants, now or later."""
+        assert self._builders is not None
+        if not waits:
+            self._builders.begin(sources)
+            return
+        self._builders.build(sources, BUILD)
+        send(worker.connection, None)
 
     def _outcome(self, kind: str, what: Any) -> Any:
         if kind == "bug":

@@ -25,8 +25,6 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import Measurements, Run, Runs, complete
 from runelift.runtime.tuner.measure import (
-    MORE,
-    SHORT,
     Args,
     Dataset,
     Forced,
@@ -35,6 +33,7 @@ from runelift.runtime.tuner.measure import (
     forced_runs,
     foreseen,
 )
+from runelift.runtime.tuner.schedule import MORE, SHORT
 
 Force: TypeAlias = Mapping[str, int]
 TIMES = 3

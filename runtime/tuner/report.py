@@ -23,7 +23,9 @@ from runelift.runtime.tuner.winners import Standing, standings
 FORMAT = 1
 """The version of the JSON file."""
 TRIABLE = 1_000_000_000
-"""How many costs of encounters an exhaustive search may look at."""
+"""How many costs of encounters an exhaustive search may look at,"""
+QUICK = 1_000_000
+"""and how many if the thresholds have been solved for exactly, so that it would find no others."""
 
 
 def show_seconds(seconds: float) -> str:
@@ -159,7 +161,9 @@ def _runs(entry: EntryTuning) -> str:
     """How many there were, and why."""
     versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
     if not entry.measurements.replayed:
-        return f"{versions} versions × {datasets} datasets = {entry.program_runs}"
+        further = max(0, entry.program_runs - versions * datasets)
+        return f"{versions} versions × {datasets} datasets = {entry.program_runs - further}" + (
+            f", and {further} of versions beside the best ones of other choices" if further else "")
     return (f"{entry.program_runs} for {datasets} datasets; each replays all versions, {versions} "
             "forced runs' worth")
 
@@ -167,14 +171,14 @@ def _runs(entry: EntryTuning) -> str:
 def _losses(entry: EntryTuning) -> Iterator[str]:
     """How far the choice is from what an exhaustive search finds."""
     loss = loss_to_exhaustive(entry.known, entry.defaults, entry.fit, entry.aim)
-    if loss is None:
-        if entry.fit.exact:
-            yield "  solved exactly: no thresholds do better on these runs"
-        return
-    yield (f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs "
-           f"({combinations(entry.costs):,} combinations)")
+    if loss is not None:
+        yield (f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs "
+               f"({combinations(entry.costs):,} combinations)")
+    elif entry.fit.exact:
+        yield "  solved exactly: no thresholds do better on these runs"
     if entry.first is not None:
-        promised = loss_to_exhaustive(entry.costs, entry.defaults, entry.fit, entry.aim) or 0.0
+        promised = max(0.0, objective(entry.costs, entry.fit.thresholds, entry.aim) / objective(
+            entry.costs, entry.first.thresholds, entry.aim) - 1)
         names = ", ".join(sorted(entry.unmoved))
         yield (f"  ({_source(entry)} promised {100 * promised:.2f} % more; run side by side, "
                f"{names} gained nothing and keep what they have by default)")
@@ -195,7 +199,8 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
     None if there are too many combinations to try.
     """
     encounters = sum(len(d.points) for d in costs.datasets)
-    if costs.once("combinations", lambda: combinations(costs)) * encounters > TRIABLE:
+    looks = costs.once("combinations", lambda: combinations(costs)) * encounters
+    if looks > (QUICK if fit.exact else TRIABLE):
         return None
     found = costs.once(("exhaustive", tuple(default.items()), aim),
                        lambda: exhaustive(costs, default, aim=aim))

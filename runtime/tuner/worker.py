@@ -54,17 +54,7 @@ class Session:
             self.later.pop(0)()
 
     def build(self, source: Sequence[str]) -> None:
-        """Build a program for the binary cache.
-
-        Later it is loaded from there, so that the driver has translated it when others load it.
-        """
-        from runelift.runtime.executable import driver_keeps
-
-        self._build(source)
-        if self.device is not None and driver_keeps(self.device):
-            self.later.append(partial(self._build, source))
-
-    def _build(self, source: Sequence[str]) -> None:
+        """Build a program for the binary cache."""
         from runelift.runtime.executable import Infeasible, build_program
         from runelift.runtime.opened import open_device
 
@@ -81,7 +71,7 @@ class Session:
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> None:
-        """Build what runs on any of these inputs need."""
+        """Have what runs on any of these inputs need built."""
         self._watch(entry)
         self.program.foresee(entry, inputs, forces)
 
@@ -151,28 +141,34 @@ class Session:
             getattr(executable, source)
         self._note("begun")
 
-    def _built_outside(self, sources: Sequence[Sequence[str]]) -> None:
+    def _built_outside(self, sources: Sequence[Sequence[str]], waits: bool) -> None:
         """Let others build programs."""
-        self._note("wanted", list(sources))
-        receive(self.connection)
+        self._note("wanted", list(sources), waits)
+        if waits:
+            receive(self.connection)
 
     def _note(self, kind: str, *what: Any) -> None:
         send(self.connection, (kind, *what))
 
 
-def serve(connection: Connection, device: str | None, *, builds: bool = False) -> None:
-    """Answer requests until there are no more; the device is opened before the first.
+def serve(connection: Connection, *, builds: bool = False) -> None:
+    """Be told the device and open it; then answer requests until there are no more.
 
     Who only ``builds`` makes no preparations for running programs.
     """
-    info = select(device)
+    try:
+        info = select(receive(connection))
+    except EOFError:
+        return
     session = Session(info, connection)
     if info is not None:
         from runelift.runtime.opened import open_device
 
         opened = open_device(info)
         if not builds:
-            session.later += [_import_all] + ([] if info.is_host else [opened.prove])
+            session.later += [
+                *([] if info.is_host else [opened.prove, opened.prove_subgroups]),
+                _import_runs, _import_plans]
     session.rest()
     session.later.clear()  # from here on it is done when it is needed
     while True:
@@ -184,10 +180,14 @@ def serve(connection: Connection, device: str | None, *, builds: bool = False) -
         session.rest()
 
 
-def _import_all() -> None:
+def _import_runs() -> None:
     """Load what running programs will need."""
-    from runelift.codegen import host, look_back  # noqa: F401
     from runelift.runtime import rehearsal, replaying, trials  # noqa: F401
+
+
+def _import_plans() -> None:
+    """Load what making plans needs, where they have not been kept."""
+    from runelift.codegen import host, look_back  # noqa: F401
 
 
 def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]:
@@ -207,8 +207,8 @@ def _end_with(lifeline: int) -> None:
     os._exit(0)
 
 
-def main(connection: int, lifeline: int, device: str | None, builds: bool) -> None:
+def main(connection: int, lifeline: int, builds: bool) -> None:
     """The worker, given the descriptors of its connection and of a pipe that the tuner holds."""
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
-    serve(Connection(connection), device, builds=builds)
+    serve(Connection(connection), builds=builds)

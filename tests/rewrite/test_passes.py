@@ -235,7 +235,11 @@ def test_passes_can_be_left_out_and_watched() -> None:
     assert shape(optimised.funs[0].body) == "map map redomap"
 
 
-def test_a_pass_that_breaks_the_program_is_named() -> None:
+@pytest.mark.parametrize("every", [False, True])
+def test_a_pass_that_breaks_the_program_is_named(every: bool,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "EVERY_PASS", every)
+
     def breaks(program: Program, names: Names, rewriting: object = None) -> Program:
         (fun,) = program.funs
         wrong = Stm((Param(names.fresh("y"), Prim.I32),), AtomExp(VName("nowhere", 99)))

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from runelift.runtime.tuner.log import read_log
-from runelift.runtime.tuner.measure import MORE
+from runelift.runtime.tuner.schedule import MORE
 
 TEXT = """
 -- ==

@@ -163,9 +163,12 @@ def test_a_device_that_fails_the_trial_scans_in_two_passes(
 def test_success_in_the_trial_is_remembered(info: DeviceInfo, monkeypatch: pytest.MonkeyPatch,
                                             tmp_path: object) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
-    assert look_back.works(_trusting(Device(info)))
+    first, again = Device(info), Device(info)
+    first.prove()
+    assert first.patience == info.shares.patience
     monkeypatch.setattr(look_back, "_succeeds", lambda *_: False)
-    assert look_back.works(Device(info)) == (info.kind != "simulator")
+    again.prove()
+    assert again.patience == (info.shares.patience if info.kind != "simulator" else 0)
 
 
 def _trusting(device: Device) -> Device:

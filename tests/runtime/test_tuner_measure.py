@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from runelift.runtime.tuner.autotune import autotune, conclude, default_threshol
 from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.log import Log, read_log
-from runelift.runtime.tuner.measure import MORE, SHORT, Dataset, Progress, measure
+from runelift.runtime.tuner.measure import Dataset, Progress, measure
 from runelift.runtime.tuner.report import facts, render, show_seconds
+from runelift.runtime.tuner.schedule import MORE, SHORT
 from tests.runtime.simulated import DEVICE, Simulated, nested, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
@@ -24,16 +26,50 @@ def cost(where: str, index: int, par: int) -> float:
     return [100.0 / par, 200.0, 20.0][index] * (1 + len(where))
 
 
+def close(where: str, index: int, par: int) -> float:
+    """No version is far behind."""
+    return [21.0, 22.0, 20.0][index] * (1 + len(where))
+
+
 def inputs(**datasets: list[int]) -> list[Dataset]:
     return [Dataset(name, "main", lambda pars=pars: pars) for name, pars in datasets.items()]
 
 
 def test_versions_are_interleaved_after_a_warm_up() -> None:
-    sim = Simulated.of(CHAIN, cost)
+    sim = Simulated.of(CHAIN, close)
     found = measure(sim, sim.forest, inputs(a=[2]), repeats=2)
     assert [f["s"] for f in sim.forced] == [2, 1, 0] * 3
     assert len(found.runs) == 6
     assert not found.interrupted
+
+
+def test_what_is_far_behind_is_not_repeated() -> None:
+    """Nor what a slow first run only seems to be: its kernels took no longer than others."""
+    sim = Simulated.of(CHAIN, lambda where, index, par: [20.0, 45.0, 30.0][index])
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=2)
+    assert [f["s"] for f in sim.forced] == [2, 1, 0, 2, 0, 2, 0]
+    assert [run.force["s"] for run in found.runs] == [2, 0, 1, 2, 0]
+
+    class Late(Simulated):
+        def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            found = super().record(entry, args, **options)
+            return replace(found, span=100.0, wall=100.0) if len(self.forced) <= 3 else found
+
+    late = Late.of(CHAIN, lambda where, index, par: [20.0, 45.0, 30.0][index])
+    measure(late, late.forest, inputs(a=[2]), repeats=2)
+    assert [f["s"] for f in late.forced] == [2, 1, 0, 2, 1, 0, 2, 0]
+
+
+def test_the_best_of_one_site_is_repeated_without_the_worst_of_another() -> None:
+    """Two sites, whose versions share runs: one is the best of the first and ran with the worst."""
+    stms = [site("s", ("t0", []), ("t1", []), (None, [])), site("u", ("t2", []), (None, []))]
+    slow = {("s", 1): 10.0, ("u", 1): 900.0}
+    sim = Simulated.of(stms, lambda where, index, par: slow.get((where, index), 60.0))
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=3)
+    counts = Counter(tuple(run.force.values()) for run in found.runs)
+    assert counts == {(2, 0): 2, (1, 1): 1, (0, 0): 2, (1, 0): 2}
+    (dataset,) = costs_of(sim.forest, found).datasets
+    assert dataset.least() == pytest.approx(0.5 + 10.0 + 60.0)
 
 
 def device_times(point: Point) -> dict[int, float]:
@@ -56,7 +92,7 @@ def test_own_times_are_without_nested_encounters() -> None:
 
 
 def test_interruption_keeps_what_was_measured() -> None:
-    sim = Simulated.of(CHAIN, cost, interrupt_after=3 + 3 + 3 + 2)
+    sim = Simulated.of(CHAIN, cost, interrupt_after=3 + 1 + 3 + 1)
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
     assert found.interrupted
     assert found.datasets == ("a", "b")
@@ -111,7 +147,7 @@ def test_tuning_from_start_to_end() -> None:
 
 
 def test_interrupted_tuning_fits_what_it_has() -> None:
-    sim = Simulated.of(CHAIN, cost, interrupt_after=9)
+    sim = Simulated.of(CHAIN, cost, interrupt_after=8)
     tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2, 4, 8], b=[16]), DEVICE, repeats=1)
     assert tuning.interrupted
     assert list(tuning.entries[0].fit.predicted) == ["a"]
@@ -166,7 +202,7 @@ def test_what_recording_costs_is_not_a_cost_of_versions() -> None:
 
     (plain,), (slowed,) = (
         costs_of(sim.forest, measure(sim, sim.forest, inputs(a=[4, 8]), repeats=1)).datasets
-        for sim in (Simulated.of(nested(), cost), Slowed.of(nested(), cost)))
+        for sim in (Simulated.of(nested(), close), Slowed.of(nested(), close)))
     for a, b in zip(plain.points, slowed.points, strict=True):
         assert device_times(b) == pytest.approx(device_times(a), rel=0.01)
 
@@ -176,7 +212,7 @@ def test_short_runs_are_repeated_more_often() -> None:
         def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
             return replace(super().record(entry, args, **options), wall=SHORT / 2)
 
-    sim = Short.of(CHAIN, cost)
+    sim = Short.of(CHAIN, close)
     seen: list[Progress] = []
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=2, progress=seen.append)
     assert len(found.runs) == 2 * 3 * 2 * MORE

@@ -23,7 +23,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.tuner import process
 from runelift.runtime.tuner.autotune import autotune
-from runelift.runtime.tuner.builders import Builders
+from runelift.runtime.tuner.builders import Builders, Source
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.limits import Stopped, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.measure import Dataset
@@ -109,24 +109,39 @@ def test_builders_fill_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     it.close()
 
 
-def test_kernels_of_all_inputs_are_built_together(tmp_path: Path,
+def test_kernels_of_all_inputs_are_begun_together(tmp_path: Path,
                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    """From their shapes alone; nothing is left to be built then."""
+    """From their shapes alone; who needs them waits for them, and has nothing else built."""
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     program = runelift.compile(TEXT, device="pocl", tuning={})
-    it, asked = Remote(program, "pocl", builders=(builders := Builders("pocl", 2))), list[int]()
-    build = builders.build
+    it = Remote(program, "pocl", builders=(builders := Builders("pocl", 2)))
+    begun, waited = list[Source](), list[Source]()
+    begin, build = builders.begin, builders.build
+    monkeypatch.setattr(builders, "begin", lambda sources: (begun.extend(sources), begin(sources)))
     monkeypatch.setattr(builders, "build", lambda sources, seconds: (
-        asked.append(len(sources)), build(sources, seconds)))
+        waited.extend(sources), build(sources, seconds)))
     forces = [{}, *plans(program.tree.entry("main"))]
     it.foresee("main", [[MATRIX], [MATRIX.T.copy()]], forces)
-    assert len(asked) == 1
+    assert len(begun) > 1
     for values in MATRIX, MATRIX.T.copy():
         args = it.place([values])
         it.prepare("main", args, forces)
         assert it.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
-    assert len(asked) == 1
+    assert set(waited) <= set(begun)
+    assert len(list((tmp_path / "kernels").iterdir())) == len(set(begun))
     it.close()
+
+
+def test_what_is_waited_for_is_built_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    builders = Builders("pocl", 0)  # nobody takes anything away
+    sources = [("a" * length,) for length in (3, 5, 4)]
+    monkeypatch.setattr(builders, "_hand_out", lambda: None)
+    builders.begin(sources)
+    assert [len(source[0]) for source in builders._left] == [5, 4, 3]
+    builders.begin([sources[0], ("b" * 9,)])
+    builders.build([sources[0], ("c" * 7,)], seconds=1.0)
+    assert [len(source[0]) for source in builders._left] == [7, 3, 5, 4, 9]
+    builders.close()
 
 
 def test_a_lost_worker_is_replaced_by_a_builder(program: Program) -> None:
@@ -146,23 +161,22 @@ def test_a_lost_worker_is_replaced_by_a_builder(program: Program) -> None:
     it.close()
 
 
-def test_the_driver_has_what_was_built_just_now(tmp_path: Path, program: Program,
-                                                monkeypatch: pytest.MonkeyPatch) -> None:
-    """As NVIDIA's: its cache has sources before it has translated our binaries."""
+def test_the_driver_has_what_was_built_from_its_source(
+        tmp_path: Path, program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NVIDIA's: it must translate our binaries, but keeps what it makes of sources."""
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
-    monkeypatch.setattr(executable, "driver_keeps", lambda info: True)
+    source, texts = ("kernel void f(global int *x) { x[0] = 7; }", "-w"), list[object]()
     assert program.device_info is not None
-    source = "kernel void f(global int *x) { x[0] = 7; }", "-w"
     session = Session(program.device_info, multiprocessing.Pipe()[0])
     for _ in range(2):  # PoCL's binaries are kept when a program is built a second time
         session.build(source)
     assert len(list((tmp_path / "kernels").iterdir())) == 1
-    (load, _), texts = session.later, list[object]()
     build = pyopencl.Program
     monkeypatch.setattr(pyopencl, "Program", lambda *what: (
         texts.append(what[1]), build(*what))[1])
-    load()
-    executable.build_program(program.device, *source, fresh=True)
+    for keeps in False, True:
+        monkeypatch.setattr(executable, "driver_keeps", lambda info, keeps=keeps: keeps)
+        executable.build_program(program.device, *source)
     assert [text == source[0] for text in texts] == [False, True]
 
 
@@ -303,6 +317,25 @@ def test_an_ended_process_is_gone_some_time() -> None:
     else:
         pytest.fail("it is still there")
     worker.kill()
+
+
+def test_a_process_starts_ahead_of_what_it_is_for() -> None:
+    """It is told the device when that is known; one that nobody wants is ended."""
+    with process.started_ahead():
+        (ahead,) = process._ahead
+        builder = Process("pocl", builds=True)
+        assert builder._process is not ahead.process
+        worker = Process("pocl")
+        assert worker._process is ahead.process
+        it = Remote(runelift.compile(TEXT, device="pocl", tuning={}), "pocl", worker=worker)
+        assert it.time("main", it.place([MATRIX])) > 0
+    assert worker.is_there
+    it.close()
+    builder.kill()
+    with process.started_ahead():
+        (ahead,) = process._ahead
+    assert ahead.process.poll() is not None
+    assert not process._ahead
 
 
 def test_a_worker_that_cannot_start() -> None:

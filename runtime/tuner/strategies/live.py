@@ -14,14 +14,12 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.measure import (
-    MORE,
-    PATIENCE,
-    SHORT,
     Dataset,
     Forced,
     Measurable,
     Method,
 )
+from runelift.runtime.tuner.schedule import MORE, PATIENCE, SHORT
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
 
 

@@ -1,0 +1,103 @@
+"""Which versions may be the best somewhere, by one run of each: only those are worth repeating.
+
+A first run is late in many ways: kernels are loaded when they are first launched, and caches are
+cold.  So a version is behind only if its kernels alone, or issuing them as quickly as any host
+can, take far longer than another version took with all delays.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from runelift.runtime.records import Encounter, Record
+from runelift.runtime.tuner.forest import Forest, plans
+
+LAUNCH = 2e-6
+"""No host issues a kernel in fewer seconds."""
+FAR = 2.0
+"""What takes so many times as long as the best is behind."""
+Choices: TypeAlias = Mapping[str, set[int]]
+"""Versions by the name of their site."""
+_Key: TypeAlias = tuple[tuple[str, int], ...]
+"""The way to an encounter: site and occurrence, from the outermost inwards."""
+
+
+def at_least(busy: float, launches: int) -> float:
+    """How long kernels take at least that the device was busy with for so long."""
+    return max(busy, launches * LAUNCH)
+
+
+def missed(forest: Forest, records: Sequence[Record], seen: Sequence[Mapping[str, int]]
+           ) -> list[dict[str, int]]:
+    """The fewest plans that show, with what is ``seen``, all versions that may be the best."""
+    found = contenders(records)
+    shown = {version for plan in seen for version in plan.items()}
+    return [plan for plan in plans(forest, found)
+            if any(index in found.get(site, ()) and (site, index) not in shown
+                   for site, index in plan.items())]
+
+
+def contenders(records: Iterable[Record]) -> Choices:
+    """The versions that may be the best at some encounter, by site."""
+    meetings: dict[_Key, dict[int, _Attempt]] = defaultdict(dict)
+    for record in records:
+        for key, version, attempt in _attempts(record):
+            meetings[key].setdefault(version, attempt).also(attempt)
+    found: dict[str, set[int]] = defaultdict(set)
+    for key, attempts in meetings.items():
+        best = min(_best(attempt, meetings) for attempt in attempts.values())
+        found[key[-1][0]] |= {version for version, attempt in attempts.items()
+                              if _least(attempt, meetings) <= FAR * best}
+    return found
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """A version at an encounter: ``least`` and ``taken`` seconds, without those ``inside``."""
+
+    least: float
+    taken: float
+    inside: set[_Key] = field(default_factory=set)
+
+    def also(self, other: _Attempt) -> None:
+        """Another run of the same."""
+        self.least = min(self.least, other.least)
+        self.taken = min(self.taken, other.taken)
+        self.inside |= other.inside
+
+
+def _attempts(record: Record) -> Iterator[tuple[_Key, int, _Attempt]]:
+    """What a record says about each of its encounters."""
+    keys: dict[int, _Key] = {}
+    times: dict[tuple[_Key, str], int] = defaultdict(int)
+    inside: dict[int | None, list[Encounter]] = defaultdict(list)
+    for each in record.encounters:
+        inside[each.parent].append(each)
+    for each in sorted(record.encounters, key=lambda each: each.number):
+        around = keys[each.parent] if each.parent is not None else ()
+        keys[each.number] = (*around, (each.site, times[around, each.site]))
+        times[around, each.site] += 1
+    for each in record.encounters:
+        below = inside[each.number]
+        busy = each.busy - sum(inner.busy for inner in below)
+        launches = each.launches - sum(inner.launches for inner in below)
+        taken = max(each.time - sum(inner.time for inner in below),
+                    each.issue - sum(inner.issue for inner in below))
+        least = at_least(max(0.0, busy), max(0, launches))
+        yield keys[each.number], each.chosen, _Attempt(
+            least, max(least, taken), {keys[inner.number] for inner in below})
+
+
+def _least(attempt: _Attempt, meetings: Mapping[_Key, Mapping[int, _Attempt]]) -> float:
+    """What a version takes at least, with the best versions inside of it."""
+    return attempt.least + sum(min(_least(inner, meetings) for inner in meetings[key].values())
+                               for key in attempt.inside)
+
+
+def _best(attempt: _Attempt, meetings: Mapping[_Key, Mapping[int, _Attempt]]) -> float:
+    """What a version takes at most, with the best versions inside of it."""
+    return attempt.taken + sum(min(_best(inner, meetings) for inner in meetings[key].values())
+                               for key in attempt.inside)

@@ -1,0 +1,116 @@
+"""How often the runs of a dataset are repeated: what noise distorts more often, what loses less."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+from runelift.runtime.records import Record
+from runelift.runtime.tuner.contenders import FAR, at_least
+from runelift.runtime.tuner.log import Run
+
+PATIENCE = 2.0
+"""A run that takes longer than this many seconds is measured once only."""
+SHORT = 0.02
+"""Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
+MORE = 3
+"""How many times more often at most,"""
+ENOUGH = 0.1
+"""but not longer than so many seconds,"""
+MOST = 48
+"""nor so that there are more runs of a dataset than this: versions that are met by many plans are
+measured by all of these."""
+STEADY = 0.02
+"""Longer ones are repeated once less if all took the same, but for this fraction."""
+
+
+class Schedule:
+    """Which plans are to be run how often; a plan that fails is not run again."""
+
+    def __init__(self, todo: Sequence[dict[str, int]], repeats: int, known: Sequence[Run]) -> None:
+        self.todo = list(todo)
+        self._repeats = repeats
+        self._shorts = MORE * repeats
+        self._walls: dict[int, float] = {}
+        self._least: dict[int, float] = {}
+        self._best = math.inf
+        self._counts = [0] * len(todo)
+        self._times: dict[int, list[float]] = defaultdict(list)
+        self._over: set[int] = set()
+        self._kept: set[int] = set()
+        for run in known:
+            self.ran(self.add(run.force), run)
+        if all(count >= min(repeats, self._enough(n)) or n in self._over
+               for n, count in enumerate(self._counts)):
+            self._over |= set(range(len(self.todo)))
+
+    def add(self, force: dict[str, int]) -> int:
+        """A plan that may be a further one, whose versions have all been run; its number."""
+        if force not in self.todo:
+            self.todo.append(force)
+            self._counts.append(0)
+        return self.todo.index(force)
+
+    def keep(self, force: dict[str, int]) -> int:
+        """The same, even if it seems to be behind."""
+        number = self.add(force)
+        self._kept.add(number)
+        return number
+
+    def warmed_up(self, number: int, run: Run, over: bool) -> None:
+        """A plan has been run for the first time; ``over`` if that is all that is needed."""
+        if over:
+            self._over.add(number)
+        elif run.record is not None:
+            self._took(number, run.record)
+
+    def ran(self, number: int, run: Run) -> None:
+        """A plan has been run."""
+        self._counts[number] += 1
+        if run.record is None:
+            self._over.add(number)
+            return
+        self._took(number, run.record)
+        if run.time is not None:
+            self._times[number].append(run.time)
+
+    def _took(self, number: int, record: Record) -> None:
+        self._walls[number] = record.wall
+        self._best = min(self._best, max(record.wall, record.span))
+        self._least[number] = min(at_least(record.busy, record.launches),
+                                  self._least.get(number, math.inf))
+
+    def wants(self, number: int, repeat: int) -> bool:
+        """Whether a plan is to be run after it has been run ``repeat`` times."""
+        return (number not in self._over and self._counts[number] <= repeat
+                and self._counts[number] < self._enough(number))
+
+    def behind(self, number: int) -> bool:
+        """Whether a plan cannot be the best, whatever its first run was delayed by."""
+        return number not in self._kept and self._least.get(number, 0.0) > FAR * self._best
+
+    def _enough(self, number: int) -> int:
+        wall = self._walls.get(number)
+        if wall is None:
+            return 1
+        best = min(self._walls.values())
+        if wall >= PATIENCE or self.behind(number):
+            return 1
+        if wall >= SHORT and self._steady(number):
+            return max(2, self._repeats - 1)
+        near, affordable = wall < FAR * best, int(ENOUGH / max(wall, 1e-6))
+        return min(max(affordable, self._repeats if near else 1),
+                   self._shorts if near and wall < SHORT else self._repeats)
+
+    def repeat(self, plans: int) -> None:
+        """So many plans are repeated."""
+        self._shorts = max(self._repeats, min(MORE * self._repeats, MOST // max(1, plans)))
+
+    def _steady(self, number: int) -> bool:
+        times = self._times[number]
+        return len(times) >= 2 and max(times) < (1 + STEADY) * min(times)
+
+    def once(self, number: int) -> bool:
+        """Whether there is a run that counts."""
+        return self._counts[number] > 0 or number in self._over
