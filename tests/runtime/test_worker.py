@@ -260,7 +260,7 @@ def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
     lines = process.RUN.strip().splitlines()
     monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does="time.sleep(60)"), lines[-1]]))
-    it, method = Remote(program, "pocl", limit=TimeLimit(least=0.2)), Replaying(rounds=1)
+    it, method = Remote(program, "pocl", limit=TimeLimit(least=1.0)), Replaying(rounds=1)
     forest, datasets = program.tree.entry("main"), [Dataset("a", "main", lambda: [MATRIX])]
     first = method.measure(it, forest, datasets)
     again = method.surely(first).within(60.0).measure(it, forest, datasets)
