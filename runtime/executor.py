@@ -166,15 +166,17 @@ class Run:
         """Elements of buffers, by type and index; waits for the device, once for all of them."""
         found, events = [], []
         for number, (buffer, prim, index) in enumerate(elements, 1):
-            out = np.empty(1, Prim(prim).dtype)
-            last = number == len(elements) and not self._fallible
-            events.append(cl.enqueue_copy(self.queue, out, buffer.handle, is_blocking=last,
+            out = self.device.mail.cell(number, Prim(prim))
+            events.append(cl.enqueue_copy(self.queue, out, buffer.handle, is_blocking=False,
                                           src_offset=index * out.itemsize))
             self._command(events[-1])
             found.append(out)
         if self.recorder is not None and self._issued is None:
             self.recorder.waited()
-        self.check_failure()
+        if self._fallible:
+            self.check_failure()
+        else:
+            self.queue.finish()
         self._quiet = True
         return [out.item() for out in found]
 
@@ -202,14 +204,16 @@ class Run:
         """Raise the failure that a kernel recorded, if any; waits for the device."""
         if not self._fallible:
             return
-        code = np.empty(1, np.int32)
-        cl.enqueue_copy(self.queue, code, self.device.failure_code, is_blocking=True)
+        out = self.device.mail.cell(0, Prim.I32)
+        event = cl.enqueue_copy(self.queue, out, self.device.failure_code, is_blocking=False)
+        self.queue.finish()
+        del event  # it would wait on its own
         self._fallible = False
-        if code[0] < 0:
+        if (code := out.item()) < 0:
             return
         args = np.empty(FAILURE_ARGS, np.int64)
         cl.enqueue_copy(self.queue, args, self.device.failure_args, is_blocking=True)
-        failure = self.executable.failures[code[0]]
+        failure = self.executable.failures[code]
         place = ""
         if failure.loc is not None:
             place = "\n".join([str(failure.loc), *failure.loc.trace()])

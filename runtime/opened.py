@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyopencl as cl
 
 from runelift.codegen.opencl import FAILURE_ARGS
 from runelift.runtime.device import DeviceInfo
+from runelift.runtime.mail import Mail
 from runelift.runtime.memory import Buffer, Pool
 from runelift.runtime.parameters import MOST_GROUPS
 from runelift.runtime.proofs import proven
@@ -56,6 +58,11 @@ class Device:
         cl.enqueue_fill_buffer(queue, self.arrived, np.zeros(1, np.int32), 0, 4)
         self._arrivals = 0
         self.statuses.forget()
+
+    @cached_property
+    def mail(self) -> Mail:
+        """Where values arrive that the host reads."""
+        return Mail(self.context, self.plain)
 
     def prove(self) -> None:
         """Find out whether groups can wait for each other, unless that is known."""
