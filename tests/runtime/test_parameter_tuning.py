@@ -25,7 +25,8 @@ from runelift.runtime.tuner.parameters import tune_parameters
 from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
 
 SCAN = "def main [n] (xs: [n]i32) = scan (+) 0 (map (\\x -> x + 1) xs)"
-MAP = "entry main [n] (xs: [n]i32) = map (\\x -> x * x + 1) xs"
+MAP = "entry main [n] (xs: [n]i32) = map (\\x -> 1 + loop y = 1 for _i < 2 do y * x) xs"
+"""Its points have a loop, so only the size of groups is to be chosen."""
 PRODUCT = """
 entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
   map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
