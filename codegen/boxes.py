@@ -333,14 +333,16 @@ class _Array:
 
         def column(place: Exp) -> None:
             def row(number: Exp) -> None:
-                own = k.declare("own", Prim.I64, op("add", op("mul", number, imp.Var(group.split)),
-                                                    imp.Var(group.y)))
-                with k.block() as copy:
-                    places = [k.declare("o", Prim.I64, i) for i in unflat_index(own, others)]
-                    self._copy(k, group, inner, count, [*places[:near], place, *places[near:]])
-                k.emit(imp.If(op("lt", own, volume(others)), tuple(copy)))
+                own = op("add", number, imp.Var(group.y))
+                places = [k.declare("o", Prim.I64, i) for i in unflat_index(own, others)]
+                self._copy(k, group, inner, count, [*places[:near], place, *places[near:]])
 
-            k.loop(ceil_quot(volume(others), imp.Var(group.split)), row, base="row", unroll=True)
+            rows = volume(others)
+            whole = op("sub", rows, op("rem", rows, imp.Var(group.split)))
+            k.loop(whole, row, step=imp.Var(group.split), base="row", unroll=True)
+            with k.block() as last:
+                row(whole)
+            k.emit(imp.If(op("lt", op("add", whole, imp.Var(group.y)), rows), tuple(last)))
 
         k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
 

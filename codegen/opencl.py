@@ -13,6 +13,7 @@ from importlib import resources
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
+from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.syntax import Const
@@ -282,7 +283,17 @@ class _Printer:
 
     def is_short(self, bound: Exp) -> bool:
         """Whether a loop with a constant bound is worth unrolling."""
-        return not isinstance(bound, imp.Var) or self.constants.get(bound.name, 0) <= UNROLLED
+        return (self._bound(bound) or 0) <= UNROLLED
+
+    def _bound(self, exp: Exp) -> int | None:
+        """The value of a bound that is made of constants."""
+        match exp:
+            case imp.Var(v):
+                return self.constants.get(v)
+            case imp.Apply("add" | "sub" | "mul" | "quot" | "rem" as op, Prim.I64, args):
+                values = [self._bound(arg) for arg in args]
+                return None if None in values else int(apply(op, Prim.I64, *values))
+        return self.constant(exp)
 
     def is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
         """Whether a loop runs as long as the data say, and its body has a few steps in a row."""

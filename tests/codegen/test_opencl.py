@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from runelift.codegen.opencl import opencl_source
+from runelift.ir import imp
 from runelift.ir.meaning import apply, convert
+from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, OPS, SCALARS, Prim
 from runelift.ir.syntax import (
     ArrayType,
@@ -18,6 +21,7 @@ from runelift.ir.syntax import (
     SegDim,
     SegMap,
     Stm,
+    i64,
 )
 
 from .harness import DEVICE, Builder, agree, lowered_results
@@ -138,3 +142,17 @@ def test_floats_are_not_contracted(prim: Prim) -> None:
         "sub", prim, body.op("mul", prim, x, x), square)), (prim,))
     given = {Param(n, Prim.I64): 3, Param(xs, ArrayType(prim, (n,))): np.array([0.1, 1.3, 7.7])}
     agree(exp, [ArrayType(prim, (n,))], given, b.names)
+
+
+@pytest.mark.parametrize(("a", "b", "unrolled"), [(8, 8, True), (8, 9, False), (1, 64, True)])
+def test_loops_of_constant_length_are_unrolled_if_they_are_short(a: int, b: int,
+                                                                 unrolled: bool) -> None:
+    one, other, index, out = (VName(base, tag) for tag, base in enumerate("abix"))
+    bound = imp.Apply("mul", Prim.I64, (imp.Var(one), imp.Var(other)))
+    store = imp.Store(out, imp.Var(index), imp.Var(index), Prim.I64)
+    kernel = imp.Kernel("k", (imp.BufferParam(out, Prim.I64, True),), (), (
+        imp.For(index, imp.Lit(i64(0)), bound, imp.Lit(i64(1)), (store,), unroll=True),),
+        constants=(one, other))
+    source = opencl_source(kernel, 0, {one: a, other: b})
+    assert ("#pragma unroll\n" in source) == unrolled
+    assert ("PARTLY_UNROLLED" in source) == (not unrolled)
