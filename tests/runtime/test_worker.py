@@ -144,6 +144,24 @@ def test_what_is_waited_for_is_built_first(monkeypatch: pytest.MonkeyPatch) -> N
     builders.close()
 
 
+def test_a_busy_builder_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    builders = Builders("pocl", 1)
+    first, second = (("kernel void f(global int *x) { x[0] = %d; }" % k, "-w") for k in (7, 8))
+    builders.begin([first, second])
+    while not builders._busy:
+        threading.Event().wait(0.01)
+    (busy,) = builders._processes
+    taken = builders.take()
+    assert taken is busy
+    assert taken.is_there
+    assert first in builders._over
+    builders.build([second], seconds=60.0)
+    assert len(list((tmp_path / "kernels").iterdir())) == 2
+    taken.kill()
+    builders.close()
+
+
 def test_a_lost_worker_is_replaced_by_a_builder(program: Program) -> None:
     """Which has everything that the other one has worked out."""
     it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1)),
