@@ -147,7 +147,8 @@ def test_what_is_waited_for_is_built_first(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_busy_builder_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     builders = Builders("pocl", 1)
-    first, second = (("kernel void f(global int *x) { x[0] = %d; }" % k, "-w") for k in (7, 8))
+    text = "kernel void f(global int *x) { x[0] = 7; }"
+    first, second = (text, "-w"), (f"{text} ", "-w")
     builders.begin([first, second])
     while not builders._busy:
         threading.Event().wait(0.01)
