@@ -124,7 +124,6 @@ class Executable:
         self.building: Callable[[bool], None] = lambda begins: None
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
         """Has others build programs for the cache, and waits for them if told to."""
-        self._begun: set[tuple[str, ...]] = set()
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
         self._joined: dict[str, Prepared | None] = {}
         self.build_seconds = 0.0
@@ -190,7 +189,8 @@ class Executable:
         sources = dict.fromkeys(source for each in wanted
                                 if (source := self._source_of(each)) is not None)
         missing = [source for source in sources if source not in self._ready]
-        if len(missing) < 2 or (self.device.info.builders == 1 and self.outside is None):
+        alone = len(missing) < 2 or self.device.info.builders == 1
+        if not missing or (alone and self.outside is None):
             return
         started = time.perf_counter()
         self.building(True)
@@ -209,15 +209,13 @@ class Executable:
             source for each in wanted if (source := self._source_of(each)) is not None)), False)
 
     def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True) -> None:
-        """Have others put into the cache what is not there, unless that is too little."""
+        """Have others put into the cache what is not there, which they may be doing already."""
         info = self.device.info
         whole = [(source[0], *self.options, *source[1:]) for source in missing]
         unknown = [each for each in whole
                    if disk.load(KERNELS, _cache_name(info, *each)) is None]
-        if self.outside is not None and (
-                len(unknown) > 1 or not self._begun.isdisjoint(unknown)):
+        if unknown and self.outside is not None:
             self.outside(unknown, waits)
-            self._begun.update(unknown)
 
     def _tried(self, source: tuple[str, ...]) -> Any:
         try:

@@ -118,7 +118,7 @@ def add_time_limit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--time-limit", metavar="TIME|FACTORx|none",
                         help="when to stop a run: after a time (5s, 500ms), or when it takes so "
                              "many times as long as the best on the same input (10x, the default; "
-                             "not before 2 s, 300 ms on GPUs)")
+                             "not before 2 s, 500 ms on GPUs)")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

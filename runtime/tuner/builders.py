@@ -37,7 +37,7 @@ class Builders:
         self._left: list[Source] = []
         self._busy: dict[Process, Source] = {}
         self._over: set[Source] = set()
-        self._ended = False
+        self._ended = self._taking = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
@@ -69,15 +69,26 @@ class Builders:
                         self._lost(process)
 
     def take(self) -> Process | None:
-        """One of them as a worker, in whose place another one starts; None if they are busy."""
+        """The first of them that is idle, as a worker, in whose place another one starts.
+
+        None if all have ended.  To wait for what it builds takes less time than to start another.
+        """
         with self._changed:
-            idle = [each for each in self._processes
-                    if each not in self._busy and each.is_there]
-            if not idle:
+            self._taking = True
+            try:
+                while any(each.is_there for each in self._processes):
+                    idle = [each for each in self._processes
+                            if each not in self._busy and each.is_there]
+                    if idle:
+                        self._processes.remove(idle[0])
+                        self._processes.append(Process(self._device, builds=True))
+                        return idle[0]
+                    self._changed.wait(TICK)
+                    interrupts.check()
                 return None
-            self._processes.remove(idle[0])
-            self._processes.append(Process(self._device, builds=True))
-            return idle[0]
+            finally:
+                self._taking = False
+                self._changed.notify_all()
 
     def end(self) -> None:
         """End all processes without waiting for it: that takes each of them a while."""
@@ -122,7 +133,7 @@ class Builders:
 
     def _hand_out(self) -> None:
         for process in [each for each in self._processes if each not in self._busy]:
-            if not self._left:
+            if self._taking or not self._left:
                 return
             try:
                 send(process.connection, ("build", self._left[0]))

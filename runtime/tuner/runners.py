@@ -16,7 +16,7 @@ from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.remote import Remote
 
-SPARED = 0.3
+SPARED = 0.5
 """After how many seconds runs may be stopped where the next worker is waiting already."""
 
 

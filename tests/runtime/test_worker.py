@@ -144,6 +144,25 @@ def test_what_is_waited_for_is_built_first(monkeypatch: pytest.MonkeyPatch) -> N
     builders.close()
 
 
+def test_a_busy_builder_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    builders = Builders("pocl", 1)
+    text = "kernel void f(global int *x) { x[0] = 7; }"
+    first, second = (text, "-w"), (f"{text} ", "-w")
+    builders.begin([first, second])
+    while not builders._busy:
+        threading.Event().wait(0.01)
+    (busy,) = builders._processes
+    taken = builders.take()
+    assert taken is busy
+    assert taken.is_there
+    assert builders._over == {second}  # the longer one
+    builders.build([first], seconds=60.0)
+    assert len(list((tmp_path / "kernels").iterdir())) == 2
+    taken.kill()
+    builders.close()
+
+
 def test_a_lost_worker_is_replaced_by_a_builder(program: Program) -> None:
     """Which has everything that the other one has worked out."""
     it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1)),
