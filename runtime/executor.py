@@ -23,20 +23,11 @@ from runelift.runtime.choice import Crowd
 from runelift.runtime.executable import Executable, Infeasible, Main, Site
 from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
+from runelift.runtime.points import Boxes, block, coarse, strip, width
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
-from runelift.runtime.shares import (
-    Boxes,
-    block,
-    coarse,
-    share_out,
-    spread,
-    strip,
-    teams,
-    tile,
-    width,
-)
+from runelift.runtime.shares import share_out, spread, teams, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""

@@ -15,7 +15,8 @@ from runelift.codegen import plan
 from runelift.codegen.parameters import Parameter, Quantity
 from runelift.ir.names import VName
 from runelift.runtime.device import DeviceInfo
-from runelift.runtime.shares import block, coarse, tile
+from runelift.runtime.points import block, coarse
+from runelift.runtime.shares import tile
 
 MOST_GROUPS = 4
 """Kernels whose work-items loop have at most so many times the groups that the device likes."""

@@ -8,7 +8,8 @@ import pytest
 
 from runelift.runtime.device import select
 from runelift.runtime.opened import open_device
-from runelift.runtime.shares import Boxes, ShareLimits, block, coarse, share_out, teams
+from runelift.runtime.points import Boxes, block, coarse
+from runelift.runtime.shares import ShareLimits, share_out, teams
 
 GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
                   tile=1)
