@@ -262,7 +262,7 @@ class Tape:
     def warm(self) -> None:
         """The tape is about to be played; the last one of a few times, make it shorter."""
         self._plays += 1
-        if self._plays == PLAYS and not self.run.device.info.is_host:
+        if self._plays == PLAYS and self.run.executable.joins:
             commands = joined(self.run.executable, self._commands)
             if len(commands) < len(self._commands):
                 self._record(commands)

@@ -137,6 +137,7 @@ class Session:
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
+        executable.joins = False  # no version is run often
         if source is not None:
             getattr(executable, source)
         self._note("begun")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from runelift.runtime.opened import Device
 from runelift.runtime.program import Program
 from runelift.runtime.tape import PLAYS, Bound, Tape
 from runelift.runtime.tuner.forest import plans
+from runelift.runtime.tuner.worker import Session
 
 SHRINKING = """
 entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
@@ -316,6 +318,19 @@ def test_launches_of_several_groups_are_not_joined(joining: DeviceInfo) -> None:
         _agree(program.run("main", args)[0], expected)
     (found,) = _tapes(program)
     assert any(isinstance(each, Issued) and each.launched.groups > 1 for each in found._commands)
+
+
+def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
+    """Kernels for a run that never comes again would take longer than all that is measured."""
+    own, other = multiprocessing.Pipe()
+    session = Session(joining, own)
+    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
+    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    for _ in range(PLAYS + 4):
+        session.timing(0, "main", {}, None)
+    assert isinstance(_tapes(session.program)[0], Tape)
+    assert not session.program._executable("main")._joined
+    other.close()
 
 
 def test_processors_need_no_joined_launches() -> None:
