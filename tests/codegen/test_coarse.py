@@ -125,8 +125,7 @@ def test_points_and_steps_do_not_change_the_order_of_sums() -> None:
     args = [rng.random(shape, dtype=np.float32) for shape in [(40, 50), (9, 13)]]
     force = plans(program.tree.entry("main"))[4]
     expected, _ = runelift.compile(TALL, device="interpreter").run("main", args)
-    for points, steps, tile in [(1, 1, 1), (4, 1, 16), (1, 8, 1), (8, 8, 16), (2, 16, 1),
-                                (4, 4, 32)]:
+    for points, steps, tile in [(4, 1, 16), (1, 8, 1), (2, 16, 1), (4, 4, 32)]:
         actual, _ = program.run("main", args, force=force,
                                 thresholds=chosen(program, (points, steps, 1, 16, tile)))
         np.testing.assert_array_equal(np.asarray(actual[0]), np.asarray(expected[0]))
