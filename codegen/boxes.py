@@ -287,9 +287,7 @@ class _Array:
         for side, index in zip(self.sides, indices, strict=True):
             length = _length(group, side)
             if side is self.sides[-1] and self.is_padded(group):
-                runs = ceil_quot(length, lit(RUN))
-                length = op("mul", lit(RUN), op("sub", op("mul", lit(2), ceil_quot(
-                    op("add", runs, lit(1)), lit(2))), lit(1)))
+                length = _padded(length)
             place = op("add", op("mul", place, length), index)
         return place
 
@@ -310,9 +308,7 @@ class _Array:
             for size in chosen:
                 length = length + size
             if side is self.sides[-1] and self.is_padded(group):
-                runs = ceil_div(length, Size.of(RUN))
-                length = Size.of(RUN) * (Size.of(2) * ceil_div(
-                    runs + Size.of(1), Size.of(2)) - Size.of(1))
+                length = _padded_size(length)
             total = total * length
         return total
 
@@ -377,6 +373,19 @@ def _length(group: Group, side: _Side) -> Exp:
               imp.Var(group.across), imp.Var(group.tile))
     chosen = [count for count, walked in zip(counts, _walks(group, side), strict=True) if walked]
     return op("sub", _total(chosen), lit(len(chosen) - 1))
+
+
+def _padded(length: Exp) -> Exp:
+    """The least odd multiple of :data:`RUN` that is no less."""
+    runs = ceil_quot(length, lit(RUN))
+    return op("mul", lit(RUN), op("sub", op("mul", lit(2), ceil_quot(
+        op("add", runs, lit(1)), lit(2))), lit(1)))
+
+
+def _padded_size(length: Size) -> Size:
+    """The same of a number that the host computes."""
+    runs = ceil_div(length, Size.of(RUN))
+    return Size.of(RUN) * (Size.of(2) * ceil_div(runs + Size.of(1), Size.of(2)) - Size.of(1))
 
 
 def _total(terms: Sequence[Exp]) -> Exp:

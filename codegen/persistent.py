@@ -14,7 +14,7 @@ finds the phases when the loop runs, since sizes decide about versions and work-
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen import plan
@@ -141,15 +141,11 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
     failure code for a barrier that not all groups came to.
     """
     phases = merged.phases
-    functions = dict.fromkeys((p.kernel, p.constants) for p in phases)
-    lines = [prelude(), f"#define LATE {late}", BARRIER]
-    for kernel, constants in functions:
-        lines.append(phase_function(kernel, bases[kernel.name], constants))
+    lines = [prelude(), f"#define LATE {late}", BARRIER, *phase_functions(phases, bases)]
     params = ["volatile __global int *failure_code", "__global long *failure_args",
               "volatile __global uint *arrived", "const uint before", "const long iterations",
               "const long first"]
-    params += [f"__global uchar *buffer_{n}" for n in range(merged.buffers)]
-    params += [f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(merged.scalars)]
+    params += common_params(merged.buffers, merged.scalars)
     params += [f"const long groups_{n}" for n in range(len(phases))]
     again = "round < iterations"
     if merged.cond is not None:  # a loop with one exit: compilers know how to put barriers into it
@@ -169,15 +165,31 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _phase(number: int, phase: Phase) -> list[str]:
-    function = phase_name(phase.kernel, phase.constants)
+def phase_functions(phases: Iterable[Phase], bases: dict[str, int]) -> list[str]:
+    """The functions that phases call, each once."""
+    return [phase_function(kernel, bases[kernel.name], constants)
+            for kernel, constants in dict.fromkeys((p.kernel, p.constants) for p in phases)]
+
+
+def common_params(buffers: int, scalars: Sequence[Prim]) -> list[str]:
+    """Parameters of a kernel for what its phases are given."""
+    return [*(f"__global uchar *buffer_{n}" for n in range(buffers)),
+            *(f"const {TYPES[prim]} scalar_{n}" for n, prim in enumerate(scalars))]
+
+
+def call_of(phase: Phase, group: str, groups: str) -> str:
+    """What a work-item of a group, of so many in the phase, calls."""
     given = [f"local_memory + {cell}" for cell in phase.offsets]
-    args = ["group", f"groups_{number}", "failure_code", "failure_args", *phase.args, *given]
+    args = [group, groups, "failure_code", "failure_args", *phase.args, *given]
+    return f"{phase_name(phase.kernel, phase.constants)}({', '.join(args)});"
+
+
+def _phase(number: int, phase: Phase) -> list[str]:
     again = ["            barrier(CLK_LOCAL_MEM_FENCE);"] if phase.offsets else []
     return [
         f"        for (long group = get_group_id(0); group < groups_{number};"
         " group += get_num_groups(0)) {",
-        f"            {function}({', '.join(args)});", *again,
+        f"            {call_of(phase, 'group', f'groups_{number}')}", *again,
         "        }",
         "        target += get_num_groups(0);",
         "        meet(arrived, target, failure_code);",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -37,6 +37,11 @@ class Slot:
     number: int
 
 
+def filled(values: Sequence[Any], slots: Sequence[Any] | Mapping[int, Any]) -> tuple[Any, ...]:
+    """The values, with what has their numbers in place of slots."""
+    return tuple([slots[value.number] if isinstance(value, Slot) else value for value in values])
+
+
 @dataclass(frozen=True, slots=True)
 class Copied:
     """A copy of ``size`` bytes, from ``offset`` on, between numbered buffers."""
@@ -60,7 +65,7 @@ class Issued:
 
     def renumbered(self, slots: Mapping[int, Slot]) -> Issued:
         """The same with other numbers for the buffers."""
-        args = tuple(slots[a.number] if isinstance(a, Slot) else a for a in self.launched.args)
+        args = filled(self.launched.args, slots)
         return replace(self, launched=replace(self.launched, args=args))
 
 
@@ -74,11 +79,7 @@ class Rounds:
 
     def renumbered(self, slots: Mapping[int, Slot]) -> Rounds:
         """The same with other numbers for the buffers."""
-        return self.given(lambda arg: slots[arg.number] if isinstance(arg, Slot) else arg)
-
-    def given(self, change: Callable[[Any], Any]) -> Rounds:
-        """The same with other arguments."""
-        return replace(self, joined=replace(self.joined, args=tuple(map(change, self.joined.args))))
+        return replace(self, joined=replace(self.joined, args=filled(self.joined.args, slots)))
 
 
 Command: TypeAlias = Issued | Copied | Rounds

@@ -24,7 +24,7 @@ from runelift.runtime.decisions import Met
 from runelift.runtime.direct import launcher
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Ending, Force, Outcome, Run, execute
-from runelift.runtime.joining import Command, Copied, Issued, Rounds, Slot, joined
+from runelift.runtime.joining import Command, Copied, Issued, Rounds, Slot, filled, joined
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.persistent import Joined, Launched
 from runelift.runtime.prepared import Given, Prepared
@@ -218,8 +218,8 @@ class Taping(Run):
         """Have one kernel do rounds of a loop, and note it."""
         super().launch_rounds(joined, first, count)
         if not self._lost:
-            self._notes.commands.append(Rounds(replace(joined, pairs=()), first, count).given(
-                self._slot))
+            self._notes.commands.append(Rounds(replace(
+                joined, pairs=(), args=tuple(map(self._slot, joined.args))), first, count))
 
     # What cannot be repeated
 
@@ -251,8 +251,7 @@ class Tape:
         self._commands: list[Command] = []
         self._launchers: list[Call] = []
         self._record([each.renumbered(renumbered) for each in notes.commands])
-        self._values = tuple(renumbered[v.number] if isinstance(v, Slot) else v
-                             for v in notes.values)
+        self._values = filled(notes.values, renumbered)
         self._classes = [(size, len(list(same))) for size, same in groupby(sorted(sizes))]
         results = {value.number for value in self._values if isinstance(value, Slot)}
         self._taken = list(enumerate(sorted(sizes), first))
@@ -300,8 +299,7 @@ class Tape:
         run.all_issued()
         args.clear()
         handles[:len(buffers)] = buffers
-        return self._ending(run, *[handles[value.number] if type(value) is Slot else value
-                                   for value in self._values])
+        return self._ending(run, *filled(self._values, handles))
 
     def _issue(self, handles: Sequence[Any]) -> None:
         """Issue the commands on buffers with these handles."""
@@ -363,11 +361,10 @@ def _call(command: Copied | Rounds, run: Run, handles: Sequence[Any]) -> Call:
         return partial(cl.enqueue_copy, run.queue, handles[command.target.number],
                        handles[command.source.number], byte_count=command.size,
                        src_offset=command.offset)
-    bound = command.given(lambda arg: handles[arg.number] if isinstance(arg, Slot) else arg)
-    return partial(bound.joined.run_all, run, command.first, command.count)
+    bound = replace(command.joined, args=filled(command.joined.args, handles))
+    return partial(bound.run_all, run, command.first, command.count)
 
 
 def _given(launched: Launched, handles: Sequence[Any]) -> Given:
     """What a launch is given where buffers have these handles."""
-    return (tuple(handles[arg.number] if isinstance(arg, Slot) else arg for arg in launched.args),
-            launched.lengths)
+    return filled(launched.args, handles), launched.lengths
