@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from runelift.codegen.joined import CopyPhase, JoinedPhase, joined_source
-from runelift.codegen.local_memory import CELL_BYTES
-from runelift.codegen.opencl import parameters
-from runelift.codegen.persistent import Phase
 from runelift.ir.prim import Prim
 from runelift.runtime.executable import Executable, scalar_type
 from runelift.runtime.opened import RESERVED_BYTES
@@ -18,9 +15,8 @@ from runelift.runtime.persistent import (
     Arguments,
     Joined,
     Launched,
-    common_group,
-    in_groups_of,
-    offsets,
+    in_common_groups,
+    room_for,
 )
 from runelift.runtime.prepared import Prepared
 
@@ -116,14 +112,10 @@ def _launches(executable: Executable, part: Sequence[Command]) -> list[Launched]
     copies = [each for each in part if isinstance(each, Copied) and each.size <= FEW_BYTES]
     if len(launches) + len(copies) < len(part) or any(each.groups != 1 for each in launches):
         return None
-    sites = executable.sites
-    group = common_group([(each, sites[each.number].launch.kernel) for each in launches
-                          if not sites[each.number].free()], launches)
-    if group is None:
+    found = in_common_groups(executable.sites, launches)
+    if found is None:
         return None
-    found = [in_groups_of(group, each, sites[each.number].launch.kernel) for each in launches]
-    room = max((offsets(each.lengths)[-1] for each in found), default=0) * CELL_BYTES
-    fits = room + RESERVED_BYTES <= executable.device.info.local_bytes
+    fits = room_for(found) + RESERVED_BYTES <= executable.device.info.local_bytes
     return found if fits and all(each.groups == 1 for each in found) else None
 
 
@@ -132,7 +124,7 @@ def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
     launches = _launches(executable, part)
     if not launches:
         return None
-    arguments, phases, room = Arguments({}), list[JoinedPhase](), CELL_BYTES
+    arguments, phases = Arguments({}), list[JoinedPhase]()
     following = iter(launches)
     for command in part:
         if isinstance(command, Copied):
@@ -142,12 +134,8 @@ def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
                 arguments.scalar(command.offset, Prim.I64)))
             continue
         launched = next(following)  # there is nothing else
-        kernel = executable.sites[launched.number].launch.kernel
-        starts = offsets(launched.lengths)
-        room = max(room, CELL_BYTES * starts[-1])
-        phases.append(Phase(kernel, launched.constants, tuple(
-            arguments.of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
-            starts[:-1]))
+        phases.append(arguments.phase(
+            launched, executable.sites[launched.number].launch.kernel))
     group = launches[0].group
     source = joined_source(phases, len(arguments.buffers), arguments.prims, group,
                            executable.bases)
@@ -155,4 +143,4 @@ def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
                                      *map(scalar_type, arguments.prims)])
     args: tuple[Any, ...] = (*arguments.buffers, *arguments.scalars)
     return None if one is None else Issued(
-        one, Launched(JOINED, (), 1, group, (room,), args))
+        one, Launched(JOINED, (), 1, group, (room_for(launches),), args))

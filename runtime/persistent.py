@@ -23,6 +23,7 @@ from runelift.runtime.memory import Buffer
 from runelift.runtime.prepared import Prepared
 
 if TYPE_CHECKING:
+    from runelift.runtime.executable import Site
     from runelift.runtime.executor import Run
 
 INDEX = object()
@@ -90,7 +91,13 @@ class Arguments:
     scalars: list[Any] = field(default_factory=list)
     prims: list[Prim] = field(default_factory=list)
 
-    def of(self, param: imp.KernelParam, value: Any) -> str:
+    def phase(self, launched: Launched, kernel: Kernel) -> Phase:
+        """The phase that does what a launch does."""
+        return Phase(kernel, launched.constants, tuple(
+            self._of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
+            _offsets(launched.lengths)[:-1])
+
+    def _of(self, param: imp.KernelParam, value: Any) -> str:
         """The C expression for an argument of a phase."""
         if isinstance(param, imp.ScalarParam):
             if value is INDEX:
@@ -230,33 +237,37 @@ class Joined:
 def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
     """The kernel for a traced iteration and those after it; None if there is none."""
     pairs, launches = traced.exchanged(), traced.launches
-    sites = run.executable.sites
-    group = common_group([(each, sites[each.number].launch.kernel) for each in launches
-                    if not sites[each.number].free()], launches)
-    if pairs is None or not 0 < len(launches) <= MOST_PHASES or group is None:
+    if pairs is None or not 0 < len(launches) <= MOST_PHASES:
         return None
-    launches = [in_groups_of(group, each, sites[each.number].launch.kernel) for each in launches]
+    alike = in_common_groups(run.executable.sites, launches)
+    if alike is None:
+        return None
     swapped = {id(old.handle): (old.handle, new.handle) for old, new in pairs}
     swapped |= {id(new.handle): (new.handle, old.handle) for old, new in pairs}
-    arguments, phases, room = Arguments(swapped), list[Phase](), CELL_BYTES
-    for launched in launches:
-        starts = offsets(launched.lengths)
-        room = max(room, CELL_BYTES * starts[-1])
-        kernel = sites[launched.number].launch.kernel
-        phases.append(Phase(kernel, launched.constants, tuple(
-            arguments.of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
-            starts[:-1]))
-    counts = [launched.groups for launched in launches]
+    arguments, room, group = Arguments(swapped), room_for(alike), alike[0].group
+    phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
+                    for each in alike])
+    counts = [launched.groups for launched in alike]
     groups, most = run.device.resident_groups(group, room), max(counts)
     if most > MOST_WAVES * groups:
         return None
     asked = None if cond is None else arguments.place(cond.handle)
-    merged = run.merged_kernel(Merged(tuple(phases), len(arguments.buffers),
+    merged = run.merged_kernel(Merged(phases, len(arguments.buffers),
                                       tuple(arguments.prims), asked))
     if merged is None:
         return None
     return Joined(merged, min(groups, most), group, len(phases), room,
                   (*arguments.buffers, *arguments.scalars, *counts), pairs)
+
+
+def in_common_groups(sites: Sequence[Site], launches: Sequence[Launched]) -> list[Launched] | None:
+    """The same launches in groups of one size; None if two of them need different ones."""
+    kernels = [sites[each.number].launch.kernel for each in launches]
+    group = common_group([(each, kernel)
+                          for each, kernel in zip(launches, kernels, strict=True)
+                          if not sites[each.number].free()], launches)
+    return None if group is None else [
+        _in_groups_of(group, each, kernel) for each, kernel in zip(launches, kernels, strict=True)]
 
 
 def common_group(fixed: Sequence[tuple[Launched, Kernel]],
@@ -274,7 +285,7 @@ def common_group(fixed: Sequence[tuple[Launched, Kernel]],
     return group if fits else None
 
 
-def in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
+def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
     """The same launch with groups of another size, if it has that."""
     if launched.group == group:
         return launched
@@ -288,6 +299,11 @@ def in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
                    lengths=tuple(length // before * teams for length in launched.lengths))
 
 
-def offsets(lengths: Sequence[int]) -> tuple[int, ...]:
+def room_for(launches: Sequence[Launched]) -> int:
+    """How many bytes of local memory suffice for each of these launches."""
+    return CELL_BYTES * max([1, *(_offsets(each.lengths)[-1] for each in launches)])
+
+
+def _offsets(lengths: Sequence[int]) -> tuple[int, ...]:
     """Where pieces of local memory of so many bytes start, and where the last ends, in cells."""
     return tuple(accumulate((-(-max(length, 1) // CELL_BYTES) for length in lengths), initial=0))
