@@ -384,6 +384,10 @@ class Run:
         """Have one kernel do so many rounds of a loop."""
         joined.run_all(self, first, count)
 
+    def launch_rounds_while(self, joined: persistent.Joined) -> None:
+        """The same until the device says that there is none left."""
+        joined.run_while(self)
+
     def enqueue_persistent(self, kernel: Prepared, groups: int, group: int) -> None:
         """Launch a kernel that runs the iterations of a loop."""
         event = _enqueue_kernel(self.queue, kernel.handle, (groups * group,), (group,))

@@ -63,6 +63,8 @@ class Round:
     launches: list[Launched] = field(default_factory=list)
     allocated: list[Buffer] = field(default_factory=list)
     fresh: frozenset[int] = frozenset()
+    asked: Buffer | None = None
+    """What says whether there is another iteration, if the device knows."""
 
     def exchanged(self) -> list[tuple[Buffer, Buffer]] | None:
         """The pairs of buffers that swap roles after every iteration; None if there is no law.
@@ -166,12 +168,12 @@ def rounds_while(run: Run, cond: Callable[[], Buffer],
     if run.encounters == met and run.merges(LEAST_ROUNDS) and goes_on():
         traced = Round(carried(), fresh=frozenset(id(b.handle) for b in fresh))
         fresh.clear()
-        asked = cond()
+        traced.asked = cond()
         with run.tracing(traced):
             yield
         traced.after = carried()
-        if (joined := _join(run, traced, asked)) is not None:
-            joined.run_while(run)
+        if (joined := join(run, traced)) is not None:
+            run.launch_rounds_while(joined)
             return
         run.replay(traced, 0)
     while goes_on():
@@ -180,7 +182,7 @@ def rounds_while(run: Run, cond: Callable[[], Buffer],
 
 def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     """Run the traced iteration and all after it by one kernel; False if that is not possible."""
-    joined = _join(run, traced)
+    joined = join(run, traced)
     if joined is None:
         return False
     run.launch_rounds(joined, first, count)
@@ -221,20 +223,25 @@ class Joined:
         done = run.allocate(8)
         most, left = FEW_ROUNDS, True
         while left:
-            self.launch(run, 0, most, done.handle)
-            count = run.read(done, "i64", 0)
-            run.device.arrivals(self.arrivals(count))
+            count = self.run_some(run, most, done)
             most, left = min(2 * most, MOST_ROUNDS), count == most
         if count % 2 == 0:  # the results are where the traced iteration found its operands
             for old, new in self.pairs:
                 run.copy(new, old, new.size)
+
+    def run_some(self, run: Run, most: int, done: Buffer) -> int:
+        """Run up to ``most`` iterations until the device says in ``done`` how many there were."""
+        self.launch(run, 0, most, done.handle)
+        count: int = run.read(done, "i64", 0)
+        run.device.arrivals(self.arrivals(count))
+        return count
 
     def arrivals(self, count: int) -> int:
         """How often groups come to a barrier in ``count`` iterations."""
         return self.groups * self.phases * count
 
 
-def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
+def join(run: Run, traced: Round) -> Joined | None:
     """The kernel for a traced iteration and those after it; None if there is none."""
     pairs, launches = traced.exchanged(), traced.launches
     if pairs is None or not 0 < len(launches) <= MOST_PHASES:
@@ -251,7 +258,7 @@ def _join(run: Run, traced: Round, cond: Buffer | None = None) -> Joined | None:
     groups, most = run.device.resident_groups(group, room), max(counts)
     if most > MOST_WAVES * groups:
         return None
-    asked = None if cond is None else arguments.place(cond.handle)
+    asked = None if traced.asked is None else arguments.place(traced.asked.handle)
     merged = run.merged_kernel(Merged(phases, len(arguments.buffers),
                                       tuple(arguments.prims), asked))
     if merged is None:

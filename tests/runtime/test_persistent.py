@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.parameters import Quantity
 from runelift.codegen.plan import WhileLoop, all_steps
 from runelift.ir.imp import Kernel
 from runelift.ir.source import Source
@@ -16,8 +19,11 @@ from runelift.runtime import persistent
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.opened import Device
+from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.persistent import Launched
 from runelift.runtime.program import Program
+from runelift.runtime.trials import Coming, Search, TrialRun
+from runelift.runtime.tried_loops import NO_KERNEL
 from runelift.runtime.tuner.forest import plans
 
 STENCIL = """
@@ -264,3 +270,78 @@ entry main [n][m] (most: i32) (xss: [n][m]i32): [n][m]i32 =
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
     assert record is not None
     assert len(record.encounters) > persistent.LEAST_ROUNDS
+
+
+# Trials
+
+
+@pytest.mark.parametrize(("text", "args", "operations"), [
+    (STENCIL, [np.int64(30), np.arange(8, dtype=np.int32)], 1),
+    (STENCIL, [np.int64(31), np.arange(8, dtype=np.int32)], 1),
+    (PAIR, [np.int64(90), np.arange(20.0)], 2),
+    (IN_PLACE, [np.int64(0), np.arange(30, dtype=np.int32) * 7 % 31], 2),
+    (WHILE, [np.int32(4000), np.arange(20, dtype=np.int32)], 2),
+    (FLAGGED, [np.int32(25), np.arange(30, dtype=np.int32)[::-1].copy()], 2),
+], ids=["stencil", "odd", "pair", "in-place", "while", "flagged"])
+def test_settings_are_tried_in_the_kernel_of_a_loop(
+        device: Spied, text: str, args: Sequence[object], operations: int) -> None:
+    """With each of them the loop is one kernel, and the run goes on as if nothing had happened."""
+    program = Program(compile_source(Source("loop", text)), device.info)
+    program._device = device
+    spaces = {space.operation.name: space for space in program.spaces("main")}
+    met = Counter(met.meeting for met in program.try_settings("main", args))
+    assert set(met.values()) == {1}
+    last = {name: index for name, index in sorted(met)}
+    in_loop = [name for name, index in last.items() if index > 0]
+    assert len(in_loop) == operations
+    apart = 0
+    for name in in_loop:
+        sent: dict[Setting, float | Setting | str | None] = {}
+
+        def search(space: Space = spaces[name], sent: dict[Setting, Any] = sent) -> Search:
+            settings = [s for s in space.settings() if s[0] == space.default[0]][:3]
+            yield Coming(tuple(settings))
+            for setting in settings:
+                sent[setting] = yield setting
+
+        before = device.persistent
+        run = TrialRun(program._executable("main"), {}, {}, {(name, last[name]): search})
+        plan = program._plan("main")
+        results = run.call(run.executable.main_of_trials, program._bind(plan, list(args))).results
+        assert isinstance(sent[spaces[name].default], float)
+        assert {found for found in sent.values() if isinstance(found, str)} <= {NO_KERNEL}
+        apart += sum(isinstance(found, float) for found in sent.values()) - 1
+        assert device.persistent == before + 1 + 2 * len(sent)
+        for value, spec, want in zip(results, plan.results, expected_of(text, args), strict=True):
+            got = np.asarray(program._result(value, spec, False))
+            np.testing.assert_allclose(got, want, rtol=1e-9)
+    assert apart > 0
+
+
+def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> None:
+    """Where one group is all that the device is sure of, as many as eight wait their turn."""
+    program = Program(compile_source(Source("loop", STENCIL)), device.info)
+    program._device = device
+    args = [np.int64(30), np.arange(300, dtype=np.int32)]
+    (space,) = program.spaces("main")
+    group = next(k for k, each in enumerate(space.ranges)
+                 if each.parameter.quantity is Quantity.GROUP)
+    sent: dict[int, object] = {}
+
+    def search() -> Search:
+        for size in (64, 4):
+            sent[size] = yield (*space.default[:group], size, *space.default[group + 1:])
+
+    program.try_settings("main", args, thresholds={space.ranges[group].parameter.name: 64},
+                         searches={(space.operation.name, 1): search})
+    assert isinstance(sent[64], float)
+    assert sent[4] == NO_KERNEL
+
+
+def test_a_loop_that_is_no_kernel_has_operations_of_its_own(device: Spied) -> None:
+    program = Program(compile_source(Source("loop", SWAP)), device.info)
+    program._device = device
+    args = [np.int64(20), np.arange(9, dtype=np.int32)]
+    met = [each.meeting for each in program.try_settings("main", args)]
+    assert max(index for _, index in met) == 19
+    assert len(met) == len(set(met))
