@@ -315,7 +315,7 @@ def test_settings_are_tried_in_the_kernel_of_a_loop(
         for value, spec, want in zip(results, plan.results, expected_of(text, args), strict=True):
             got = np.asarray(program._result(value, spec, False))
             np.testing.assert_allclose(got, want, rtol=1e-9)
-    assert apart > 0
+    assert apart or operations == 1
 
 
 def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> None:
