@@ -28,7 +28,9 @@ class Choice:
     part that is ``streamed`` on, and as early as without groups if rows have no more elements
     than a group work-items (``even``).  Launches
     in a loop with up to ``merged`` work-items become one, if they are flat, so that groups that
-    only map have no part in them.  ``together``: neighbouring work-items run together.
+    only map have no part in them.  ``together``: neighbouring work-items run together; then nor do
+    groups pay that only map rows shorter than ``even``, or longer than ``short``, of which not
+    several have room side by side.
 
     >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
     ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256)
@@ -40,8 +42,9 @@ class Choice:
     >>> h200.fills(scan, (1024, 1024 * 1024))  # the rows of a product of matrices
     False
     >>> stencil = Guard("t", "t", Kind.INTRA, Size.of(1), rival=Rival.MAPS)
-    >>> h200.fills(stencil, (1024, 1024)), h200.fills(stencil, (2048, 1024))
-    (False, True)
+    >>> [h200.fills(stencil, crowd)
+    ...  for crowd in [(1024, 1024), (2048, 1024), (65536, 64), (512, 16384)]]
+    [False, True, False, False]
     >>> rows = Guard("t", "t", Kind.OUTER, Size.of(1))
     >>> [h200.holds(rows, n, (n, m)) for n, m in [(65536, 16), (65536, 256), (65536, 1 << 20)]]
     [True, False, True]
@@ -68,7 +71,8 @@ class Choice:
         if crowd is None:
             return True
         groups, elements = crowd
-        if guard.rival is Rival.MAPS and groups * elements <= self.merged:
+        if guard.rival is Rival.MAPS and (groups * elements <= self.merged or (
+                self.together and not self.even <= elements <= self.short)):
             return False
         many = groups >= self.groups
         if guard.rival in (Rival.PRODUCT, Rival.POINTS) and many:

@@ -20,6 +20,10 @@ BUSY = 3
 """Groups run side by side if so many are left for each compute unit."""
 
 
+BESIDE = 4
+"""So many groups at least run side by side if they keep nothing in local memory: what one reads,
+its neighbours find in the cache."""
+
 NEVER = 1 << 62
 """More work-items than any device has."""
 
@@ -121,8 +125,13 @@ def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: 
     [1, 2, 16]
     >>> teams(gpu, 8, 1000000, 9000, 48 << 10), teams(gpu, 8, 1000000, 64, 48 << 10, 4)
     (4, 4)
+    >>> teams(gpu, 128, 2048, 64, 48 << 10), teams(gpu, 128, 2048, 0, 48 << 10)
+    (1, 4)
     """
-    most = wanted or min(limits.together // max(1, group), groups // max(1, BUSY * limits.crowd))
+    most = limits.together // max(1, group)
+    if size == 0 and limits.together > 1:
+        most = max(most, BESIDE)
+    most = wanted or min(most, groups // max(1, BUSY * limits.crowd))
     return power_below(max(1, min(most, limits.max_group // max(1, group),
                                    local_bytes // max(1, size))))
 
