@@ -48,11 +48,12 @@ import runelift
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.device import select
 from runelift.runtime.finer import Guarded, Leaf
+from runelift.runtime.processes.builders import Builders
+from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner import autotune, compare, refined
 from runelift.runtime.tuner.autotune import TOLERANCE, EntryTuning
-from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.exhaustive import exhaustive
 from runelift.runtime.tuner.fit import fit, objective
@@ -60,7 +61,6 @@ from runelift.runtime.tuner.forest import Forest, Forests, plans
 from runelift.runtime.tuner.log import Log, Measurements
 from runelift.runtime.tuner.measure import Dataset, Forced, Method, measure
 from runelift.runtime.tuner.parameters import tune_parameters
-from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.refine import Guards, refine
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.replay import Replaying

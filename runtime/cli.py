@@ -113,7 +113,7 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     """A process in which to run programs, started before the command has imported anything."""
     if command != "autotune" or not HELP.isdisjoint(arguments):
         return nullcontext()
-    from runelift.runtime.tuner.process import started_ahead
+    from runelift.runtime.processes.process import started_ahead
 
     return started_ahead()
 

@@ -17,15 +17,15 @@ from typing import Any
 from runelift.ir.errors import CompilerBug
 from runelift.runtime import interrupts
 from runelift.runtime.parameters import Space
+from runelift.runtime.processes.builders import Builders, Source
+from runelift.runtime.processes.channel import receive, send
+from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program, outline
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed
 from runelift.runtime.trials import Meeting, Met, Search, Searches
-from runelift.runtime.tuner.builders import Builders, Source
-from runelift.runtime.tuner.channel import receive, send
 from runelift.runtime.tuner.limits import Stopped, TimeLimit
-from runelift.runtime.tuner.process import Process
 
 BUILD = 300.0
 """After how many seconds a build (and other work before a run) is taken for one without an end."""

@@ -9,11 +9,11 @@ from types import TracebackType
 
 from runelift.runtime.alike import place_of, select_alike, spec_of
 from runelift.runtime.device import DeviceInfo
+from runelift.runtime.processes.builders import Builders
+from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.crew import LocalCrew
 from runelift.runtime.tuner.limits import UNLIMITED, TimeLimit, parse_time_limit
-from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.remote import Remote
 
 SPARED = 0.5

@@ -24,12 +24,12 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.executor import DeviceFailed
+from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import NoRoom, Replayed, Unknown
 from runelift.runtime.trials import Meeting, Met, Search
-from runelift.runtime.tuner.channel import receive, send
 
 Choice = Mapping[str, int] | None
 IDLE = 0.02

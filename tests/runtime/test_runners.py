@@ -10,8 +10,8 @@ import pytest
 
 import runelift
 from runelift.ir.errors import UserError
+from runelift.runtime.processes import process
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import process
 from runelift.runtime.tuner.measure import Dataset
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.runners import running

@@ -19,15 +19,15 @@ import pytest
 import runelift
 from runelift.ir.errors import UserError
 from runelift.runtime import executable, interrupts
+from runelift.runtime.processes import process
+from runelift.runtime.processes.builders import Builders, Source
+from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.race import Race
-from runelift.runtime.tuner import process
 from runelift.runtime.tuner.autotune import autotune
-from runelift.runtime.tuner.builders import Builders, Source
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.limits import Stopped, TimeLimit, parse_time_limit
 from runelift.runtime.tuner.measure import Dataset
-from runelift.runtime.tuner.process import Process
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.report import render

@@ -1,4 +1,4 @@
-"""A process that answers requests of the tuner (:mod:`.worker`)."""
+"""A process that answers requests of the tuner (:mod:`runelift.runtime.tuner.worker`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Iterator
 from multiprocessing import Pipe
 
-from runelift.runtime.tuner.channel import send
+from runelift.runtime.processes.channel import send
 
 GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""

@@ -14,8 +14,8 @@ from multiprocessing.connection import wait
 from typing import TypeAlias
 
 from runelift.runtime import interrupts
-from runelift.runtime.tuner.channel import receive, send
-from runelift.runtime.tuner.process import Process
+from runelift.runtime.processes.channel import receive, send
+from runelift.runtime.processes.process import Process
 
 Source: TypeAlias = tuple[str, ...]
 """The text of a program, and the options to build it with."""
