@@ -13,13 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import (
-    expressions,
-    statements,
-    subexpressions,
-    touched_by,
-    variables,
-)
+from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
 from runelift.ir.syntax import zero
@@ -122,8 +116,14 @@ def _last_uses(code: Sequence[Stm]) -> dict[VName, int]:
     last: dict[VName, int] = {}
     for place, outer in enumerate(code):
         for stm in statements((outer,)):
-            names = touched_by(stm).union(*map(variables, expressions(stm)))
-            if isinstance(stm, imp.Assign):
-                names.add(stm.name)
-            last.update(dict.fromkeys(names, place))
+            for exp in expressions(stm):
+                for part in subexpressions(exp):
+                    if isinstance(part, imp.Var):
+                        last[part.name] = place
+                    elif isinstance(part, imp.Load):
+                        last[part.mem] = place
+            match stm:
+                case imp.Assign(name) | imp.Store(name) | imp.Atomic(mem=name) | imp.AtomicUpdate(
+                        name) | imp.Peek(mem=name):
+                    last[name] = place
     return last

@@ -19,8 +19,13 @@ FORWARD: RuleBook = ALGEBRA + INDEX + CONTROL + SOAC
 SIMPLIFICATION: RuleBook = RuleBook([copy_propagation]) + FORWARD + UNUSED + UNUSED_INPUTS
 """All rules of simplification."""
 
-SETTLED = frozenset({"copy_propagation", "check_inside", "assert_true", "unused_statement"})
-"""Rules after which no walk finds anything new: what they enable the same walk has seen."""
+SETTLED = frozenset({"unused_statement"})
+"""The rule of the backward walk after which a forward walk finds nothing new.
+
+What forward rules enable comes after them, and the same walk sees it: they look at what operands
+are, which is settled by then.  (Of 1,331 further rounds on 1,976 programs 22 found something, all
+of them after other rules of the backward walk.)
+"""
 
 ROUNDS = 8
 """How often a program is walked at most; what is left then is no worse than before."""
@@ -30,8 +35,8 @@ def simplify(program: Program, names: Names, rewriting: Rewriting | None = None)
     """``program`` with the rules of :data:`SIMPLIFICATION` applied wherever they apply."""
     rewriting = rewriting or Rewriting(names)
     for _ in range(ROUNDS):
-        before = rewriting.fired.copy()
         program = rewrite_forward(program, FORWARD, rewriting)
+        before = rewriting.fired.copy()
         program = remove_unused(program, rewriting)
         if (rewriting.fired - before).keys() <= SETTLED:
             break

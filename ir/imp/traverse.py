@@ -4,28 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
 from runelift.ir.names import VName
 
+_BLOCKS: dict[type, Callable[[Any], tuple[tuple[Stm, ...], ...]]] = {
+    imp.For: lambda stm: (stm.body,),
+    imp.While: lambda stm: (stm.body,),
+    imp.AtomicUpdate: lambda stm: (stm.body,),
+    imp.If: lambda stm: (stm.then_, stm.else_)}
+"""The statements that have blocks.  (A kernel has thousands of statements, which are gone through
+dozens of times; to look for their types one after the other took most of that.)"""
+_PARTS: dict[type, Callable[[Any], tuple[Exp, ...]]] = {
+    imp.Apply: lambda exp: exp.args,
+    imp.Convert: lambda exp: (exp.arg,),
+    imp.Load: lambda exp: (exp.index,),
+    imp.Select: lambda exp: (exp.cond, exp.then_, exp.else_)}
+"""The expressions that are made of others."""
+
 
 def blocks(stm: Stm) -> tuple[tuple[Stm, ...], ...]:
     """The blocks of a statement."""
-    match stm:
-        case imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body):
-            return (body,)
-        case imp.If(_, then_, else_):
-            return then_, else_
-    return ()
+    found = _BLOCKS.get(type(stm))
+    return () if found is None else found(stm)
 
 
-def statements(code: Iterable[Stm]) -> Iterator[Stm]:
+def statements(code: Iterable[Stm]) -> list[Stm]:
     """All statements of ``code``, also those inside of others."""
+    found: list[Stm] = []
+    _add(code, found)
+    return found
+
+
+def _add(code: Iterable[Stm], found: list[Stm]) -> None:
     for stm in code:
-        yield stm
-        for block in blocks(stm):
-            yield from statements(block)
+        found.append(stm)
+        inside = _BLOCKS.get(type(stm))
+        if inside is not None:
+            for block in inside(stm):
+                _add(block, found)
 
 
 def expressions(stm: Stm) -> tuple[Exp, ...]:
@@ -56,25 +75,21 @@ def expressions(stm: Stm) -> tuple[Exp, ...]:
 
 def parts(exp: Exp) -> tuple[Exp, ...]:
     """The expressions that an expression is made of."""
-    match exp:
-        case imp.Apply(_, _, args):
-            return args
-        case imp.Convert(_, _, arg):
-            return (arg,)
-        case imp.Load(_, index):
-            return (index,)
-        case imp.Select(cond, then_, else_):
-            return cond, then_, else_
-    return ()
+    found = _PARTS.get(type(exp))
+    return () if found is None else found(exp)
 
 
-def subexpressions(exp: Exp) -> Iterator[Exp]:
+def subexpressions(exp: Exp) -> list[Exp]:
     """An expression and all that it is made of."""
+    found: list[Exp] = []
     left = [exp]
     while left:
         each = left.pop()
-        yield each
-        left += reversed(parts(each))
+        found.append(each)
+        inside = _PARTS.get(type(each))
+        if inside is not None:
+            left += reversed(inside(each))
+    return found
 
 
 def loaded(code: Iterable[Stm]) -> set[VName]:

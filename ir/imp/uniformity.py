@@ -60,17 +60,21 @@ class Uniformity:
 
     def varies(self, *exps: Exp) -> bool:
         """Whether work-items may see different values."""
-        return any(self._varies(exp) for exp in exps)
-
-    def _varies(self, exp: Exp) -> bool:
-        match exp:
-            case imp.Var(name):
-                return name in self.varying
-            case imp.WorkItem(kind):
-                return kind in self.ids
-            case imp.Load(mem) if mem in self.varying:
-                return True
-        return self.varies(*parts(exp))
+        for exp in exps:
+            match exp:
+                case imp.Var(name):
+                    if name in self.varying:
+                        return True
+                case imp.Lit():
+                    pass
+                case imp.WorkItem(kind):
+                    if kind in self.ids:
+                        return True
+                case _:
+                    if (isinstance(exp, imp.Load) and exp.mem in self.varying) or self.varies(
+                            *parts(exp)):
+                        return True
+        return False
 
     def _mark(self, name: VName | None, varies: bool) -> None:
         if varies and name is not None and name not in self.shared:
