@@ -6,14 +6,10 @@ Lark reads the grammar; :class:`_Builder` turns each production into a node of
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, cast
 
-import platformdirs
-from lark import Lark, Token, Transformer, UnexpectedInput
+from lark import Token, Transformer, UnexpectedInput
 from lark.exceptions import VisitError
 
 from runelift.frontend import ast
@@ -21,10 +17,10 @@ from runelift.frontend.attributes import attributes
 from runelift.frontend.literals import character, number, string
 from runelift.frontend.operators import resolve
 from runelift.frontend.syntax_errors import syntax_error
+from runelift.frontend.tables import grammar
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 
-STARTS = ("start", "exp", "type")
 MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool"})
 """The built-in modules; ``x.y`` is a member of one of them, or else a field."""
 
@@ -50,25 +46,9 @@ def parse_exp(source: Source) -> ast.Exp:
     return exp
 
 
-@cache
-def _grammar() -> Lark:
-    """The parser, made once; its tables are kept in the user's cache between processes."""
-    text = (resources.files("runelift.frontend") / "grammar.lark").read_text()
-    options: dict[str, Any] = {
-        "parser": "lalr", "lexer": "contextual", "start": list(STARTS),
-        "propagate_positions": True, "maybe_placeholders": True,
-    }
-    try:
-        folder = Path(platformdirs.user_cache_dir("runelift"))
-        folder.mkdir(parents=True, exist_ok=True)
-        return Lark(text, cache=str(folder / "grammar.lark.cache"), **options)
-    except (OSError, EOFError, ValueError):
-        return Lark(text, **options)
-
-
 def _parse(source: Source, start: str) -> Any:
     try:
-        tree = _grammar().parse(source.text, start=start)
+        tree = grammar().parse(source.text, start=start)
         return _Builder(source).transform(tree)
     except UnexpectedInput as error:
         raise syntax_error(source, error) from None
