@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
@@ -12,9 +13,42 @@ from runelift.frontend.signature import Signature
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program as Core
+from runelift.runtime.snapshot import dumps
 
 if TYPE_CHECKING:
     from runelift.rewrite.flatten import Derivation
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """A program before and after optimisation, and after flattening."""
+
+    core: Core
+    optimised: Core
+    versioned: Core
+
+
+class Later:
+    """Stages that stay pickled until somebody looks at them, as runs seldom do."""
+
+    def __init__(self, stages: Stages | bytes) -> None:
+        self._stages = stages
+
+    def __call__(self) -> Stages:
+        """The stages."""
+        if isinstance(self._stages, bytes):
+            self._stages = pickle.loads(self._stages)
+        found: Stages = self._stages  # type: ignore[assignment]
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Later) and self() == other()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[Later], tuple[bytes]]:
+        known = self._stages
+        return Later, (known if isinstance(known, bytes) else dumps(known),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +57,7 @@ class Compiled:
 
     source: Source
     imports: tuple[Source, ...]
-    core: Core
-    optimised: Core
-    versioned: Core
+    stages: Later
     policy: str
     names: Names = field(compare=False)
     interfaces: Mapping[str, Interface]
@@ -36,6 +68,21 @@ class Compiled:
     """What the program was warned of when it was compiled."""
     plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
     """Those that were asked for, by entry point, ``interleave`` and ``coherent``."""
+
+    @property
+    def core(self) -> Core:
+        """The program as it comes from the front end."""
+        return self.stages().core
+
+    @property
+    def optimised(self) -> Core:
+        """The program before flattening."""
+        return self.stages().optimised
+
+    @property
+    def versioned(self) -> Core:
+        """The program in versions."""
+        return self.stages().versioned
 
     def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False) -> Plan:
         """The host plan of an entry point, made when first asked for.

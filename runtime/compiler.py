@@ -13,7 +13,7 @@ from runelift.ir.source import Source
 from runelift.rewrite.flatten import flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.rewrite.rule import Rewriting
-from runelift.runtime.compiled import Compiled
+from runelift.runtime.compiled import Compiled, Later, Stages
 
 
 def compile_source(source: Source, *, policy: str = "all",
@@ -31,5 +31,6 @@ def compile_source(source: Source, *, policy: str = "all",
     optimised = optimise(core, names, rewriting)
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)
     interfaces = {fun.name: interface(fun) for fun in versioned.funs}
-    return Compiled(source, module.imports, core, optimised, versioned, policy, names, interfaces,
-                    signatures(module), {p: parameters.get(p) for p in parameters_of(module)})
+    return Compiled(source, module.imports, Later(Stages(core, optimised, versioned)), policy,
+                    names, interfaces, signatures(module),
+                    {p: parameters.get(p) for p in parameters_of(module)})

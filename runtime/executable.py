@@ -198,7 +198,7 @@ class Executable:
         self.building(True)
         if self.outside is not None:
             self._build_outside(missing)
-        with _quietly(), ThreadPoolExecutor(self.device.info.builders) as pool:
+        with quietly(), ThreadPoolExecutor(self.device.info.builders) as pool:
             for source, program in zip(missing, pool.map(self._tried, missing), strict=True):
                 if program is not None:
                     self._ready[source] = program
@@ -322,7 +322,7 @@ class Executable:
             return ready
         self.building(True)
         try:
-            with _quietly():
+            with quietly():
                 return self._made(source, *further)
         finally:
             self.building(False)
@@ -333,7 +333,7 @@ class Executable:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Without the warnings of compilers; for one thread at a time."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -19,17 +19,23 @@ from runelift.ir.errors import UserError
 from runelift.ir.source import Source
 from runelift.runtime import cache as disk
 from runelift.runtime.compiled import Compiled
+from runelift.runtime.snapshot import dumps
 
 PROGRAMS = "programs"
 """Where programs lie in the cache."""
 
 
-def compile_kept(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
-    """As :func:`~runelift.runtime.compiler.compile_source`, or what was kept of an earlier time."""
+def find_kept(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled | None:
+    """What was kept of a program that was compiled before, if that would give the same again."""
     found = _load(source, policy) if _keeps(source) else None
-    if found is not None and _still_true(found, parameters):
-        _repeat(found.warned)
-        return found
+    if found is None or not _still_true(found, parameters):
+        return None
+    _repeat(found.warned)
+    return found
+
+
+def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
+    """As :func:`~runelift.runtime.compiler.compile_source`, with what it warned of."""
     from runelift.runtime.compiler import compile_source
 
     warned: list[warnings.WarningMessage] = []
@@ -54,7 +60,7 @@ def keep(compiled: Compiled) -> None:
     if not _keeps(compiled.source):
         return
     try:
-        snapshot = pickle.dumps(compiled, pickle.HIGHEST_PROTOCOL)
+        snapshot = dumps(compiled)
     except RecursionError:
         return
     disk.store(PROGRAMS, _place(compiled.source, compiled.policy),

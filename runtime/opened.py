@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen.opencl import FAILURE_ARGS
+from runelift.runtime import early
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.mail import Mail
 from runelift.runtime.memory import Buffer, Pool
@@ -30,7 +32,9 @@ class Device:
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
-        self.context = cl.Context([info.handle])
+        made = early.take_context(info.handle.int_ptr)
+        self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
+            made, retain=False)
         self.plain = cl.CommandQueue(self.context)
         self.profiled = cl.CommandQueue(
             self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
@@ -44,6 +48,8 @@ class Device:
         self._arrivals = 0
         self.statuses = Statuses(self.context, self.plain)
         self._proved = self._tried = False
+        self.trials: Callable[[str], None] | None = None
+        """Waits for a trial that another process may be making."""
         self.shares = replace(info.shares, subgroup=1)
         self.patience = 0
         self._no_failure = np.array([-1], np.int32)
@@ -75,6 +81,7 @@ class Device:
                 return look_back.works(self)
 
             self._proved = True
+            self._wait_for("prove")
             self.patience = most if proven(self, "look back", tried) else 0
 
     def prove_subgroups(self) -> None:
@@ -87,8 +94,13 @@ class Device:
                 return subgroups.work(self)
 
             self._tried, self.shares = True, claimed
+            self._wait_for("prove_subgroups")
             if not proven(self, f"sub-groups of {claimed.subgroup}", tried):
                 self.shares = replace(claimed, subgroup=1)
+
+    def _wait_for(self, trial: str) -> None:
+        if self.trials is not None:
+            self.trials(trial)
 
     @property
     def build_options(self) -> tuple[str, ...]:

@@ -22,11 +22,10 @@ from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.finer import Finer, Guarded
-from runelift.runtime.kept import compile_kept, keep
+from runelift.runtime.kept import compile_anew, find_kept, keep
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
 from runelift.runtime.records import Record, Timing
-from runelift.runtime.tuner.forest import forest_of
 from runelift.runtime.tuner.tuning_file import (
     Identity,
     Tuning,
@@ -36,6 +35,7 @@ from runelift.runtime.tuner.tuning_file import (
 )
 
 if TYPE_CHECKING:
+    from runelift.runtime.first_run import FirstRun
     from runelift.runtime.race import Race
     from runelift.runtime.replayed import Replayed
     from runelift.runtime.trials import Met, Searches
@@ -88,7 +88,7 @@ class Program:
 
     def __init__(self, compiled: Compiled, device: DeviceInfo | None,
                  thresholds: Mapping[str, int] | None = None, policy: str = "all", *,
-                 fp_contract: bool = False) -> None:
+                 fp_contract: bool = False, first: FirstRun | None = None) -> None:
         self.compiled = compiled
         self.device_info = device
         self.thresholds: dict[str, int] = dict(thresholds or {})
@@ -100,6 +100,7 @@ class Program:
         self._executables: dict[str, Any] = {}
         self._rehearsed: dict[Any, tuple[int | None, dict[Any, None]]] = {}
         self._kept = len(compiled.plans)
+        self._first = first
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -133,8 +134,10 @@ class Program:
         from runelift.runtime.tape import perform, prepare
 
         plan, executable = self._plan(entry), self._executable(entry)
-        bound = self._bind(plan, list(args))
         chosen = self.thresholds if thresholds is None else thresholds
+        if self._first is not None:
+            self._build_first(entry, args, force or {}, chosen)
+        bound = self._bind(plan, list(args))
         recording = self.recording if record is None else record
         if not recording:
             prepare(executable, bound, chosen, force or {})
@@ -182,8 +185,21 @@ class Program:
                 self._rehearse(entry, args, force, wanted)
             self._executable(entry).foresee(wanted)
 
+    def _build_first(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
+                     thresholds: Mapping[str, int]) -> None:
+        """Have processes build what the first run needs; they end."""
+        first, self._first, self.device.trials = self._first, None, None
+        assert first is not None
+        try:
+            wanted = dict[Any, None]()
+            self._rehearse(entry, args, force, wanted, thresholds)
+            first.build(self._executable(entry), list(wanted))
+        finally:
+            first.end()
+
     def _rehearse(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
-                  wanted: dict[Any, None]) -> int | None:
+                  wanted: dict[Any, None], thresholds: Mapping[str, int] | None = None
+                  ) -> int | None:
         """Add what a run would build; the number of its work-items, if that is known."""
         from runelift.runtime.rehearsal import Rehearsal, nothing
 
@@ -192,10 +208,11 @@ class Program:
             array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
         sizes = tuple((name, value) for name, value in bound.items()
                       if isinstance(value, int | float))
-        key = entry, sizes, tuple(force.items()), tuple(self.thresholds.items())
+        chosen = self.thresholds if thresholds is None else thresholds
+        key = entry, sizes, tuple(force.items()), tuple(chosen.items())
         if key not in self._rehearsed:
             found = dict[Any, None]()
-            items = Rehearsal(executable, self.thresholds, force, found).rehearse(bound)
+            items = Rehearsal(executable, chosen, force, found).rehearse(bound)
             self._rehearsed[key] = items, found
         items, found = self._rehearsed[key]
         wanted.update(found)
@@ -289,6 +306,8 @@ class Program:
 
             assert self.device_info is not None
             self._device = open_device(self.device_info)
+            if self._first is not None:
+                self._device.trials = self._first.leave_trial
         return self._device
 
     def _bind(self, plan: Interface, args: list[Any],
@@ -372,6 +391,8 @@ class Program:
     @property
     def tree(self) -> Any:
         """The threshold forest of the program."""
+        from runelift.runtime.tuner.forest import forest_of
+
         return forest_of(self.compiled.versioned)
 
     @property
@@ -464,26 +485,43 @@ class Program:
 def compile(source_or_path: str | Path, *, device: str | None = None,
             tuning: str | Path | Mapping[str, int] | None = None,
             settings: Mapping[str, int] | None = None, policy: str = "all",
-            fp_contract: bool = False) -> Program:
+            fp_contract: bool = False, runs: bool = True) -> Program:
     """Compile a program from a path or from source text.
 
     ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
     exists.  ``settings`` go before it, and must be names of the program with values that its
     parameters can have.  With ``fp_contract`` the device may round ``a * b + c`` once instead of
-    twice, which is faster, and no longer what the interpreter computes to the last bit.  Raises
-    UserError or CompilerLimitation.
+    twice, which is faster, and no longer what the interpreter computes to the last bit.  Where it
+    ``runs`` in this process, others may start to build its kernels.  Raises UserError or
+    CompilerLimitation.
     """
     path = _as_path(source_or_path)
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
     chosen = tuning_of(path, tuning)
     values = {**chosen.values, **(settings or {})}
-    compiled = compile_kept(source, policy=policy, parameters=values)
-    program = Program(compiled, select(device), values, policy, fp_contract=fp_contract)
+    compiled = find_kept(source, policy=policy, parameters=values)
+    info, first = select(device), None
+    if compiled is None:
+        first = _first_run(info, device, source) if runs else None
+        try:
+            compiled = compile_anew(source, policy=policy, parameters=values)
+        except BaseException:
+            if first is not None:
+                first.end()
+            raise
+    program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
     for problem in program.problems(settings or {}):
         raise UserError(problem.replace("; it is ignored", ""))
     if chosen.file is not None:
         program.take(chosen, settings or {})
     return program
+
+
+def _first_run(info: DeviceInfo | None, device: str | None, source: Source) -> FirstRun | None:
+    """Processes for the first run of a program that has to be compiled."""
+    from runelift.runtime.first_run import first_run  # it imports what other runs do without
+
+    return first_run(info, device, source)
 
 
 def _as_path(source_or_path: str | Path) -> Path | None:

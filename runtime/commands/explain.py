@@ -93,7 +93,8 @@ def _explain_code(args: argparse.Namespace) -> None:
 
 
 def _list_parameters(args: argparse.Namespace, path: Path) -> None:
-    program = compile_program(path, device=args.device, tuning={}, policy=args.policy)
+    program = compile_program(path, device=args.device, tuning={}, policy=args.policy,
+                              runs=False)
     if program.device_info is None:
         raise UserError("What parameters can be depends on the device, and there is none here; "
                         "'runelift doctor' says why.")

@@ -153,14 +153,14 @@ def existing(path: Path) -> Path:
 
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
                  settings: Mapping[str, int] | None = None) -> Program:
-    """Compile the program of the command line."""
+    """Compile the program of the command line; one that is not ``tuned`` runs elsewhere."""
     from runelift.runtime.program import compile as compile_program
 
     path = existing(args.program)
     return compile_program(path, device=args.device, policy=args.policy,
                            fp_contract=args.fp_contract,
                            tuning=(getattr(args, "tuning", None) if tuned else {}),
-                           settings=settings)
+                           settings=settings, runs=tuned)
 
 
 def pick_entry(program: Program, name: str | None) -> str:

@@ -61,7 +61,7 @@ def execute(args: argparse.Namespace) -> int:
     entry = pick_entry(program, args.entry)
     values = _arguments(args, [p.prim for p in program.interface(entry).params])
     force = _assignments(args.force)
-    sites = program.tree.entry(entry).sites()
+    sites = program.tree.entry(entry).sites() if force else {}
     for site, index in force.items():
         if site not in sites:
             raise UserError(f"The program has no site '{site}'; it has "

@@ -254,7 +254,7 @@ class _Subject:
         else:
             self._program = compile_program(path, device=args.device, tuning=args.tuning,
                                             policy=args.policy,
-                                            fp_contract=args.fp_contract)
+                                            fp_contract=args.fp_contract, runs=False)
             self._core = self._program.compiled.core
 
     def test(self, case: Case, entry: str) -> None:

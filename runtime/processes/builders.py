@@ -1,7 +1,8 @@
 """Processes that build kernels, for devices whose compiler does one program at a time in each.
 
 What they build is in the binary cache, where the process that runs the program finds it.  They go
-on while that measures what has been built already.
+on while that measures what has been built already, or build what a first run needs
+(:mod:`runelift.runtime.first_run`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from multiprocessing.connection import wait
 from typing import TypeAlias
 
@@ -19,6 +21,10 @@ from runelift.runtime.processes.process import Process
 
 Source: TypeAlias = tuple[str, ...]
 """The text of a program, and the options to build it with."""
+Job: TypeAlias = Source | str
+"""A program to build, or the name of a trial (:data:`TRIALS`)."""
+TRIALS = ("prove_subgroups", "prove")
+"""What :class:`~runelift.runtime.opened.Device` finds out about itself once and for all."""
 MOST = 6
 """How many processes there are at most; each takes memory of the device, and time to start."""
 TICK = 0.02
@@ -26,17 +32,26 @@ TICK = 0.02
 
 
 class Builders:
-    """Processes that wait for programs to build; they start in the background."""
+    """Processes that wait for programs to build; they start in the background.
 
-    def __init__(self, device: str | None, count: int | None = None) -> None:
+    Before all programs they make the ``trials``.  With ``patience``, they end when there has been
+    nothing to do for so many seconds, and are not waited for when this process ends.
+    """
+
+    def __init__(self, device: str | None, count: int | None = None, *,
+                 trials: Sequence[str] = (), patience: float | None = None) -> None:
         if count is None:
             count = min(MOST, (os.cpu_count() or 1) // 2)
         self._device = device
         self._processes = [Process(device, builds=True) for _ in range(count)]
+        self._patience = patience
+        for process in self._processes if patience is not None else ():
+            process.outlive()
         self._changed = threading.Condition()
-        self._left: list[Source] = []
-        self._busy: dict[Process, Source] = {}
-        self._over: set[Source] = set()
+        self._starting = set(self._processes)
+        self._left: list[Job] = [*trials]
+        self._busy: dict[Process, Job] = {}
+        self._over: set[Job] = set()
         self._ended = self._taking = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
@@ -55,18 +70,37 @@ class Builders:
 
     def build(self, sources: Sequence[Source], seconds: float) -> None:
         """Build programs before all others, and wait for them; what does not build is left."""
+        with self._changed:
+            self._put_first(sources)
+            self._wait_for(set(sources), time.perf_counter() + seconds)
+
+    def share(self, sources: Sequence[Source], here: Callable[[Source], None],
+              seconds: float) -> None:
+        """The same, where this process builds programs as well, ``here``."""
         asked, end = set(sources), time.perf_counter() + seconds
         with self._changed:
-            wanted = [*self._new(sources), *(each for each in self._left if each in asked)]
-            others = [each for each in self._left if each not in asked]
-            self._left = [*sorted(wanted, key=_length, reverse=True), *others]
-            self._changed.notify_all()
-            while self._processes and not self._over >= asked:
+            self._put_first(sources)
+            self._hand_out()
+        while True:
+            with self._changed:
+                mine = next((each for each in self._left
+                             if not isinstance(each, str) and each in asked), None)
+                if mine is None:
+                    self._wait_for(asked, end)
+                    return
+                self._left.remove(mine)
+            here(mine)
+            with self._changed:
+                self._over.add(mine)
+
+    def leave(self, trial: str) -> None:
+        """Wait for a trial that is being made; nobody begins it any more."""
+        with self._changed:
+            if trial in self._left:
+                self._left.remove(trial)
+            while self._processes and trial in self._busy.values():
                 self._changed.wait(TICK)
                 interrupts.check()
-                if time.perf_counter() > end:
-                    for process in list(self._busy):
-                        self._lost(process)
 
     def take(self) -> Process | None:
         """The first of them that is idle, as a worker, in whose place another one starts.
@@ -77,11 +111,11 @@ class Builders:
             self._taking = True
             try:
                 while any(each.is_there for each in self._processes):
-                    idle = [each for each in self._processes
-                            if each not in self._busy and each.is_there]
+                    idle = [each for each in self._idle() if each.is_there]
                     if idle:
                         self._processes.remove(idle[0])
-                        self._processes.append(Process(self._device, builds=True))
+                        self._processes.append(another := Process(self._device, builds=True))
+                        self._starting.add(another)
                         return idle[0]
                     self._changed.wait(TICK)
                     interrupts.check()
@@ -97,6 +131,13 @@ class Builders:
             process.end()
         self._processes.clear()
 
+    def rest(self, seconds: float) -> None:
+        """Let them end after this time without anything to do."""
+        with self._changed:
+            self._patience = seconds
+            self._left.clear()
+            self._changed.notify_all()
+
     def close(self) -> None:
         """End all processes, and wait until they are gone."""
         self._stop()
@@ -110,33 +151,60 @@ class Builders:
             self._changed.notify_all()
         self._thread.join()
 
-    def _new(self, sources: Sequence[Source]) -> list[Source]:
+    def _new(self, sources: Sequence[Source]) -> list[Job]:
         """Those that nobody has asked for yet."""
         known = {*self._left, *self._busy.values(), *self._over}
         return [each for each in dict.fromkeys(sources) if each not in known]
+
+    def _put_first(self, sources: Sequence[Source]) -> None:
+        """Programs to build before all others."""
+        asked = set[Job](sources)
+        wanted = [*self._new(sources), *(each for each in self._left if each in asked)]
+        others = [each for each in self._left if each not in asked]
+        self._left = [*sorted(wanted, key=_length, reverse=True), *others]
+        self._changed.notify_all()
+
+    def _wait_for(self, asked: AbstractSet[Job], end: float) -> None:
+        """Wait until these are over; those who take too long are lost."""
+        while self._processes and not self._over >= asked:
+            self._changed.wait(TICK)
+            interrupts.check()
+            if time.perf_counter() > end:
+                for process in list(self._busy):
+                    self._lost(process)
+
+    def _idle(self) -> list[Process]:
+        """Those that have started, and have nothing to do."""
+        return [each for each in self._processes
+                if each not in self._busy and each not in self._starting]
 
     def _work(self) -> None:
         """Hand out programs and take note of what is over, until the end."""
         while True:
             with self._changed:
                 self._hand_out()
-                while not (self._busy or self._ended):
-                    self._changed.wait()
+                while not (self._busy or self._starting or self._ended):
+                    if not self._changed.wait(self._patience):
+                        self._give_up()
                     self._hand_out()
                 if self._ended:
                     return
-                answering = {process.connection: process for process in self._busy}
+                answering = {process.connection: process
+                             for process in (*self._busy, *self._starting)}
             ready = wait(list(answering), TICK)
             with self._changed:
                 for connection in ready:
-                    self._answered(answering[connection])  # type: ignore[index]
+                    process = answering[connection]  # type: ignore[index]
+                    if process in self._processes:
+                        self._answered(process)
 
     def _hand_out(self) -> None:
-        for process in [each for each in self._processes if each not in self._busy]:
+        for process in self._idle():
             if self._taking or not self._left:
                 return
+            job = self._left[0]
             try:
-                send(process.connection, ("build", self._left[0]))
+                send(process.connection, (job,) if isinstance(job, str) else ("build", job))
             except OSError:
                 self._lost(process)
                 continue
@@ -147,22 +215,34 @@ class Builders:
             self._changed.notify_all()
 
     def _answered(self, process: Process) -> None:
+        """A process is ready for the first time, or has done what it was to do."""
         try:
             receive(process.connection)
         except (EOFError, OSError):
             self._lost(process)
         else:
-            self._over.add(self._busy.pop(process))
+            if process in self._busy:
+                self._over.add(self._busy.pop(process))
+            self._starting.discard(process)
             self._changed.notify_all()
 
     def _lost(self, process: Process) -> None:
         """A process is gone, or is to be."""
         process.kill()
         self._processes.remove(process)
+        self._starting.discard(process)
         if (source := self._busy.pop(process, None)) is not None:
             self._over.add(source)
         self._changed.notify_all()
 
 
-def _length(source: Source) -> int:
-    return len(source[0])
+    def _give_up(self) -> None:
+        """Nobody has asked for anything for long."""
+        self._ended = True
+        for process in self._processes:
+            process.end()
+        self._processes.clear()
+
+
+def _length(job: Job) -> int:
+    return len(job[0])

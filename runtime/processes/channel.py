@@ -6,11 +6,13 @@ import pickle
 from multiprocessing.connection import Connection
 from typing import Any
 
+from runelift.runtime.snapshot import dumps
+
 
 def send(connection: Connection, message: Any) -> None:
     """Send an object; arrays go as they are, without a copy."""
     buffers: list[pickle.PickleBuffer] = []
-    text = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
+    text = dumps(message, buffers.append)
     connection.send_bytes(len(buffers).to_bytes(8, "little") + text)
     for buffer in buffers:
         connection.send_bytes(buffer.raw())

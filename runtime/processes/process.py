@@ -21,6 +21,10 @@ RUN = """
 import json, sys
 connection, lifeline, builds, path = json.loads(sys.argv[1])
 sys.path[:] = path
+from runelift.runtime import early
+early.begin()
+from runelift.runtime.device import register_runtimes
+register_runtimes()  # before anything imports pyopencl
 from runelift.runtime.tuner.worker import main
 main(connection, lifeline, builds)
 """
@@ -37,7 +41,8 @@ class _Starting:
         self.process = subprocess.Popen(
             [sys.executable, "-c", RUN, json.dumps([*given, builds, sys.path])],
             pass_fds=given, stdin=subprocess.DEVNULL,
-            start_new_session=True)  # Ctrl-C is the tuner's
+            stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
+            start_new_session=True)  # Ctrl-C is for the process that started it
         theirs.close()
         os.close(ours)
         self.end = weakref.finalize(self, _end, self.process, lifeline)
@@ -81,8 +86,17 @@ class Process:
         """End the process, whatever it does; a thread waits until it has given back everything."""
         self.connection.close()
         if (ending := self._started.end.detach()) is not None:
-            _, end, args, _ = ending
-            threading.Thread(target=end, args=args, daemon=True).start()
+            _, _, (process, lifeline), _ = ending
+            os.close(lifeline)
+            process.kill()
+            threading.Thread(target=process.wait, daemon=True).start()
+
+    def outlive(self) -> None:
+        """Let the process end after this one has, not before.
+
+        Drivers take a tenth of a second to give back what a process has, one process at a time.
+        """
+        self._started.end.atexit = False
 
     def kill(self) -> None:
         """End the process, and wait until it is gone."""

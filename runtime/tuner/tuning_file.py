@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import Diagnostic, ProgramError, UserError
 from runelift.ir.source import Source, Span
 from runelift.runtime.finer import Finer, from_json
-from runelift.runtime.tuner.forest import Forests, Site
+
+if TYPE_CHECKING:
+    from runelift.runtime.tuner.forest import Forests, Site
 
 _LINE = re.compile(r"\s*(?P<name>[^\s=]+)\s*=\s*(?P<value>-?\d+)\s*")
 FUTHARK_DEFAULTS = frozenset({

@@ -12,12 +12,13 @@ import contextlib
 import os
 import sys
 import threading
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from runelift.codegen.plan import Plan
 from runelift.ir.errors import RuneliftError
@@ -31,7 +32,13 @@ from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import NoRoom, Replayed, Unknown
 from runelift.runtime.trials import Meeting, Met, Search
 
+if TYPE_CHECKING:
+    from runelift.runtime.opened import Device
+
 Choice = Mapping[str, int] | None
+AFTER = 0.3
+"""How many seconds those who build outlive the process that started them: both at a time take
+longer to end."""
 IDLE = 0.02
 """After how many seconds without a request there may be time for something else."""
 
@@ -56,12 +63,25 @@ class Session:
     def build(self, source: Sequence[str]) -> None:
         """Build a program for the binary cache."""
         from runelift.runtime.executable import Infeasible, build_program
-        from runelift.runtime.opened import open_device
 
         if self.device is not None:
             with contextlib.suppress(Infeasible), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                build_program(open_device(self.device), *source)
+                build_program(self._opened(), *source)
+
+    def prove(self) -> None:
+        """Find out whether groups can wait for each other, for the cache."""
+        self._opened().prove()
+
+    def prove_subgroups(self) -> None:
+        """Find out whether sub-groups are what the device says, for the cache."""
+        self._opened().prove_subgroups()
+
+    def _opened(self) -> Device:
+        from runelift.runtime.opened import open_device
+
+        assert self.device is not None
+        return open_device(self.device)
 
     def open(self, compiled: Compiled, policy: str, contract: bool,
              thresholds: Mapping[str, int], outside: bool) -> None:
@@ -155,7 +175,7 @@ class Session:
 def serve(connection: Connection, *, builds: bool = False) -> None:
     """Be told the device and open it; then answer requests until there are no more.
 
-    Who only ``builds`` makes no preparations for running programs.
+    Who only ``builds`` says when it is ready, and makes no preparations for running programs.
     """
     try:
         info = select(receive(connection))
@@ -166,7 +186,9 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
         from runelift.runtime.opened import open_device
 
         opened = open_device(info)
-        if not builds:
+        if builds:
+            send(connection, "ready")
+        else:
             session.later += [
                 *([] if info.is_host else [opened.prove, opened.prove_subgroups]),
                 _import_runs, _import_plans]
@@ -202,14 +224,16 @@ def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]
         return "bug", traceback.format_exc()
 
 
-def _end_with(lifeline: int) -> None:
-    """End this process, whatever it does, when the tuner is gone."""
+def _end_with(lifeline: int, seconds: float) -> None:
+    """End this process, whatever it does, so long after the one that started it is gone."""
     os.read(lifeline, 1)
+    time.sleep(seconds)
     os._exit(0)
 
 
 def main(connection: int, lifeline: int, builds: bool) -> None:
-    """The worker, given the descriptors of its connection and of a pipe that the tuner holds."""
+    """The worker, given the descriptors of its connection and of a pipe that its parent holds."""
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(lifeline, AFTER if builds else 0.0),
+                     daemon=True).start()
     serve(Connection(connection), builds=builds)
