@@ -3,7 +3,7 @@
 ``python benchmarks/start.py [--device NAME] [--only PART] [--runs N] [--json OUT]``
 
 Each run is a process of its own, ``runelift run``, on the first of the example's test inputs.
-Cold: neither Runelift's cache of binaries nor the OpenCL driver's own holds anything.  Warm: the
+Cold: neither Runelift's caches nor the OpenCL driver's own hold anything.  Warm: the
 median of N more runs.  Times are seconds.
 """
 
@@ -26,7 +26,7 @@ from runelift.runtime.program import compile as compile_program
 from runelift.runtime.statistics import median
 from runelift.runtime.testblocks import cases_of
 
-CACHES = ("RUNELIFT_CACHE", "POCL_CACHE_DIR", "CUDA_CACHE_PATH")
+CACHES = ("RUNELIFT_CACHE", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME")
 
 
 def main() -> None:
