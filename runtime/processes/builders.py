@@ -235,7 +235,6 @@ class Builders:
             self._over.add(source)
         self._changed.notify_all()
 
-
     def _give_up(self) -> None:
         """Nobody has asked for anything for long."""
         self._ended = True
