@@ -15,7 +15,7 @@ from runelift.runtime.records import Encounter, Record
 RECORD = tuple(each.name for each in fields(Record))
 ENCOUNTER = tuple(each.name for each in fields(Encounter))
 FORGOTTEN = "forgotten"
-"""Marks a line that takes back the runs of a dataset before it."""
+"""Marks a line that takes back the runs of a dataset before it, of one place if it names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ class Run:
     issue: float | None = None
     replay: int | None = None
     place: str | None = None
+
+    @property
+    def reference(self) -> bool:
+        """Whether it forces nothing: devices that share a dataset are compared by such runs."""
+        return not self.force and self.replay is None
 
 
 @dataclass(slots=True)
@@ -71,7 +76,7 @@ class Measurements:
     def program_runs(self) -> int:
         """The runs that were needed to see every version, repetitions not counted."""
         forced = {(run.dataset, *sorted(run.force.items()))
-                  for run in self.runs if run.replay is None}
+                  for run in self.runs if run.replay is None and not run.reference}
         return len(forced) + sum(max(numbers) - len(numbers) + 1  # some were not right
                                  for numbers in self._replays().values())
 
@@ -108,8 +113,8 @@ class Runs(Protocol):
         """Keep one run."""
         ...
 
-    def forget(self, entry: str, dataset: str) -> None:
-        """The runs of a dataset so far are not to be used."""
+    def forget(self, entry: str, dataset: str, place: str | None = None) -> None:
+        """The runs of a dataset so far (that this device made) are not to be used."""
         ...
 
 
@@ -147,9 +152,10 @@ class Log:
         """Write one run and make sure that it is on disk."""
         self._write(entry, _raw(run if run.place else replace(run, place=self._place)))
 
-    def forget(self, entry: str, dataset: str) -> None:
-        """Note that runs of a dataset so far are not to be used."""
-        self._write(entry, {"dataset": dataset, FORGOTTEN: True})
+    def forget(self, entry: str, dataset: str, place: str | None = None) -> None:
+        """Note that runs of a dataset so far (that this device made) are not to be used."""
+        self._write(entry, {"dataset": dataset, FORGOTTEN: True,
+                            **({"place": place} if place is not None else {})})
 
     def _write(self, entry: str, line: Mapping[str, Any]) -> None:
         text = json.dumps({"entry": entry, "for": self._made_for, **line})
@@ -189,7 +195,8 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
                 continue
             if raw.get(FORGOTTEN):
                 before = found.setdefault(raw["entry"], Measurements(raw["entry"]))
-                before.runs = [run for run in before.runs if run.dataset != raw["dataset"]]
+                before.runs = [run for run in before.runs if run.dataset != raw["dataset"]
+                               or raw.get("place", run.place) != run.place]
                 continue
             record = raw["record"] and _record(raw["record"])
             run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
