@@ -56,7 +56,7 @@ from runelift.runtime.tuner.builders import Builders
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.exhaustive import exhaustive
 from runelift.runtime.tuner.fit import fit, objective
-from runelift.runtime.tuner.forest import Forest, Forests, plans
+from runelift.runtime.tuner.forest import Forests, plans
 from runelift.runtime.tuner.log import Log, Measurements
 from runelift.runtime.tuner.measure import Dataset, Forced, Method, measure
 from runelift.runtime.tuner.parameters import tune_parameters
