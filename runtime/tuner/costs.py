@@ -161,6 +161,8 @@ class DatasetCosts:
     points: tuple[Point, ...]
     _bounds: list[tuple[Cost, Cost]] = field(default_factory=list, init=False, compare=False,
                                              repr=False)
+    _met: dict[str, list[Point]] = field(default_factory=dict, init=False, compare=False,
+                                         repr=False)
 
     def cost(self, thresholds: Thresholds) -> Cost:
         """The cost of a run under these thresholds."""
@@ -173,6 +175,14 @@ class DatasetCosts:
     def estimates(self) -> int:
         """How many costs of versions are only estimated."""
         return sum(point.estimates() for point in self.points)
+
+    def met(self) -> Mapping[str, Sequence[Point]]:
+        """The encounters of each site, inside of whichever version; looked for once."""
+        if not self._met:
+            for root in self.points:
+                for point in root.walk():
+                    self._met.setdefault(point.site.name, []).append(point)
+        return self._met
 
     def replayed(self) -> float:
         """The time of a run in which every version runs at every encounter."""
@@ -241,8 +251,7 @@ class Costs:
 def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCosts, Point]]:
     """The encounters of a site, inside of whichever version."""
     for dataset in datasets:
-        for root in dataset.points:
-            yield from ((dataset, point) for point in root.walk() if point.site.name == site)
+        yield from ((dataset, point) for point in dataset.met().get(site, ()))
 
 
 @dataclass(slots=True)

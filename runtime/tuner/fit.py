@@ -203,8 +203,8 @@ def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, flo
 
 def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
     """The values compared with a guard, ascending, and one above all."""
-    return candidates([p.par[guard] for d in datasets for root in d.points
-                       for p in root.walk() if guard in p.par])
+    return candidates([point.par[guard] for d in datasets for points in d.met().values()
+                       if guard in points[0].par for point in points])
 
 
 def _centre(costs: Costs, datasets: list[DatasetCosts],

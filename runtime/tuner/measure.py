@@ -291,7 +291,10 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
             yield first[number]
     if only is None:
         records = [run.record for run in made if run.record is not None]
-        numbers += map(schedule.keep, missed(forest, records, [todo[each] for each in numbers]))
+        further = missed(forest, records, [todo[each] for each in numbers])
+        if further:
+            program.prepare(dataset.entry, args, further)
+        numbers += map(schedule.keep, further)
     schedule.repeat(len(numbers))
     for repeat in range(MORE * repeats):
         yield from repeated(numbers, repeat)
