@@ -75,6 +75,7 @@ class Run:
         self.sequential_segment = info.sequential_segment
         self.local_bytes = info.local_bytes
         self.coherent = int(info.coherent)
+        self._crowd = 0 if info.is_host else info.num_groups * info.group_size
         self.counters = executable.device.counters
         self._sites = executable.sites
         self._pool = self.device.pool
@@ -314,7 +315,7 @@ class Run:
         if site.fallible:
             self._fallible = True
         if self.recorder is not None:
-            self.recorder.command(event, launch=True)
+            self.recorder.command(event, launch=True, crowd=min(groups * group, self._crowd))
 
     # Loops
 

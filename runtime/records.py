@@ -31,7 +31,9 @@ class Encounter:
     spent waiting for the host.  ``scarce`` are the guards that do not hold without tuning, of
     intra versions and of outer versions beside them.  ``issue`` is the time that the host spent on
     issuing the encounter's commands.  ``censored``: the version was not run here, since it was much
-    slower than others at encounters like this one; the times are what these suggest.
+    slower than others at encounters like this one; the times are what these suggest.  ``crowd``
+    is how long work-items worked, added up over those that ran side by side (seconds; 0 if each of
+    them is as fast as if it were alone).
     """
 
     site: str
@@ -48,6 +50,7 @@ class Encounter:
     scarce: tuple[str, ...] = ()
     issue: float = 0.0
     censored: bool = False
+    crowd: float = 0.0
 
     @property
     def device_time(self) -> float:

@@ -2,7 +2,8 @@
 
 A first run is late in many ways: kernels are loaded when they are first launched, and caches are
 cold.  So a version is behind only if its kernels alone, or issuing them as quickly as any host
-can, take far longer than another version took with all delays.
+can, take far longer than another version took with all delays.  What issuing cost a record more
+than a run without is no such delay.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.runtime.records import Encounter, Record
+from runelift.runtime.records import Encounter
 from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.log import Run
 
 LAUNCH = 2e-6
 """No host issues a kernel in fewer seconds."""
@@ -30,21 +32,21 @@ def at_least(busy: float, launches: int) -> float:
     return max(busy, launches * LAUNCH)
 
 
-def missed(forest: Forest, records: Sequence[Record], seen: Sequence[Mapping[str, int]]
+def missed(forest: Forest, runs: Sequence[Run], seen: Sequence[Mapping[str, int]]
            ) -> list[dict[str, int]]:
     """The fewest plans that show, with what is ``seen``, all versions that may be the best."""
-    found = contenders(records)
+    found = contenders(runs)
     shown = {version for plan in seen for version in plan.items()}
     return [plan for plan in plans(forest, found)
             if any(index in found.get(site, ()) and (site, index) not in shown
                    for site, index in plan.items())]
 
 
-def contenders(records: Iterable[Record]) -> Choices:
+def contenders(runs: Iterable[Run]) -> Choices:
     """The versions that may be the best at some encounter, by site."""
     meetings: dict[_Key, dict[int, _Attempt]] = defaultdict(dict)
-    for record in records:
-        for key, version, attempt in _attempts(record):
+    for run in runs:
+        for key, version, attempt in _attempts(run):
             meetings[key].setdefault(version, attempt).also(attempt)
     found: dict[str, set[int]] = defaultdict(set)
     for key, attempts in meetings.items():
@@ -69,8 +71,12 @@ class _Attempt:
         self.inside |= other.inside
 
 
-def _attempts(record: Record) -> Iterator[tuple[_Key, int, _Attempt]]:
-    """What a record says about each of its encounters."""
+def _attempts(run: Run) -> Iterator[tuple[_Key, int, _Attempt]]:
+    """What a run says about each of its encounters; nothing if it failed."""
+    if (record := run.record) is None:
+        return
+    recorded = max(record.span, record.issue)
+    share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
     keys: dict[int, _Key] = {}
     times: dict[tuple[_Key, str], int] = defaultdict(int)
     inside: dict[int | None, list[Encounter]] = defaultdict(list)
@@ -88,7 +94,7 @@ def _attempts(record: Record) -> Iterator[tuple[_Key, int, _Attempt]]:
                     each.issue - sum(inner.issue for inner in below))
         least = at_least(max(0.0, busy), max(0, launches))
         yield keys[each.number], each.chosen, _Attempt(
-            least, max(least, taken), {keys[inner.number] for inner in below})
+            least, max(least, share * taken), {keys[inner.number] for inner in below})
 
 
 def _least(attempt: _Attempt, meetings: Mapping[_Key, Mapping[int, _Attempt]]) -> float:

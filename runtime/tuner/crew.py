@@ -59,7 +59,7 @@ class _Queue:
         self._jobs = list(jobs)
         self._there: dict[str, set[str]] = {job.dataset.name: set() for job in jobs}
         for job in jobs:
-            self._there[job.dataset.name].update([job.place] if job.place else job.references)
+            self._there[job.dataset.name].update([job.place] if job.place else [])
         self._taking = threading.Lock()
 
     def next(self, place: str) -> Job | None:

@@ -290,12 +290,11 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
             schedule.ran(number, first[number])
             yield first[number]
     if only is None:
-        records = [run.record for run in made if run.record is not None]
-        further = missed(forest, records, [todo[each] for each in numbers])
+        further = missed(forest, made, [todo[each] for each in numbers])
         if further:
             program.prepare(dataset.entry, args, further)
         numbers += map(schedule.keep, further)
-    schedule.repeat(len(numbers))
+    schedule.repeat(len(numbers) if only is None else len(plans(forest)))
     for repeat in range(MORE * repeats):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
@@ -314,7 +313,7 @@ class _WarmUp:
         *rest, last = todo
         self._rest = [] if outlook.blank else rest
         first = [*rest, last] if outlook.blank else [last]
-        outlook.work = program.prepare(dataset.entry, args, [{}, *first])
+        outlook.begin(program.prepare(dataset.entry, args, [{}, *first]))
         with suppress(UserError, CompilerLimitation):
             self._default = program.time(dataset.entry, args)
 
@@ -330,6 +329,9 @@ class _WarmUp:
             if isinstance(error, Stopped):
                 self._saw(versions, error.seconds, stopped=True)
             return Run(self._dataset.name, force, None, self._explained(force, error)), True
+        for each in record.encounters:
+            if each.site in self._outermost:
+                self._outlook.saw_crowd(each.site, each.crowd)
         self._best = min(self._best, record.span)
         self._saw(versions, record.span)
         self._points |= {name: par for each in record.encounters if each.parent is None

@@ -125,7 +125,7 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
-        race.outlook.work = program.prepare(dataset.entry, args, [{}, *todo])
+        race.outlook.begin(program.prepare(dataset.entry, args, [{}, *todo]))
         program.time(dataset.entry, args)  # what other versions may take depends on it
         numbered = _replays(program, dataset, args, race, repeats, todo)
         right = _right(numbered[0][1], todo)

@@ -37,7 +37,6 @@ class Job:
     """A dataset, or some of its versions, to be measured by one device.
 
     ``known`` are runs from before, which the device ``place`` has made; None if there are none.
-    The parts of a dataset share their ``references``: the runs by default of each device.
     """
 
     forest: Forest
@@ -46,7 +45,6 @@ class Job:
     repeats: int
     known: tuple[Run, ...] = ()
     place: str | None = None
-    references: dict[str, list[Run]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -61,26 +59,19 @@ class Notes:
                 progress: Callable[[Job, Progress], None] = lambda job, step: None
                 ) -> Measurements:
         """Do the job."""
-        job, before = self.job, len(self._references)
+        job = self.job
         found = job.method.measure(program, job.forest, [job.dataset], repeats=job.repeats,
                                    log=self, progress=lambda step: progress(job, step))
-        found.runs = [replace(run, place=self.place) for run in found.runs[before:]]
+        found.runs = [replace(run, place=self.place) for run in found.runs]
         return found
 
-    @property
-    def _references(self) -> list[Run]:
-        return self.job.references.get(self.place, [])
-
     def known(self, entry: str, dataset: str) -> list[Run]:
-        """The runs from before, those by default first."""
-        return [*self._references, *self.job.known]
+        """The runs from before."""
+        return list(self.job.known)
 
     def append(self, entry: str, run: Run) -> None:
         """Hand on a run."""
-        run = replace(run, place=self.place)
-        if run.reference:
-            self.job.references.setdefault(self.place, []).append(run)
-        self.take(self.job, run)
+        self.take(self.job, replace(run, place=self.place))
 
     def forget(self, entry: str, dataset: str, place: str | None = None) -> None:
         """Never asked for: who shares out jobs has seen to it."""
@@ -166,10 +157,9 @@ class Shared:
                 known = []
             jobs += work.parts(dataset, known, self.crew.parts(len(datasets)))
         work.do(jobs)
-        if not work.interrupted:
-            work.do([job for dataset in datasets for job in work.whole(dataset)])
-        if not work.interrupted:
-            work.do([job for dataset in datasets for job in work.beside(dataset)])
+        for further in (work.references, work.whole, work.beside):
+            if not work.interrupted:
+                work.do([job for dataset in datasets for job in further(dataset)])
         return work.together(datasets)
 
     def _goes_on(self, known: Sequence[Run]) -> bool:
@@ -190,6 +180,7 @@ class _Work:
     end: float
     found: dict[str, Measurements] = field(default_factory=dict)
     steps: dict[int, tuple[Job, float]] = field(default_factory=dict)
+    divided: set[str] = field(default_factory=set)
     interrupted: bool = False
 
     # Jobs
@@ -204,15 +195,22 @@ class _Work:
         if (len(begun) + len(shares) < 2 or any(run.place is None for run in known)
                 or self.shared.method.of(fresh) is None):
             return [self._job(dataset, None, known, known[0].place if known else None)]
-        references: dict[str, list[Run]] = {}
-        for run in known:
-            if run.reference and run.place is not None:
-                references.setdefault(run.place, []).append(run)
+        self.divided.add(dataset.name)
         self.found[dataset.name] = Measurements(
-            self.forest.entry, [run for each in references.values() for run in each])
-        return [*(self._job(dataset, plans, [run for run in known if run.force in plans], place,
-                            references) for place, plans in begun.items()),
-                *(self._job(dataset, plans, (), None, references) for plans in shares)]
+            self.forest.entry, [run for run in known if run.reference])
+        reference: list[Force] = [] if self.shared.crew.places() else [{}]
+        return [*(self._job(dataset, [*own, *reference],
+                            [run for run in known if run.force in own], place)
+                  for place, own in begun.items()),
+                *(self._job(dataset, [*own, *reference]) for own in shares)]
+
+    def references(self, dataset: Dataset) -> list[Job]:
+        """The jobs that run a dataset by default on each device that measured versions of it."""
+        runs = self._runs(dataset)
+        made = dict.fromkeys(run.place for run in runs if run.record is not None)
+        known = {run.place for run in runs if run.reference}
+        return [self._job(dataset, [{}], (), place) for place in made if place not in known
+                ] if len(made) > 1 and self.shared.crew.places() else []
 
     def whole(self, dataset: Dataset) -> list[Job]:
         """The job that measures a dataset anew where the devices that did differ too much."""
@@ -227,27 +225,25 @@ class _Work:
         Whoever measures a dataset alone has seen to it.
         """
         runs = self._runs(dataset)
-        first = min((run.place for run in runs if run.reference and run.place), default=None)
-        if first is None:
+        made = sorted({run.place for run in runs if run.record is not None and run.place})
+        if not made or (len(made) == 1 and dataset.name not in self.divided):
             return []
-        wanted = missed(self.forest, [run.record for run in runs if run.record is not None],
-                        [run.force for run in runs if run.time is not None])
-        there = first in self.shared.crew.places()
-        references = {first: [run for run in runs if run.reference and run.place == first]}
-        return [self._job(dataset, wanted, (), first if there else None,
-                          references if there else {})] if wanted else []
+        wanted = missed(self.forest, runs, [run.force for run in runs if run.time is not None])
+        places = self.shared.crew.places()
+        return [self._job(dataset, wanted if places else [*wanted, {}], (),
+                          made[0] if made[0] in places else None)] if wanted else []
 
     def _job(self, dataset: Dataset, some: Sequence[Force] | None, known: Sequence[Run] = (),
-             place: str | None = None, references: dict[str, list[Run]] | None = None) -> Job:
+             place: str | None = None) -> Job:
         method = self.shared.method
         if some is not None:
-            method = method.of([*some, {}]) or method
-        return Job(self.forest, dataset, method, self.repeats, tuple(known), place,
-                   {} if references is None else references)
+            method = method.of(some) or method
+        return Job(self.forest, dataset, method, self.repeats, tuple(known), place)
 
     def forget(self, dataset: Dataset) -> None:
         """The runs of a dataset so far do not count."""
         self.found.pop(dataset.name, None)
+        self.divided.discard(dataset.name)
         if self.log is not None:
             self.log.forget(self.forest.entry, dataset.name)
 
