@@ -159,7 +159,7 @@ def test_the_report_says_where_times_come_from() -> None:
 
 
 def test_what_issuing_costs_a_record_makes_no_contenders() -> None:
-    """A version is late in a record, but not in a run without; another's kernels alone take long."""
+    """A version is late in records, not in runs without; another's kernels alone take long."""
     def run(version: int, busy: float, issue: float, time: float | None) -> Run:
         met = Encounter("s", 0, None, {}, {}, (0, 1), version, issue, busy, 0.0, 3, issue=issue)
         return Run("d", {"s": version}, Record("main", (met,), issue, busy, issue, 0.0, 3, 0, "",
