@@ -83,6 +83,11 @@ class Record:
     waits: int = 0
 
     @property
+    def path(self) -> tuple[tuple[str, int], ...]:
+        """The versions that ran, by site, in order."""
+        return tuple((each.site, each.chosen) for each in self.encounters)
+
+    @property
     def device_time(self) -> float:
         """The part of ``span`` that does not depend on how fast the host is (seconds)."""
         return max(0.0, self.span - self.host)

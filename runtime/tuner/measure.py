@@ -268,8 +268,7 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
             yield Run(dataset.name, todo[number], None, "left out: there was no time for it")
             continue
         first[number], over = warming.run(todo[number])
-        schedule.warmed_up(number, first[number], over)
-        if over:
+        if schedule.warmed_up(number, first[number], over):
             yield first[number]
 
     def repeated(numbers: Sequence[int], repeat: int) -> Iterator[Run]:

@@ -158,6 +158,19 @@ def test_the_report_says_where_times_come_from() -> None:
         Tuning((conclude(sim.forest, sim.default, replayed),)))
 
 
+def test_plans_that_run_the_same_versions_are_repeated_as_one(tmp_path: Path) -> None:
+    sim = Simulated.of(CHAIN, lambda where, index, par: 1e-3, infeasible=frozenset({("s", 1)}))
+    log = Log(tmp_path / "log")
+    found = measure(sim, sim.forest, inputs(a=[4]), repeats=3, log=log)
+    log.close()
+    timed = [run.force["s"] for run in found.runs if run.time is not None]
+    assert timed.count(0) == timed.count(2) > 1
+    assert [run.time for run in found.runs if run.force["s"] == 1] == [None]
+    runs, log = sim.runs, Log(tmp_path / "log", resume=True)
+    assert measure(sim, sim.forest, inputs(a=[4]), repeats=3, log=log).runs == found.runs
+    assert sim.runs == runs
+
+
 def test_what_issuing_costs_a_record_makes_no_contenders() -> None:
     """A version is late in records, not in runs without; another's kernels alone take long."""
     def run(version: int, busy: float, issue: float, time: float | None) -> Run:
