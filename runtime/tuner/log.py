@@ -15,7 +15,7 @@ from runelift.runtime.records import Encounter, Record
 RECORD = tuple(each.name for each in fields(Record))
 ENCOUNTER = tuple(each.name for each in fields(Encounter))
 FORGOTTEN = "forgotten"
-"""Marks a line that takes back the runs of a dataset before it, of one place if it names one."""
+"""Marks a line that takes back the runs of a dataset before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +113,8 @@ class Runs(Protocol):
         """Keep one run."""
         ...
 
-    def forget(self, entry: str, dataset: str, place: str | None = None) -> None:
-        """The runs of a dataset so far (that this device made) are not to be used."""
+    def forget(self, entry: str, dataset: str) -> None:
+        """The runs of a dataset so far are not to be used."""
         ...
 
 
@@ -152,10 +152,9 @@ class Log:
         """Write one run and make sure that it is on disk."""
         self._write(entry, _raw(run if run.place else replace(run, place=self._place)))
 
-    def forget(self, entry: str, dataset: str, place: str | None = None) -> None:
-        """Note that runs of a dataset so far (that this device made) are not to be used."""
-        self._write(entry, {"dataset": dataset, FORGOTTEN: True,
-                            **({"place": place} if place is not None else {})})
+    def forget(self, entry: str, dataset: str) -> None:
+        """Note that runs of a dataset so far are not to be used."""
+        self._write(entry, {"dataset": dataset, FORGOTTEN: True})
 
     def _write(self, entry: str, line: Mapping[str, Any]) -> None:
         text = json.dumps({"entry": entry, "for": self._made_for, **line})
@@ -195,8 +194,7 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
                 continue
             if raw.get(FORGOTTEN):
                 before = found.setdefault(raw["entry"], Measurements(raw["entry"]))
-                before.runs = [run for run in before.runs if run.dataset != raw["dataset"]
-                               or raw.get("place", run.place) != run.place]
+                before.runs = [run for run in before.runs if run.dataset != raw["dataset"]]
                 continue
             record = raw["record"] and _record(raw["record"])
             run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),

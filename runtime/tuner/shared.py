@@ -73,7 +73,7 @@ class Notes:
         """Hand on a run."""
         self.take(self.job, replace(run, place=self.place))
 
-    def forget(self, entry: str, dataset: str, place: str | None = None) -> None:
+    def forget(self, entry: str, dataset: str) -> None:
         """Never asked for: who shares out jobs has seen to it."""
         raise AssertionError(f"{entry}: {dataset}")
 
@@ -187,8 +187,8 @@ class _Work:
 
     def parts(self, dataset: Dataset, known: Sequence[Run], count: int) -> list[Job]:
         """The jobs for a dataset: what each device has begun, and the rest in so many parts."""
-        begun, fresh = dict[str, list[Force]](), list[Force]()
-        for plan in plans(self.forest):
+        begun, fresh, every = dict[str, list[Force]](), list[Force](), plans(self.forest)
+        for plan in every:
             place = next((run.place for run in known if run.force == plan), None)
             (fresh if place is None else begun.setdefault(place, [])).append(plan)
         shares = [part for k in range(count) if (part := fresh[k::count])]
@@ -197,7 +197,7 @@ class _Work:
             return [self._job(dataset, None, known, known[0].place if known else None)]
         self.divided.add(dataset.name)
         self.found[dataset.name] = Measurements(
-            self.forest.entry, [run for run in known if run.reference])
+            self.forest.entry, [run for run in known if run.force not in every])
         reference: list[Force] = [] if self.shared.crew.places() else [{}]
         return [*(self._job(dataset, [*own, *reference],
                             [run for run in known if run.force in own], place)
