@@ -56,11 +56,6 @@ class Outlook:
     crowds: dict[str, float] = field(default_factory=dict)
     _seen: dict[str, list[Seen]] = field(default_factory=dict)
 
-    @property
-    def blank(self) -> bool:
-        """Whether no version has been seen."""
-        return not self._seen
-
     def saw(self, version: str, par: int, seconds: float, best: float, *,
             stopped: bool = False) -> None:
         """A version took so long, or was stopped then."""

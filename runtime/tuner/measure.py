@@ -221,7 +221,7 @@ def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
     made, room = dict[str, Args](), SMALL
     new = [dataset for dataset in datasets if not known[dataset.name]]
     with suppress(UserError, CompilerLimitation):
-        for dataset in new if len(new) > 1 else []:
+        for dataset in new:
             made[dataset.name] = values = dataset.arguments()
             room -= sum(getattr(value, "nbytes", 0) for value in values)
             if room < 0:
@@ -309,10 +309,8 @@ class _WarmUp:
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
         self._default = self._best = math.inf
-        *rest, last = todo
-        self._rest = [] if outlook.blank else rest
-        first = [*rest, last] if outlook.blank else [last]
-        outlook.begin(program.prepare(dataset.entry, args, [{}, *first]))
+        *self._rest, last = todo
+        outlook.begin(program.prepare(dataset.entry, args, [{}, last]))
         with suppress(UserError, CompilerLimitation):
             self._default = program.time(dataset.entry, args)
 
