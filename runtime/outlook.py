@@ -1,8 +1,8 @@
 """What versions with little parallelism will take on datasets on which they have not been run.
 
 Two things tell.  Where another version keeps a whole crowd of work-items busy, one with far fewer
-needs as many times as long, but for what a work-item gains by being alone (its instructions and
-its memory accesses wait for no others) and by doing less (nothing is stored between steps).
+needs as many times as long, but for what a work-item gains by being alone and by doing less
+(nothing is stored between steps).
 
 And a version that gives each of ``par`` points to one work-item takes as long as the work of one
 point, whatever else is idle: the whole work, by ``par``.  How many times as much work a dataset is
@@ -23,8 +23,21 @@ wrong by a factor of two, it is still far behind."""
 SHORT = 0.1
 """What takes fewer seconds is run whatever it promises."""
 ALONE = 32.0
-"""How many times as fast as in a crowd a work-item is at most that has a device for itself, by what
-it need not wait for and need not do.  On an H200 it was 3 (``mapscan`` 4096 x 4096) at most."""
+"""How many times as fast as in a full device a work-item is at most that has it for itself: its
+instructions and its accesses wait for no others."""
+LESS = 4.0
+"""How many times as much versions with more work-items do at most for the same."""
+
+
+def alone(items: int, most: int) -> float:
+    """How many work-items could at least do, each alone, in the same time what these do together.
+
+    A device holds ``most`` of them; 0 if each is as fast as if it were alone.
+
+    >>> alone(1 << 20, 1 << 16), alone(4000, 1 << 16)
+    (2048.0, 1000.0)
+    """
+    return min(items / LESS, most / ALONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +61,8 @@ class Outlook:
 
     The least that a version took counts, since chance makes runs slow only, but not less than a
     version had when it was stopped.  ``work`` is the number of work-items on the dataset at hand;
-    None if it is not known.  ``crowds`` are the sites there, with how long work-items worked at
-    them in all (:class:`~.records.Encounter`), in the version where they did so least.
+    None if it is not known.  ``crowds`` are the sites there, with how long one work-item would take
+    at least for what is done at them (:class:`~.records.Encounter`), by the least of all versions.
     """
 
     work: int | None = None
@@ -68,13 +81,13 @@ class Outlook:
         self.work, self.crowds = work, {}
 
     def saw_crowd(self, site: str, seconds: float) -> None:
-        """A version of a site kept work-items busy for so many seconds in all."""
+        """For what a version of a site does, one work-item would take so many seconds."""
         if seconds:
             self.crowds[site] = min(seconds, self.crowds.get(site, seconds))
 
     def alone(self, version: str, par: int) -> float:
         """How long so few work-items take at least, each of which is almost alone."""
-        return self.crowds.get(version.rpartition("/")[0], 0.0) / (ALONE * max(par, 1))
+        return self.crowds.get(version.rpartition("/")[0], 0.0) / max(par, 1)
 
     def seconds(self, version: str, par: int, best: float) -> float:
         """What the version will take on the dataset at hand; 0 if nobody knows."""

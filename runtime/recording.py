@@ -22,13 +22,14 @@ LAUNCH = 4_000
 class Command:
     """When a device command was queued, started and ended (nanoseconds).
 
-    ``crowd`` work-items did it side by side, if that is of interest; 0 for what is no launch.
+    ``crowd`` work-items, each of them alone, would take as long (:func:`~.outlook.alone`); 0 if
+    that is not known.
     """
 
     queued: int
     start: int
     end: int
-    crowd: int = 0
+    crowd: float = 0.0
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ class Recorder:
     """What happens in one run, in order."""
 
     def __init__(self) -> None:
-        self._events: list[tuple[Any, int]] = []
+        self._events: list[tuple[Any, float]] = []
         self._launches = 0
         self._encounters: list[_Open] = []
         self._open: list[int] = []
@@ -65,8 +66,8 @@ class Recorder:
         """How many versions have been run so far."""
         return len(self._encounters)
 
-    def command(self, event: Any, *, launch: bool = False, crowd: int = 0) -> None:
-        """A device command was issued, for so many work-items side by side."""
+    def command(self, event: Any, *, launch: bool = False, crowd: float = 0.0) -> None:
+        """A device command was issued, which a crowd of work-items does."""
         self._events.append((event, crowd))
         self._launches += launch
 
@@ -140,7 +141,7 @@ class Recorder:
             crowd=crowded(commands[first:last]))
 
 
-def _times(events: Sequence[tuple[Any, int]]) -> list[Command]:
+def _times(events: Sequence[tuple[Any, float]]) -> list[Command]:
     if not events:
         return []
     import pyopencl as cl
@@ -164,7 +165,7 @@ def busy(commands: Sequence[Command]) -> float:
 
 
 def crowded(commands: Sequence[Command]) -> float:
-    """The seconds of all work-items that ran side by side together."""
+    """How many seconds one work-item would take at least for what crowds did."""
     return sum(max(0, c.end - c.start - LAUNCH) * c.crowd for c in commands) * 1e-9
 
 

@@ -32,8 +32,8 @@ class Encounter:
     intra versions and of outer versions beside them.  ``issue`` is the time that the host spent on
     issuing the encounter's commands.  ``censored``: the version was not run here, since it was much
     slower than others at encounters like this one; the times are what these suggest.  ``crowd``
-    is how long work-items worked, added up over those that ran side by side (seconds; 0 if each of
-    them is as fast as if it were alone).
+    is how long one work-item would take at least for what all did (:func:`~.outlook.alone`;
+    seconds, 0 if that is not known).
     """
 
     site: str

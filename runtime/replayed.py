@@ -144,7 +144,7 @@ class Ledger(Recorder):
         """How often the host has waited for what the device computed."""
         return self._waits
 
-    def command(self, event: Any, *, launch: bool = False, crowd: int = 0) -> None:
+    def command(self, event: Any, *, launch: bool = False, crowd: float = 0.0) -> None:
         """A device command was issued."""
         super().command(event, launch=launch, crowd=crowd)
         self._owners.append(self._stack[-1])

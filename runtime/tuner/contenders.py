@@ -43,16 +43,26 @@ def missed(forest: Forest, runs: Sequence[Run], seen: Sequence[Mapping[str, int]
 
 
 def contenders(runs: Iterable[Run]) -> Choices:
-    """The versions that may be the best at some encounter, by site."""
+    """The versions that may be the best at some kind of encounters, by site.
+
+    Of a kind are encounters with the same sizes: that one of them was late is chance.
+    """
     meetings: dict[_Key, dict[int, _Attempt]] = defaultdict(dict)
+    kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Key]] = defaultdict(list)
     for run in runs:
         for key, version, attempt in _attempts(run):
+            if key not in meetings:
+                kinds[key[-1][0], attempt.sizes].append(key)
             meetings[key].setdefault(version, attempt).also(attempt)
     found: dict[str, set[int]] = defaultdict(set)
-    for key, attempts in meetings.items():
-        best = min(_best(attempt, meetings) for attempt in attempts.values())
-        found[key[-1][0]] |= {version for version, attempt in attempts.items()
-                              if _least(attempt, meetings) <= FAR * best}
+    for (site, _), alike in kinds.items():
+        least, best = defaultdict[int, float](float), defaultdict[int, float](float)
+        for attempts in (meetings[key] for key in alike):
+            quickest = min(_best(attempt, meetings) for attempt in attempts.values())
+            for version, attempt in attempts.items():
+                least[version] += _least(attempt, meetings)
+                best[version] += quickest
+        found[site] |= {version for version in least if least[version] <= FAR * best[version]}
     return found
 
 
@@ -60,6 +70,7 @@ def contenders(runs: Iterable[Run]) -> Choices:
 class _Attempt:
     """A version at an encounter: ``least`` and ``taken`` seconds, without those ``inside``."""
 
+    sizes: tuple[tuple[str, int], ...]
     least: float
     taken: float
     inside: set[_Key] = field(default_factory=set)
@@ -94,7 +105,8 @@ def _attempts(run: Run) -> Iterator[tuple[_Key, int, _Attempt]]:
                     each.issue - sum(inner.issue for inner in below))
         least = at_least(max(0.0, busy), max(0, launches))
         yield keys[each.number], each.chosen, _Attempt(
-            least, max(least, share * taken), {keys[inner.number] for inner in below})
+            tuple(each.sizes.items()), least, max(least, share * taken),
+            {keys[inner.number] for inner in below})
 
 
 def _least(attempt: _Attempt, meetings: Mapping[_Key, Mapping[int, _Attempt]]) -> float:

@@ -262,6 +262,7 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
         yield from (Run(dataset.name, todo[number], None, str(error)) for number in wanted)
         return
     warming = _WarmUp(program, forest, dataset, args, outlook, asked)
+    schedule.beside(warming.default)
     first: dict[int, Run] = {}
     for number in wanted:
         if first and time.perf_counter() > deadline:
@@ -308,15 +309,15 @@ class _WarmUp:
         self._outlook = outlook
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
-        self._default = self._best = math.inf
+        self.default = self._best = math.inf
         *self._rest, last = todo
         outlook.begin(program.prepare(dataset.entry, args, [{}, last]))
         with suppress(UserError, CompilerLimitation):
-            self._default = program.time(dataset.entry, args)
+            self.default = program.time(dataset.entry, args)
 
     def run(self, force: dict[str, int]) -> tuple[Run, bool]:
         """A run of a plan; whether no further one is needed."""
-        versions, best = list(self._outer(force)), min(self._default, self._best)
+        versions, best = list(self._outer(force)), min(self.default, self._best)
         for version, points in versions:
             if (why := self._outlook.hopeless(version, points, best)) is not None:
                 return Run(self._dataset.name, force, None, f"version {version}: {why}"), True
@@ -339,7 +340,7 @@ class _WarmUp:
 
     def _prepare_rest(self) -> None:
         """Build what has not been built yet and may be run."""
-        best = min(self._default, self._best)
+        best = min(self.default, self._best)
         possible = [force for force in self._rest
                     if not any(self._outlook.hopeless(*version, best)
                                for version in self._outer(force))]
@@ -350,7 +351,7 @@ class _WarmUp:
     def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
              stopped: bool = False) -> None:
         if len(versions) == 1:  # of several, nobody knows which one took how long
-            self._outlook.saw(*versions[0], seconds, min(self._default, self._best),
+            self._outlook.saw(*versions[0], seconds, min(self.default, self._best),
                               stopped=stopped)
 
     def _explained(self, force: Mapping[str, int], error: Exception) -> str:

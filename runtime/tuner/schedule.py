@@ -62,6 +62,10 @@ class Schedule:
         self._kept.add(number)
         return number
 
+    def beside(self, seconds: float) -> None:
+        """A run takes so long without any plan."""
+        self._best = min(self._best, seconds)
+
     def warmed_up(self, number: int, run: Run, over: bool) -> bool:
         """A plan has been run for the first time; ``over`` if that is all that is needed.
 
