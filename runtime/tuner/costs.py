@@ -239,6 +239,11 @@ class Costs:
         found: Result = self._worked_out[what]
         return found
 
+    def compact(self) -> Costs:
+        """The same with encounters that no guard can tell apart as one."""
+        return self.once("compact", lambda: replace(self, datasets=tuple(
+            replace(d, points=together(d.points)) for d in self.datasets)))
+
     def preferring(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that on these datasets nothing is cheaper than what thresholds choose.
 
@@ -246,6 +251,22 @@ class Costs:
         """
         return replace(self, datasets=tuple(d.preferring(thresholds) if d.name in names else d
                                             for d in self.datasets))
+
+
+def together(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The same encounters with those that no guard can tell apart as one, which costs their sum."""
+    alike: dict[Hashable, list[Point]] = defaultdict(list)
+    for number, point in enumerate(points):
+        if any(point.inner.values()):
+            point = replace(point, inner={k: together(p) for k, p in point.inner.items()})
+            alike[number].append(point)
+        else:
+            alike[point.site.name, tuple(point.sizes.items()), tuple(point.par.items()),
+                  point.feasible, point.scarce].append(point)
+    return tuple(several[0] if len(several) == 1 else replace(
+        several[0], own={k: total(p.own[k] for p in several) for k in several[0].own},
+        estimated=frozenset().union(*(p.estimated for p in several)))
+        for several in alike.values())
 
 
 def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCosts, Point]]:

@@ -198,7 +198,7 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
 
     None if there are too many combinations to try.
     """
-    encounters = sum(len(d.points) for d in costs.datasets)
+    encounters = sum(len(d.points) for d in costs.compact().datasets)
     looks = costs.once("combinations", lambda: combinations(costs)) * encounters
     if looks > (QUICK if fit.exact else TRIABLE):
         return None
