@@ -42,7 +42,9 @@ if TYPE_CHECKING:
 
 
 UNDISTURBED = 3
-"""How often a run is made at most that is to be timed, until none builds kernels meanwhile."""
+"""How often a run is made at most that is to be timed, until none builds kernels meanwhile,"""
+BUILDING = 0.01
+"""or only for this fraction of its time."""
 WARM_SECONDS = 0.02
 """Calls that take longer in all gain nothing by what is done for short ones."""
 
@@ -228,7 +230,7 @@ class Program:
             built, started = executable.build_seconds, time.perf_counter()
             outcome = perform(executable, bound, chosen, force or {}, record=False)
             timing = Timing(time.perf_counter() - started, outcome.issue)
-            if executable.build_seconds == built:
+            if executable.build_seconds - built <= BUILDING * timing.seconds:
                 break
             executable.building(False)  # whoever watches the time of the run begins anew
         return timing
