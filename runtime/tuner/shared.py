@@ -20,9 +20,10 @@ from typing import Protocol
 from runelift.runtime import interrupts
 from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
-from runelift.runtime.tuner.log import Measurements, Run, Runs, complete
+from runelift.runtime.tuner.log import Measurements, Run, Runs
 from runelift.runtime.tuner.measure import Dataset, Force, Measurable, Method, Progress
 from runelift.runtime.tuner.prices import unlike
+from runelift.runtime.tuner.schedule import MORE, Schedule
 
 STEPS = 100
 """Into how many steps the work on a dataset is divided, for the display."""
@@ -149,7 +150,7 @@ class Shared:
         jobs: list[Job] = []
         for dataset in datasets:
             known = log.known(forest.entry, dataset.name) if log is not None else []
-            if known and complete(known, plans(forest), repeats) and not _lost(known):
+            if known and _complete(known, plans(forest), repeats) and not _lost(known):
                 work.found[dataset.name] = Measurements(forest.entry, known)
                 continue
             if known and not self._goes_on(known):
@@ -228,7 +229,9 @@ class _Work:
         made = sorted({run.place for run in runs if run.record is not None and run.place})
         if not made or (len(made) == 1 and dataset.name not in self.divided):
             return []
-        wanted = missed(self.forest, runs, [run.force for run in runs if run.time is not None])
+        seen = [{each.site: each.chosen} for run in runs if run.record and run.time is not None
+                for each in run.record.encounters]
+        wanted = missed(self.forest, runs, seen)
         places = self.shared.crew.places()
         return [self._job(dataset, wanted if places else [*wanted, {}], (),
                           made[0] if made[0] in places else None)] if wanted else []
@@ -285,6 +288,12 @@ class _Work:
             result.left_out += own.left_out
             result.stopped |= own.stopped
         return result
+
+
+def _complete(runs: Sequence[Run], todo: Sequence[dict[str, int]], repeats: int) -> bool:
+    """Whether no plan of a dataset is to be run again."""
+    schedule = Schedule(todo, repeats, [run for run in runs if run.force in todo])
+    return not any(schedule.wants(number, MORE * repeats) for number in range(len(todo)))
 
 
 def _lost(runs: Sequence[Run]) -> bool:

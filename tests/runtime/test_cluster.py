@@ -87,6 +87,8 @@ def test_datasets_are_measured_elsewhere(path: Path, machines: Cluster) -> None:
 def test_machines_share_the_versions_of_a_dataset(path: Path, machines: Cluster) -> None:
     machines.start()
     machines.start()
+    with distributed.Client(machines.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=30)
     runs = tune(path, machines, "--only", "wide")
     assert not any(run.error for run in runs)
     forest = runelift.compile(path, device="interpreter", tuning={}).tree.entry("main")
