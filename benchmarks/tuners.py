@@ -34,12 +34,12 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from compare import EXAMPLES, arguments
 from sizes import SIZES, Numbers, Sizes
@@ -57,7 +57,7 @@ from runelift.runtime.tuner.autotune import TOLERANCE, EntryTuning
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.exhaustive import exhaustive
 from runelift.runtime.tuner.fit import fit, objective
-from runelift.runtime.tuner.forest import Forest, Forests, plans
+from runelift.runtime.tuner.forest import Forests, plans
 from runelift.runtime.tuner.log import Log, Measurements
 from runelift.runtime.tuner.measure import Dataset, Forced, Method, measure
 from runelift.runtime.tuner.parameters import tune_parameters
@@ -71,10 +71,11 @@ from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
 
 FAR = 3.0
 """What takes so many times as long as the best, by the log, is not run again."""
-ROUNDS, PATIENCE = 7, 0.7
+ROUNDS, PATIENCE = 51, 0.7
 """How often all run in turn, unless that takes more seconds."""
 BUILDING, BUILDERS = 5, 3
 """How many programs ``--build`` works on at a time, and how many kernels of each are built then."""
+Name = TypeVar("Name", bound=Hashable)
 STRATEGIES = ("replay", "instrumentation", "binary", "intervals", "active", "active-endpoints",
               "cma", "cma-indices")
 
@@ -294,15 +295,15 @@ def candidates(costs: Costs, dataset: DatasetCosts, given: Mapping[str, Mapping[
 
 
 def in_turn(program: Program, entry: str, args: Sequence[Any],
-            choices: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
-    """The median time of each, after a run to warm up; the order changes from round to round."""
-    times: dict[str, list[float]] = {name: [] for name in choices}
+            choices: Mapping[Name, Mapping[str, int]]) -> dict[Name, float]:
+    """The median time of each, when it is as fast as it becomes; the order changes every round."""
+    times: dict[Name, list[float]] = {name: [] for name in choices}
+    for thresholds in choices.values():
+        program.warm_up(entry, args, thresholds=thresholds)
     started, names = time.perf_counter(), list(choices)
-    for number in range(1 + ROUNDS):
+    for number in range(ROUNDS):
         for name in names:
-            seconds = program.time(entry, args, thresholds=choices[name])
-            if number:
-                times[name].append(seconds)
+            times[name].append(program.time(entry, args, thresholds=choices[name]))
         names.append(names.pop(0))
         if number and time.perf_counter() > started + PATIENCE:
             break
@@ -366,10 +367,9 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     default = autotune.default_thresholds(forest, program.device_info.choice.threshold)
     own = datasets(program, sizes, sizes.training)
     prepare(program, runner, sizes, own)
-    measurements = measure(runner, forest, own, repeats=Forced.repeats)
-    costs = costs_of(forest, measurements)
-    measured = Instrumented(costs, sum(
-        run.record.wall + (run.time or 0.0) for run in measurements.runs if run.record))
+    started = time.perf_counter()
+    costs = costs_of(forest, measure(runner, forest, own, repeats=Forced.repeats))
+    measured = Instrumented(costs, time.perf_counter() - started)
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     names, oracles = options.strategies.split(","), list[Measuring]()
 
@@ -385,7 +385,7 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
         if each.costs is not None:
             found[f"{name}, alone"] = found[name]
             found[name] = guarded(each.costs, default)
-    when_run = run_together(program, forest, own, found | {"untuned": default})
+    when_run = run_together(program, costs, own, found | {"untuned": default})
     print(f"\n{sizes.program}: {compared.versions} versions, datasets "
           f"{', '.join(d.name for d in own)}")
     print(f"  {'strategy':24}{'runs':>6}{'seconds':>9}{'beside best':>13}{'when run':>10}")
@@ -420,14 +420,20 @@ def guarded(costs: Costs, default: dict[str, int]) -> Mapping[str, int]:
     return Guarded(tuning.fit.thresholds, refined.refine_guards(tuning, Guards.AUTO).finer)
 
 
-def run_together(program: Program, forest: Forest, several: Sequence[Dataset],
+def run_together(program: Program, costs: Costs, several: Sequence[Dataset],
                  found: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
-    """The mean over the datasets of each one's time, relative to the best mean."""
+    """The mean over the datasets of each one's time, relative to the best mean.
+
+    Choices that run the same versions of a dataset take the same time there.
+    """
     means = dict.fromkeys(found, 0.0)
     for dataset in several:
-        times = in_turn(program, forest.entry, program.place(dataset.arguments()), found)
-        for name, seconds in times.items():
-            means[name] += seconds / min(times.values()) / len(several)
+        known = next(d for d in costs.datasets if d.name == dataset.name)
+        paths = {name: known.path(thresholds) for name, thresholds in found.items()}
+        different = {path: found[name] for name, path in reversed(paths.items())}
+        times = in_turn(program, dataset.entry, program.place(dataset.arguments()), different)
+        for name, path in paths.items():
+            means[name] += times[path] / min(times.values()) / len(several)
     least = min(means.values())
     return {name: mean / least for name, mean in means.items()}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -128,6 +128,7 @@ class Executable:
         """Has others build programs for the cache, and waits for them if told to."""
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
         self._joined: dict[str, Prepared | None] = {}
+        self._texts: dict[Hashable, str] = {}
         self.build_seconds = 0.0
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, Statuses) for step in steps):
@@ -298,13 +299,22 @@ class Executable:
 
     def _persistent_source(self, merged: Merged) -> tuple[str, ...] | None:
         try:
-            source = persistent_source(merged, self.bases, len(self.failures) - 1)
+            source = self._once(merged.key, lambda: persistent_source(
+                merged, self.bases, len(self.failures) - 1))
         except CompilerLimitation:
             return None
         return source, *self.device.info.persistent_options
 
     def _text(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> str:
-        return opencl_program([s.launch.kernel for s in sites], self.bases, constants)
+        kernels = [s.launch.kernel for s in sites]
+        key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
+        return self._once(key, lambda: opencl_program(kernels, self.bases, constants))
+
+    def _once(self, key: Hashable, text: Callable[[], str]) -> str:
+        """The text of a program: who has it built asks for it, and who builds it."""
+        if key not in self._texts:
+            self._texts[key] = text()
+        return self._texts[key]
 
     def _build(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> None:
         source = self._text(sites, constants)

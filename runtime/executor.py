@@ -23,6 +23,7 @@ from runelift.runtime.choice import Crowd
 from runelift.runtime.executable import Executable, Infeasible, Main, Site
 from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
+from runelift.runtime.outlook import alone
 from runelift.runtime.points import Boxes, block, coarse, strip, width
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
@@ -75,6 +76,7 @@ class Run:
         self.sequential_segment = info.sequential_segment
         self.local_bytes = info.local_bytes
         self.coherent = int(info.coherent)
+        self._most = 0 if info.is_host else info.num_groups * info.group_size
         self.counters = executable.device.counters
         self._sites = executable.sites
         self._pool = self.device.pool
@@ -314,7 +316,7 @@ class Run:
         if site.fallible:
             self._fallible = True
         if self.recorder is not None:
-            self.recorder.command(event, launch=True)
+            self.recorder.command(event, launch=True, crowd=alone(groups * group, self._most))
 
     # Loops
 

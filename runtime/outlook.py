@@ -1,8 +1,12 @@
 """What versions with little parallelism will take on datasets on which they have not been run.
 
-A version that gives each of ``par`` points to one work-item takes as long as the work of one point,
-whatever else is idle: the whole work, by ``par``.  How many times as much work a dataset is as
-another one is not known, but not more than either the work-items of runs that use all
+Two things tell.  Where another version keeps a whole crowd of work-items busy, one with far fewer
+needs as many times as long, but for what a work-item gains by being alone and by doing less
+(nothing is stored between steps).
+
+And a version that gives each of ``par`` points to one work-item takes as long as the work of one
+point, whatever else is idle: the whole work, by ``par``.  How many times as much work a dataset is
+as another one is not known, but not more than either the work-items of runs that use all
 parallelism say (where each does a fixed part) or the times of the best versions (where those keep
 the device busy): the less of the two counts.
 """
@@ -18,6 +22,22 @@ wrong by a factor of two, it is still far behind."""
 
 SHORT = 0.1
 """What takes fewer seconds is run whatever it promises."""
+ALONE = 32.0
+"""How many times as fast as in a full device a work-item is at most that has it for itself: its
+instructions and its accesses wait for no others."""
+LESS = 4.0
+"""How many times as much versions with more work-items do at most for the same."""
+
+
+def alone(items: int, most: int) -> float:
+    """How many work-items could at least do, each alone, in the same time what these do together.
+
+    A device holds ``most`` of them; 0 if each is as fast as if it were alone.
+
+    >>> alone(1 << 20, 1 << 16), alone(4000, 1 << 16)
+    (2048.0, 1000.0)
+    """
+    return min(items / LESS, most / ALONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +61,13 @@ class Outlook:
 
     The least that a version took counts, since chance makes runs slow only, but not less than a
     version had when it was stopped.  ``work`` is the number of work-items on the dataset at hand;
-    None if it is not known.
+    None if it is not known.  ``crowds`` are the sites there, with how long one work-item would take
+    at least for what is done at them (:class:`~.records.Encounter`), by the least of all versions.
     """
 
     work: int | None = None
+    crowds: dict[str, float] = field(default_factory=dict)
     _seen: dict[str, list[Seen]] = field(default_factory=dict)
-
-    @property
-    def blank(self) -> bool:
-        """Whether no version has been seen."""
-        return not self._seen
 
     def saw(self, version: str, par: int, seconds: float, best: float, *,
             stopped: bool = False) -> None:
@@ -58,6 +75,19 @@ class Outlook:
         if self.work and par > 0 and 0 < best < math.inf:
             self._seen.setdefault(version, []).append(
                 Seen(par, seconds, best, self.work, stopped))
+
+    def begin(self, work: int | None) -> None:
+        """The next dataset is at hand."""
+        self.work, self.crowds = work, {}
+
+    def saw_crowd(self, site: str, seconds: float) -> None:
+        """For what a version of a site does, one work-item would take so many seconds."""
+        if seconds:
+            self.crowds[site] = min(seconds, self.crowds.get(site, seconds))
+
+    def alone(self, version: str, par: int) -> float:
+        """How long so few work-items take at least, each of which is almost alone."""
+        return self.crowds.get(version.rpartition("/")[0], 0.0) / max(par, 1)
 
     def seconds(self, version: str, par: int, best: float) -> float:
         """What the version will take on the dataset at hand; 0 if nobody knows."""
@@ -70,10 +100,13 @@ class Outlook:
 
     def hopeless(self, version: str, par: int, best: float) -> str | None:
         """Why a version need not be run beside one that takes ``best`` seconds, if so."""
-        seconds = self.seconds(version, par, best)
-        if seconds <= max(SHORT, HOPELESS * best):
-            return None
-        return f"left out: would take about {seconds:.2g} s, by what it took on other datasets"
+        enough = max(SHORT, HOPELESS * best)
+        if (seconds := self.seconds(version, par, best)) > enough:
+            return f"left out: would take about {seconds:.2g} s, by what it took on other datasets"
+        if (seconds := self.alone(version, par)) > enough:
+            return (f"left out: {par:,} work-items would take more than {seconds:.2g} s for what "
+                    "other versions spread over the device")
+        return None
 
     def take(self, other: Outlook) -> None:
         """Know what a copy has seen."""

@@ -14,14 +14,22 @@ from typing import Any
 
 from runelift.runtime.records import Encounter, Record
 
+LAUNCH = 4_000
+"""How many nanoseconds of a kernel are not its work-items'."""
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """When a device command was queued, started and ended (nanoseconds)."""
+    """When a device command was queued, started and ended (nanoseconds).
+
+    ``crowd`` work-items, each of them alone, would take as long (:func:`~.outlook.alone`); 0 if
+    that is not known.
+    """
 
     queued: int
     start: int
     end: int
+    crowd: float = 0.0
 
 
 @dataclass(slots=True)
@@ -47,7 +55,7 @@ class Recorder:
     """What happens in one run, in order."""
 
     def __init__(self) -> None:
-        self._events: list[Any] = []
+        self._events: list[tuple[Any, float]] = []
         self._launches = 0
         self._encounters: list[_Open] = []
         self._open: list[int] = []
@@ -58,9 +66,9 @@ class Recorder:
         """How many versions have been run so far."""
         return len(self._encounters)
 
-    def command(self, event: Any, *, launch: bool = False) -> None:
-        """A device command was issued."""
-        self._events.append(event)
+    def command(self, event: Any, *, launch: bool = False, crowd: float = 0.0) -> None:
+        """A device command was issued, which a crowd of work-items does."""
+        self._events.append((event, crowd))
         self._launches += launch
 
     @property
@@ -75,7 +83,7 @@ class Recorder:
         """
         events = self._events[first:]
         if events:
-            events[-1].wait()
+            events[-1][0].wait()
         del self._events[first:]
         self._launches -= len(events)
         return _times(events)
@@ -129,17 +137,18 @@ class Recorder:
             opened.site, number, opened.parent, opened.sizes, opened.par, opened.feasible,
             opened.chosen, time=telescoped(commands, first, last),
             busy=busy(commands[first:last]), gap=sum(gaps[first:last]) * 1e-9,
-            launches=opened.launches, scarce=opened.scarce, issue=opened.issue)
+            launches=opened.launches, scarce=opened.scarce, issue=opened.issue,
+            crowd=crowded(commands[first:last]))
 
 
-def _times(events: Sequence[Any]) -> list[Command]:
+def _times(events: Sequence[tuple[Any, float]]) -> list[Command]:
     if not events:
         return []
     import pyopencl as cl
 
     info = cl.profiling_info
     return [Command(e.get_profiling_info(info.QUEUED), e.get_profiling_info(info.START),
-                    e.get_profiling_info(info.END)) for e in events]
+                    e.get_profiling_info(info.END), crowd) for e, crowd in events]
 
 
 def telescoped(commands: Sequence[Command], first: int, last: int) -> float:
@@ -153,6 +162,11 @@ def telescoped(commands: Sequence[Command], first: int, last: int) -> float:
 def busy(commands: Sequence[Command]) -> float:
     """The seconds in which the commands ran."""
     return sum(c.end - c.start for c in commands) * 1e-9
+
+
+def crowded(commands: Sequence[Command]) -> float:
+    """How many seconds one work-item would take at least for what crowds did."""
+    return sum(max(0, c.end - c.start - LAUNCH) * c.crowd for c in commands) * 1e-9
 
 
 def host_gaps(commands: Sequence[Command]) -> list[int]:

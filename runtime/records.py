@@ -31,7 +31,9 @@ class Encounter:
     spent waiting for the host.  ``scarce`` are the guards that do not hold without tuning, of
     intra versions and of outer versions beside them.  ``issue`` is the time that the host spent on
     issuing the encounter's commands.  ``censored``: the version was not run here, since it was much
-    slower than others at encounters like this one; the times are what these suggest.
+    slower than others at encounters like this one; the times are what these suggest.  ``crowd``
+    is how long one work-item would take at least for what all did (:func:`~.outlook.alone`;
+    seconds, 0 if that is not known).
     """
 
     site: str
@@ -48,6 +50,7 @@ class Encounter:
     scarce: tuple[str, ...] = ()
     issue: float = 0.0
     censored: bool = False
+    crowd: float = 0.0
 
     @property
     def device_time(self) -> float:
@@ -78,6 +81,11 @@ class Record:
     """Versions that failed to build or launch, ``site/index`` to the reason."""
     issue: float = 0.0
     waits: int = 0
+
+    @property
+    def path(self) -> tuple[tuple[str, int], ...]:
+        """The versions that ran, by site, in order."""
+        return tuple((each.site, each.chosen) for each in self.encounters)
 
     @property
     def device_time(self) -> float:

@@ -35,6 +35,7 @@ class Rehearsal(Run):
         self._end = time.perf_counter() + PATIENCE
         self._lost = False
         self._items = 0
+        self._statuses = nothing(0)
         self.allocate = nothing
 
     def rehearse(self, args: dict[str, Any]) -> int | None:
@@ -62,8 +63,8 @@ class Rehearsal(Run):
         return ()
 
     def statuses(self, words: int) -> Buffer:
-        """What groups would tell each other."""
-        return nothing(words)
+        """What groups would tell each other: the device has one buffer for all scans."""
+        return self._statuses
 
     def check_failure(self) -> None:
         """No kernel has run, so none has failed."""

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from runelift.runtime.recording import Command, Recorder
+from runelift.runtime.recording import Command, Recorder, crowded
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.statistics import median
 
@@ -40,6 +40,7 @@ class Spent:
     issue: float = 0.0
     launches: int = 0
     waits: int = 0
+    crowd: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -49,21 +50,22 @@ class Spent:
     def scaled(self, factor: float) -> Spent:
         """``factor`` times as much."""
         return Spent(factor * self.time, factor * self.busy, factor * self.gap,
-                     factor * self.issue, self.launches, self.waits)
+                     factor * self.issue, self.launches, self.waits, factor * self.crowd)
 
 
 def total(spent: Sequence[Spent]) -> Spent:
     """The sum of all parts."""
     return Spent(sum(each.time for each in spent), sum(each.busy for each in spent),
                  sum(each.gap for each in spent), sum(each.issue for each in spent),
-                 sum(each.launches for each in spent), sum(each.waits for each in spent))
+                 sum(each.launches for each in spent), sum(each.waits for each in spent),
+                 sum(each.crowd for each in spent))
 
 
 def typical(spent: Sequence[Spent]) -> Spent:
     """The median of each part, of repeated attempts."""
     return Spent(median([each.time for each in spent]), median([each.busy for each in spent]),
                  median([each.gap for each in spent]), median([each.issue for each in spent]),
-                 spent[-1].launches, spent[-1].waits)
+                 spent[-1].launches, spent[-1].waits, median([each.crowd for each in spent]))
 
 
 @dataclass(slots=True)
@@ -142,9 +144,9 @@ class Ledger(Recorder):
         """How often the host has waited for what the device computed."""
         return self._waits
 
-    def command(self, event: Any, *, launch: bool = False) -> None:
+    def command(self, event: Any, *, launch: bool = False, crowd: float = 0.0) -> None:
         """A device command was issued."""
-        super().command(event, launch=launch)
+        super().command(event, launch=launch, crowd=crowd)
         self._owners.append(self._stack[-1])
         self._stack[-1].launches += launch
 
@@ -191,6 +193,7 @@ class Ledger(Recorder):
             before = self._last.end if self._last is not None else command.start
             owner.time += (command.end - before) * 1e-9
             owner.busy += (command.end - command.start) * 1e-9
+            owner.crowd += crowded([command])
             if command.queued > before:
                 owner.gap += max(0, command.start - before) * 1e-9
             self._last = command

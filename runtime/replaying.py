@@ -266,6 +266,9 @@ class ReplayRun(Run):
             self.ledger.settle()
             self.race.outlook.saw(f"{meeting.site}/{version}", par, meeting.quickest(version),
                                   self._quickest(meeting))
+        if fresh and meeting.site in self.race.single:
+            self.ledger.settle()
+            self.race.outlook.saw_crowd(meeting.site, meeting.cost(version).crowd)
         return True
 
     def _announced(self, visit: _Visit, version: int) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -197,12 +198,12 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Program | R
     datasets = [dataset for dataset in datasets if dataset.entry == forest.entry]
     if not datasets or not forest.trees:
         return []
+    started = time.perf_counter()
     measurements = measure(program, forest, datasets, repeats=args.runs)
     if measurements.interrupted:
         raise KeyboardInterrupt
     costs = costs_of(forest, measurements)
-    measured = Instrumented(costs, sum(
-        run.record.wall + (run.time or 0.0) for run in measurements.runs if run.record))
+    measured = Instrumented(costs, time.perf_counter() - started)
     if not costs.datasets:
         return []
     weights = _weights(costs)

@@ -49,7 +49,7 @@ CLEAR = 0.1
 """unless one is certain to be faster by more than this after twice the fewest pairs."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
-ENOUGH = 0.3
+ENOUGH = 0.15
 """or after so many if it was run twice as often as needed."""
 MEASURING = 0.75
 """The part of the time that is for measuring; the rest is for running the result."""

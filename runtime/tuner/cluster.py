@@ -1,6 +1,7 @@
 """Measuring on other machines, through a Dask scheduler (``pip install 'runelift[dask]'``).
 
-A task measures one dataset with all versions, on a device of the machine that does it, in a worker
+A task measures one dataset with all versions (or where there are more machines than datasets, with
+some of them), on a device of the machine that does it, in a worker
 process with time limits as here.  A machine that is lost in the middle has sent nothing, so Dask
 has another one do its task from the beginning; a task whose machines were lost again and again has
 failed, with this reason.  Machines keep nothing but their caches of kernels.
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import importlib
+import math
 import os
 import tempfile
 import time
@@ -27,7 +29,6 @@ from runelift.runtime.alike import Make, devices_of, make_of, place_of, spec_of
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, find_devices
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.limits import TimeLimit
 from runelift.runtime.tuner.log import Measurements, Run
 from runelift.runtime.tuner.measure import Dataset, Method, Progress
@@ -167,16 +168,20 @@ class Cluster:
         """None: a dataset comes as a whole."""
         return ()
 
+    def parts(self, datasets: int) -> int:
+        """As many as give all devices something to do: whoever takes one begins with nothing."""
+        return max(1, math.ceil(len(self) / max(1, datasets)))
+
     def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
-                progress: Callable[[Progress], None]) -> dict[str, Measurements]:
+                progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
         """Have all jobs done; a job's runs come together."""
-        waiting, found = dict[Any, Job](), dict[str, Measurements]()
+        waiting, found = dict[Any, Job](), dict[int, Measurements]()
 
         def over(job: Job, measured: Measurements) -> None:
-            found[job.dataset.name] = measured
+            found[id(job)] = measured
             for run in measured.runs:
                 take(job, run)
-            progress(Progress(job.dataset.name, 1, 1))
+            progress(job, Progress(job.dataset.name, 1, 1))
 
         try:
             for job in jobs:
@@ -193,7 +198,7 @@ class Cluster:
             interrupts.request()
         finally:
             self._client.cancel(list(waiting), force=True)
-        return found
+        return [(job, found[id(job)]) for job in jobs if id(job) in found]
 
     def _submit(self, job: Job) -> Any:
         program = self._program
@@ -226,7 +231,7 @@ def _outcome(future: Any, job: Job) -> Measurements:
 
 def _failed(job: Job, why: str) -> Measurements:
     return Measurements(job.forest.entry, [
-        Run(job.dataset.name, dict(force), None, why) for force in plans(job.forest)])
+        Run(job.dataset.name, dict(force), None, why) for force in job.method.plans(job.forest)])
 
 
 def _distributed() -> Any:

@@ -115,7 +115,7 @@ def _regret(loss: float, best: float) -> float:
 def yardstick(costs: Costs, default: Mapping[str, int]) -> tuple[float, int | None]:
     """The least sum of relative times, and how many combinations it is the least of."""
     count = combinations(costs)
-    if count * sum(len(d.points) for d in costs.datasets) <= TRIABLE:
+    if count * sum(len(d.points) for d in costs.compact().datasets) <= TRIABLE:
         found = exhaustive(costs, default, constrained=False)
         if found is not None:
             return found[0], count

@@ -2,7 +2,8 @@
 
 A first run is late in many ways: kernels are loaded when they are first launched, and caches are
 cold.  So a version is behind only if its kernels alone, or issuing them as quickly as any host
-can, take far longer than another version took with all delays.
+can, take far longer than another version took with all delays.  What issuing cost a record more
+than a run without is no such delay.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.runtime.records import Encounter, Record
+from runelift.runtime.records import Encounter
 from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.log import Run
 
 LAUNCH = 2e-6
 """No host issues a kernel in fewer seconds."""
@@ -30,27 +32,37 @@ def at_least(busy: float, launches: int) -> float:
     return max(busy, launches * LAUNCH)
 
 
-def missed(forest: Forest, records: Sequence[Record], seen: Sequence[Mapping[str, int]]
+def missed(forest: Forest, runs: Sequence[Run], seen: Sequence[Mapping[str, int]]
            ) -> list[dict[str, int]]:
     """The fewest plans that show, with what is ``seen``, all versions that may be the best."""
-    found = contenders(records)
+    found = contenders(runs)
     shown = {version for plan in seen for version in plan.items()}
     return [plan for plan in plans(forest, found)
             if any(index in found.get(site, ()) and (site, index) not in shown
                    for site, index in plan.items())]
 
 
-def contenders(records: Iterable[Record]) -> Choices:
-    """The versions that may be the best at some encounter, by site."""
+def contenders(runs: Iterable[Run]) -> Choices:
+    """The versions that may be the best at some kind of encounters, by site.
+
+    Of a kind are encounters with the same sizes: that one of them was late is chance.
+    """
     meetings: dict[_Key, dict[int, _Attempt]] = defaultdict(dict)
-    for record in records:
-        for key, version, attempt in _attempts(record):
+    kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Key]] = defaultdict(list)
+    for run in runs:
+        for key, version, attempt in _attempts(run):
+            if key not in meetings:
+                kinds[key[-1][0], attempt.sizes].append(key)
             meetings[key].setdefault(version, attempt).also(attempt)
     found: dict[str, set[int]] = defaultdict(set)
-    for key, attempts in meetings.items():
-        best = min(_best(attempt, meetings) for attempt in attempts.values())
-        found[key[-1][0]] |= {version for version, attempt in attempts.items()
-                              if _least(attempt, meetings) <= FAR * best}
+    for (site, _), alike in kinds.items():
+        least, best = defaultdict[int, float](float), defaultdict[int, float](float)
+        for attempts in (meetings[key] for key in alike):
+            quickest = min(_best(attempt, meetings) for attempt in attempts.values())
+            for version, attempt in attempts.items():
+                least[version] += _least(attempt, meetings)
+                best[version] += quickest
+        found[site] |= {version for version in least if least[version] <= FAR * best[version]}
     return found
 
 
@@ -58,6 +70,7 @@ def contenders(records: Iterable[Record]) -> Choices:
 class _Attempt:
     """A version at an encounter: ``least`` and ``taken`` seconds, without those ``inside``."""
 
+    sizes: tuple[tuple[str, int], ...]
     least: float
     taken: float
     inside: set[_Key] = field(default_factory=set)
@@ -69,8 +82,12 @@ class _Attempt:
         self.inside |= other.inside
 
 
-def _attempts(record: Record) -> Iterator[tuple[_Key, int, _Attempt]]:
-    """What a record says about each of its encounters."""
+def _attempts(run: Run) -> Iterator[tuple[_Key, int, _Attempt]]:
+    """What a run says about each of its encounters; nothing if it failed."""
+    if (record := run.record) is None:
+        return
+    recorded = max(record.span, record.issue)
+    share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
     keys: dict[int, _Key] = {}
     times: dict[tuple[_Key, str], int] = defaultdict(int)
     inside: dict[int | None, list[Encounter]] = defaultdict(list)
@@ -88,7 +105,8 @@ def _attempts(record: Record) -> Iterator[tuple[_Key, int, _Attempt]]:
                     each.issue - sum(inner.issue for inner in below))
         least = at_least(max(0.0, busy), max(0, launches))
         yield keys[each.number], each.chosen, _Attempt(
-            least, max(least, taken), {keys[inner.number] for inner in below})
+            tuple(each.sizes.items()), least, max(least, share * taken),
+            {keys[inner.number] for inner in below})
 
 
 def _least(attempt: _Attempt, meetings: Mapping[_Key, Mapping[int, _Attempt]]) -> float:

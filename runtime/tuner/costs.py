@@ -20,11 +20,12 @@ from typing import Any, TypeAlias, TypeVar
 
 from runelift.ir.syntax import Guard
 from runelift.runtime.finer import Guarded
-from runelift.runtime.records import Encounter, Record
+from runelift.runtime.records import Encounter
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.clocks import NOTHING, Cost, least, most, total
 from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.log import Measurements, Run
+from runelift.runtime.tuner.prices import Priced, prices_of
 
 MARGIN = 0.05
 """By what fraction a choice that others are preferred to costs more than they do."""
@@ -160,6 +161,8 @@ class DatasetCosts:
     points: tuple[Point, ...]
     _bounds: list[tuple[Cost, Cost]] = field(default_factory=list, init=False, compare=False,
                                              repr=False)
+    _met: dict[str, list[Point]] = field(default_factory=dict, init=False, compare=False,
+                                         repr=False)
 
     def cost(self, thresholds: Thresholds) -> Cost:
         """The cost of a run under these thresholds."""
@@ -172,6 +175,14 @@ class DatasetCosts:
     def estimates(self) -> int:
         """How many costs of versions are only estimated."""
         return sum(point.estimates() for point in self.points)
+
+    def met(self) -> Mapping[str, Sequence[Point]]:
+        """The encounters of each site, inside of whichever version; looked for once."""
+        if not self._met:
+            for root in self.points:
+                for point in root.walk():
+                    self._met.setdefault(point.site.name, []).append(point)
+        return self._met
 
     def replayed(self) -> float:
         """The time of a run in which every version runs at every encounter."""
@@ -228,6 +239,11 @@ class Costs:
         found: Result = self._worked_out[what]
         return found
 
+    def compact(self) -> Costs:
+        """The same with encounters that no guard can tell apart as one."""
+        return self.once("compact", lambda: replace(self, datasets=tuple(
+            replace(d, points=together(d.points)) for d in self.datasets)))
+
     def preferring(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that on these datasets nothing is cheaper than what thresholds choose.
 
@@ -237,11 +253,26 @@ class Costs:
                                             for d in self.datasets))
 
 
+def together(points: Sequence[Point]) -> tuple[Point, ...]:
+    """The same encounters with those that no guard can tell apart as one, which costs their sum."""
+    alike: dict[Hashable, list[Point]] = defaultdict(list)
+    for number, point in enumerate(points):
+        if any(point.inner.values()):
+            point = replace(point, inner={k: together(p) for k, p in point.inner.items()})
+            alike[number].append(point)
+        else:
+            alike[point.site.name, tuple(point.sizes.items()), tuple(point.par.items()),
+                  point.feasible, point.scarce].append(point)
+    return tuple(several[0] if len(several) == 1 else replace(
+        several[0], own={k: total(p.own[k] for p in several) for k in several[0].own},
+        estimated=frozenset().union(*(p.estimated for p in several)))
+        for several in alike.values())
+
+
 def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCosts, Point]]:
     """The encounters of a site, inside of whichever version."""
     for dataset in datasets:
-        for root in dataset.points:
-            yield from ((dataset, point) for point in root.walk() if point.site.name == site)
+        yield from ((dataset, point) for point in dataset.met().get(site, ()))
 
 
 @dataclass(slots=True)
@@ -274,7 +305,7 @@ def costs_of(forest: Forest, measurements: Measurements) -> Costs:
 def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[DatasetCosts, int]:
     gathered: dict[Key, _Gathered] = {}
     found = [(priced.whole.without(_gather(priced, gathered)), priced.timed)
-             for priced in _priced(runs)]
+             for priced in prices_of(runs)]
     rests = [rest for rest, timed in found if timed] or [rest for rest, _ in found]
     tried: dict[str, set[int]] = defaultdict(set)
     for run in runs:
@@ -309,88 +340,7 @@ def _median(costs: Sequence[Cost]) -> Cost:
     return Cost(median([c.device for c in costs]), median([c.host for c in costs]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Priced:
-    """A record, what its encounters cost (with those inside of them), and what the whole run.
-
-    ``timed``: the same was run without a record, too.
-    """
-
-    record: Record
-    costs: Mapping[int, Cost]
-    whole: Cost
-    timed: bool
-
-
-def _priced(runs: Sequence[Run]) -> Iterator[_Priced]:
-    """The records of a dataset with their costs, as if recording had cost nothing.
-
-    What it costs is known of versions that were also run without; others, which were run once, are
-    taken to be like them.
-    """
-    made = [(run.record, run) for run in runs if run.record is not None]
-    timed: dict[tuple[tuple[str, int], ...], list[tuple[Record, Run]]] = defaultdict(list)
-    for record, run in made:
-        if run.time is not None:
-            timed[tuple(sorted(run.force.items()))].append((record, run))
-    once = [(record, run) for record, run in made if run.time is None
-            and tuple(sorted(run.force.items())) not in timed]
-    overlapping = bool(timed) and all(not record.waits for record, _ in made) and all(
-        run.issue is not None for each in timed.values() for _, run in each)
-    price = _overlapping if overlapping else _in_turn
-    yield from price(list(timed.values()), once)
-
-
-def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
-                 once: Sequence[tuple[Record, Run]]) -> Iterator[_Priced]:
-    """Runs in which the host never waits: both clocks count.
-
-    Recording makes issuing slower, and the same loop more kernels: either clock of a record is
-    scaled to what runs without a record take.  What neither clock accounts for (starting and
-    ending) lies outside of encounters.
-    """
-    scales = list[tuple[float, float, float]]()
-
-    def priced(record: Record, devices: float, hosts: float, slack: float, timed: bool) -> _Priced:
-        return _Priced(record, {e.number: Cost(devices * e.device_time, hosts * e.issue)
-                                for e in record.encounters},
-                       Cost(devices * record.device_time + slack, hosts * record.issue + slack),
-                       timed)
-
-    for made in timed:
-        time, issue, recorded, busy = (median(seconds) for seconds in zip(*(
-            (run.time or 0.0, run.issue or 0.0, record.issue, record.device_time)
-            for record, run in made), strict=True))
-        hosts = issue / recorded if recorded else 0.0
-        devices = min(1.0, time / busy) if busy else 0.0
-        for record, _ in made:
-            slack = max(0.0, time - max(devices * record.device_time, hosts * record.issue))
-            scales.append((devices, hosts, slack))
-            yield priced(record, devices, hosts, slack, True)
-    devices, hosts, slack = (median(each) for each in zip(*scales, strict=True))
-    yield from (priced(record, devices, hosts, slack, False) for record, _ in once)
-
-
-def _in_turn(timed: Sequence[Sequence[tuple[Record, Run]]],
-             once: Sequence[tuple[Record, Run]]) -> Iterator[_Priced]:
-    """Runs in which the host waits for the device: the times between ends count."""
-    each = list[float]()
-
-    def priced(record: Record, cost: float, time: float | None) -> _Priced:
-        corrected = record.without_recording(max(0.0, cost))
-        return _Priced(corrected, {e.number: Cost(e.time) for e in corrected.encounters},
-                       Cost(corrected.span if time is None else time), time is not None)
-
-    for made in timed:
-        cost = median([record.wall for record, _ in made]) - median(
-            [run.time for _, run in made if run.time is not None])
-        each += [cost / max(1, record.launches) for record, _ in made]
-        yield from (priced(record, cost, run.time) for record, run in made)
-    launch = median(each) if each else 0.0
-    yield from (priced(record, launch * record.launches, None) for record, _ in once)
-
-
-def _gather(priced: _Priced, gathered: dict[Key, _Gathered]) -> Cost:
+def _gather(priced: Priced, gathered: dict[Key, _Gathered]) -> Cost:
     """Add the encounters of a run; what the run spent inside of them."""
     record, costs = priced.record, priced.costs
     keys: dict[int, Key] = {}

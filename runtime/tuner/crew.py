@@ -28,15 +28,19 @@ class LocalCrew:
         """The names of the devices."""
         return self._programs.keys()
 
+    def parts(self, datasets: int) -> int:
+        """As many as there are devices: one that is through helps another."""
+        return len(self)
+
     def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
-                progress: Callable[[Progress], None]) -> dict[str, Measurements]:
+                progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
         """Do all jobs; those that a device has begun are for it alone."""
-        queue, found = _Queue(jobs), dict[str, Measurements]()
+        queue, found = _Queue(jobs), dict[int, Measurements]()
 
         def work(place: str, program: Measurable) -> None:
             while (job := queue.next(place)) is not None:
-                found[job.dataset.name] = Notes(job, place, take).measure(program, progress)
-                if found[job.dataset.name].interrupted:
+                found[id(job)] = Notes(job, place, take).measure(program, progress)
+                if found[id(job)].interrupted:
                     return
 
         with ThreadPoolExecutor(len(self._programs)) as pool:
@@ -45,24 +49,37 @@ class LocalCrew:
         for future in futures:
             if (error := future.exception()) is not None:
                 raise error
-        return found
+        return [(job, found[id(job)]) for job in jobs if id(job) in found]
 
 
 class _Queue:
-    """Jobs that nobody does yet."""
+    """Jobs that nobody does yet, and which devices work on which datasets."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs = list(jobs)
+        self._there: dict[str, set[str]] = {job.dataset.name: set() for job in jobs}
+        for job in jobs:
+            self._there[job.dataset.name].update([job.place] if job.place else [])
         self._taking = threading.Lock()
 
     def next(self, place: str) -> Job | None:
-        """A job for a device, its own first; None if there is no more."""
+        """A job for a device; None if there is no more.
+
+        What it has begun comes first, then a dataset that nobody works on, and then a part of the
+        one that has most parts left.
+        """
         with self._taking:
-            own = [job for job in self._jobs if job.place == place]
-            job = next(iter([*own, *(each for each in self._jobs if each.place is None)]), None)
+            free = [job for job in self._jobs if job.place in (None, place)]
+            job = min(free, key=lambda job: self._rank(job, place), default=None)
             if job is not None:
-                self._jobs.remove(job)
+                self._jobs = [each for each in self._jobs if each is not job]
+                self._there[job.dataset.name].add(place)
             return job
+
+    def _rank(self, job: Job, place: str) -> tuple[bool, bool, bool, int]:
+        there = self._there[job.dataset.name]
+        left = sum(each.dataset.name == job.dataset.name for each in self._jobs)
+        return job.place is None, place not in there, bool(there), -left if there else 0
 
     def clear(self) -> None:
         """No further job is to be begun."""

@@ -34,7 +34,7 @@ def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = 
     With ``constrained``, only thresholds that make no dataset slower than ``default`` count;
     None if there are none.  Where nothing has been measured, ``default`` is as good as any.
     """
-    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    datasets = [d for d in costs.compact().datasets if math.isfinite(d.least())]
     if not datasets:
         return 0.0, dict(default)
     weights = np.array(list(aim.weights(datasets).values()))

@@ -67,6 +67,7 @@ def fit(costs: Costs, default: Mapping[str, int], *, aim: Objective = Objective.
     with ``default``, by more than the noise: if the best thresholds do that, the dataset's
     weight is raised.
     """
+    costs = costs.compact()
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     if not datasets:
         return Fit(dict(default), {}, {}, {}, {}, "nothing was measured completely")
@@ -164,7 +165,7 @@ def _roots(datasets: Sequence[DatasetCosts], tree: Site) -> list[Point]:
 def objective(costs: Costs, thresholds: Mapping[str, int],
               aim: Objective = Objective.RELATIVE) -> float:
     """The score that :func:`fit` minimises."""
-    return aim.score([d for d in costs.datasets if math.isfinite(d.least())], thresholds)
+    return aim.score([d for d in costs.compact().datasets if math.isfinite(d.least())], thresholds)
 
 
 def _solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
@@ -203,8 +204,8 @@ def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, flo
 
 def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
     """The values compared with a guard, ascending, and one above all."""
-    return candidates([p.par[guard] for d in datasets for root in d.points
-                       for p in root.walk() if guard in p.par])
+    return candidates([point.par[guard] for d in datasets for points in d.met().values()
+                       if guard in points[0].par for point in points])
 
 
 def _centre(costs: Costs, datasets: list[DatasetCosts],

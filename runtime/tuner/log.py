@@ -37,6 +37,11 @@ class Run:
     replay: int | None = None
     place: str | None = None
 
+    @property
+    def reference(self) -> bool:
+        """Whether it forces nothing: devices that share a dataset are compared by such runs."""
+        return not self.force and self.replay is None
+
 
 @dataclass(slots=True)
 class Measurements:
@@ -71,7 +76,7 @@ class Measurements:
     def program_runs(self) -> int:
         """The runs that were needed to see every version, repetitions not counted."""
         forced = {(run.dataset, *sorted(run.force.items()))
-                  for run in self.runs if run.replay is None}
+                  for run in self.runs if run.replay is None and not run.reference}
         return len(forced) + sum(max(numbers) - len(numbers) + 1  # some were not right
                                  for numbers in self._replays().values())
 

@@ -38,6 +38,8 @@ SMALL = 1 << 28
 """How many bytes the inputs may have whose kernels are built together."""
 Args: TypeAlias = Sequence[Any]
 """The arguments of an entry point."""
+Force: TypeAlias = Mapping[str, int]
+"""The version to run at each site."""
 
 
 class Measurable(Protocol):
@@ -125,13 +127,26 @@ class Method(Protocol):
         """The same in at most so many seconds."""
         ...
 
+    def of(self, some: Sequence[Force]) -> Method | None:
+        """The same for some plans only; None if a run tells of all of them."""
+        ...
+
+    def plans(self, forest: Forest) -> Sequence[Force]:
+        """The plans that it measures."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Forced:
-    """Measures by runs with forced versions; datasets share ``budget`` seconds."""
+    """Measures by runs with forced versions; datasets share ``budget`` seconds.
+
+    ``only`` are the plans to run, if not all: then nobody looks for further ones
+    (:mod:`.contenders`), and whoever shared them out does that.
+    """
 
     repeats: ClassVar[int] = 3
     budget: float = math.inf
+    only: tuple[Force, ...] | None = None
 
     def runs(self, forest: Forest) -> int:
         """One for each plan."""
@@ -142,7 +157,7 @@ class Forced:
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """See :func:`measure`."""
         return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
-                       budget=self.budget)
+                       budget=self.budget, only=self.only)
 
     def surely(self, known: Measurements | None = None) -> Forced:
         """There are no estimates."""
@@ -152,19 +167,27 @@ class Forced:
         """The same in at most so many seconds."""
         return replace(self, budget=min(seconds, self.budget))
 
+    def of(self, some: Sequence[Force]) -> Forced:
+        """The same for some plans only."""
+        return replace(self, only=tuple(some))
+
+    def plans(self, forest: Forest) -> Sequence[Force]:
+        """All, or those that were asked for."""
+        return plans(forest) if self.only is None else self.only
+
 
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             repeats: int = 3, log: Runs | None = None,
             progress: Callable[[Progress], None] = lambda _: None,
-            budget: float = math.inf) -> Measurements:
+            budget: float = math.inf, only: Sequence[Force] | None = None) -> Measurements:
     """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
 
     Short runs are repeated :data:`MORE` times as often, which ``progress`` does not count.  An
     interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  Runs that
-    the log knows are not repeated.
+    the log knows are not repeated.  ``only`` is as for :class:`Forced`.
     """
     result, outlook = Measurements(forest.entry), Outlook()
-    counted = len(plans(forest)) * repeats
+    counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
     try:
         before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
@@ -176,7 +199,8 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
-            runs = forced_runs(program, forest, dataset, repeats, outlook, known, deadline)
+            runs = forced_runs(program, forest, dataset, repeats, outlook, known, deadline,
+                               only)
             for number, run in enumerate(runs, start=len(known) + 1):
                 result.runs.append(run)
                 if log:
@@ -197,7 +221,7 @@ def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
     made, room = dict[str, Args](), SMALL
     new = [dataset for dataset in datasets if not known[dataset.name]]
     with suppress(UserError, CompilerLimitation):
-        for dataset in new if len(new) > 1 else []:
+        for dataset in new:
             made[dataset.name] = values = dataset.arguments()
             room -= sum(getattr(value, "nbytes", 0) for value in values)
             if room < 0:
@@ -214,17 +238,21 @@ def _best(run: Run) -> float:
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
                 outlook: Outlook, known: Sequence[Run] = (), deadline: float = math.inf,
-                ) -> Iterator[Run]:
+                only: Sequence[Force] | None = None) -> Iterator[Run]:
     """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
 
     The default version runs first, and then those with most parallelism: what others may take
     depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  Plans that are far behind
     are not repeated; where only such plans show a version that may be the best of its site, it is
     repeated with the best ones of other sites.  After the deadline there is no further run, and
-    plans that have not been run are left out.
+    plans that have not been run are left out.  ``only`` is as for :class:`Forced`.
     """
-    schedule = Schedule(plans(forest), repeats, known)
+    asked = [dict(force) for force in (plans(forest) if only is None else only)]
+    schedule = Schedule(asked, repeats, [run for run in known if run.force in asked
+                                         or (only is None and not run.reference)])
     todo = schedule.todo
+    if {} in asked:
+        schedule.keep({})  # devices are compared by it
     wanted = [n for n in reversed(range(len(todo))) if schedule.wants(n, MORE * repeats)]
     if not wanted:
         return
@@ -233,15 +261,15 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
     except (UserError, CompilerLimitation) as error:  # it does not fit on the device
         yield from (Run(dataset.name, todo[number], None, str(error)) for number in wanted)
         return
-    warming = _WarmUp(program, forest, dataset, args, outlook)
+    warming = _WarmUp(program, forest, dataset, args, outlook, asked)
+    schedule.beside(warming.default)
     first: dict[int, Run] = {}
     for number in wanted:
         if first and time.perf_counter() > deadline:
             yield Run(dataset.name, todo[number], None, "left out: there was no time for it")
             continue
         first[number], over = warming.run(todo[number])
-        schedule.warmed_up(number, first[number], over)
-        if over:
+        if schedule.warmed_up(number, first[number], over):
             yield first[number]
 
     def repeated(numbers: Sequence[int], repeat: int) -> Iterator[Run]:
@@ -261,9 +289,12 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
         if not schedule.once(number):
             schedule.ran(number, first[number])
             yield first[number]
-    records = [run.record for run in made if run.record is not None]
-    numbers += map(schedule.keep, missed(forest, records, [todo[number] for number in numbers]))
-    schedule.repeat(len(numbers))
+    if only is None:
+        further = missed(forest, made, [todo[each] for each in numbers])
+        if further:
+            program.prepare(dataset.entry, args, further)
+        numbers += map(schedule.keep, further)
+    schedule.repeat(len(numbers) if only is None else len(plans(forest)))
     for repeat in range(MORE * repeats):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
@@ -273,22 +304,20 @@ class _WarmUp:
     """The first runs of a dataset: which plans cannot win, and need not be run again, or at all."""
 
     def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
-                 outlook: Outlook) -> None:
+                 outlook: Outlook, todo: Sequence[dict[str, int]]) -> None:
         self._program, self._dataset, self._args = program, dataset, args
         self._outlook = outlook
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
-        self._default = self._best = math.inf
-        *rest, last = plans(forest)
-        self._rest = [] if outlook.blank else rest
-        first = [*rest, last] if outlook.blank else [last]
-        outlook.work = program.prepare(dataset.entry, args, [{}, *first])
+        self.default = self._best = math.inf
+        *self._rest, last = todo
+        outlook.begin(program.prepare(dataset.entry, args, [{}, last]))
         with suppress(UserError, CompilerLimitation):
-            self._default = program.time(dataset.entry, args)
+            self.default = program.time(dataset.entry, args)
 
     def run(self, force: dict[str, int]) -> tuple[Run, bool]:
         """A run of a plan; whether no further one is needed."""
-        versions, best = list(self._outer(force)), min(self._default, self._best)
+        versions, best = list(self._outer(force)), min(self.default, self._best)
         for version, points in versions:
             if (why := self._outlook.hopeless(version, points, best)) is not None:
                 return Run(self._dataset.name, force, None, f"version {version}: {why}"), True
@@ -298,6 +327,9 @@ class _WarmUp:
             if isinstance(error, Stopped):
                 self._saw(versions, error.seconds, stopped=True)
             return Run(self._dataset.name, force, None, self._explained(force, error)), True
+        for each in record.encounters:
+            if each.site in self._outermost:
+                self._outlook.saw_crowd(each.site, each.crowd)
         self._best = min(self._best, record.span)
         self._saw(versions, record.span)
         self._points |= {name: par for each in record.encounters if each.parent is None
@@ -308,7 +340,7 @@ class _WarmUp:
 
     def _prepare_rest(self) -> None:
         """Build what has not been built yet and may be run."""
-        best = min(self._default, self._best)
+        best = min(self.default, self._best)
         possible = [force for force in self._rest
                     if not any(self._outlook.hopeless(*version, best)
                                for version in self._outer(force))]
@@ -319,7 +351,7 @@ class _WarmUp:
     def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
              stopped: bool = False) -> None:
         if len(versions) == 1:  # of several, nobody knows which one took how long
-            self._outlook.saw(*versions[0], seconds, min(self._default, self._best),
+            self._outlook.saw(*versions[0], seconds, min(self.default, self._best),
                               stopped=stopped)
 
     def _explained(self, force: Mapping[str, int], error: Exception) -> str:

@@ -88,6 +88,7 @@ def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
     """
     if guards is Guards.THRESHOLD:
         return Guarded(thresholds, {})
+    costs = costs.compact()
     allowed = allowed_times(costs.datasets, thresholds)
     near = partial(_nearby, matters=ALONE * objective(costs, thresholds, aim))
     fitted: dict[Guards, Callable[[Sequence[_Group]], Finer | None]] = {

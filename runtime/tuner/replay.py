@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol, TypeAlias, cast
+from typing import ClassVar, Protocol, cast
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.outlook import Outlook
@@ -27,6 +27,7 @@ from runelift.runtime.tuner.log import Measurements, Run, Runs, complete
 from runelift.runtime.tuner.measure import (
     Args,
     Dataset,
+    Force,
     Forced,
     Measurable,
     Progress,
@@ -35,7 +36,6 @@ from runelift.runtime.tuner.measure import (
 )
 from runelift.runtime.tuner.schedule import MORE, SHORT
 
-Force: TypeAlias = Mapping[str, int]
 TIMES = 3
 """How often a dataset is run without a record, and how much more often short ones are replayed."""
 
@@ -73,6 +73,13 @@ class Replaying:
     def within(self, seconds: float) -> Replaying:
         """The same in at most so many seconds."""
         return replace(self, budget=min(seconds, self.budget))
+
+    def of(self, some: Sequence[Force]) -> None:
+        """A run tells of all plans."""
+
+    def plans(self, forest: Forest) -> Sequence[Force]:
+        """All."""
+        return plans(forest)
 
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 repeats: int = 1, log: Runs | None = None,
@@ -118,7 +125,7 @@ def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: R
     todo = plans(forest)
     try:
         args = program.place(dataset.arguments())
-        race.outlook.work = program.prepare(dataset.entry, args, [{}, *todo])
+        race.outlook.begin(program.prepare(dataset.entry, args, [{}, *todo]))
         program.time(dataset.entry, args)  # what other versions may take depends on it
         numbered = _replays(program, dataset, args, race, repeats, todo)
         right = _right(numbered[0][1], todo)

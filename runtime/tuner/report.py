@@ -198,7 +198,7 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
 
     None if there are too many combinations to try.
     """
-    encounters = sum(len(d.points) for d in costs.datasets)
+    encounters = sum(len(d.points) for d in costs.compact().datasets)
     looks = costs.once("combinations", lambda: combinations(costs)) * encounters
     if looks > (QUICK if fit.exact else TRIABLE):
         return None
@@ -211,15 +211,15 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
 
 def _observations(entry: EntryTuning) -> Iterator[str]:
     """Where the sides of each guard cost the same, and how far repeated runs lie apart."""
-    thresholds = entry.fit.thresholds
-    idle = [curve.guard for curve in score_curves(entry.costs, thresholds) if not curve.matters]
+    thresholds, costs = entry.fit.thresholds, entry.costs.compact()
+    idle = [curve.guard for curve in score_curves(costs, thresholds) if not curve.matters]
     if idle:
         yield f"  note: no threshold makes a difference of 1 %: {', '.join(idle)}"
     for curves in guard_curves(entry.costs, thresholds):
         if curves.guard not in idle and curves.crossovers:
             where = ", ".join(f"{value:,.0f}" for value in curves.crossovers)
             yield f"  note: {curves.guard}: both sides cost the same at a parallelism of {where}"
-    for conflict in conflicts(entry.costs, thresholds):
+    for conflict in conflicts(costs, thresholds):
         yield f"  note: {conflict}"
     if repeated := repeated_runs(entry.measurements):
         spread = sorted(each.deviation for each in repeated)

@@ -1,4 +1,7 @@
-"""How often the runs of a dataset are repeated: what noise distorts more often, what loses less."""
+"""How often the runs of a dataset are repeated: what noise distorts more often, what loses less.
+
+Where versions cannot run, others do: plans that run the same versions are repeated as one.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,7 @@ class Schedule:
         self._times: dict[int, list[float]] = defaultdict(list)
         self._over: set[int] = set()
         self._kept: set[int] = set()
+        self._paths: dict[tuple[tuple[str, int], ...], int] = {}
         for run in known:
             self.ran(self.add(run.force), run)
         if all(count >= min(repeats, self._enough(n)) or n in self._over
@@ -58,12 +62,22 @@ class Schedule:
         self._kept.add(number)
         return number
 
-    def warmed_up(self, number: int, run: Run, over: bool) -> None:
-        """A plan has been run for the first time; ``over`` if that is all that is needed."""
+    def beside(self, seconds: float) -> None:
+        """A run takes so long without any plan."""
+        self._best = min(self._best, seconds)
+
+    def warmed_up(self, number: int, run: Run, over: bool) -> bool:
+        """A plan has been run for the first time; ``over`` if that is all that is needed.
+
+        So it is if it turned out to run the same versions as another one.
+        """
+        over |= run.record is not None and self._paths.setdefault(
+            run.record.path, number) != number
         if over:
             self._over.add(number)
         elif run.record is not None:
             self._took(number, run.record)
+        return over
 
     def ran(self, number: int, run: Run) -> None:
         """A plan has been run."""
@@ -71,6 +85,10 @@ class Schedule:
         if run.record is None:
             self._over.add(number)
             return
+        if run.time is None:  # once was enough
+            self._over.add(number)
+        else:
+            self._paths.setdefault(run.record.path, number)
         self._took(number, run.record)
         if run.time is not None:
             self._times[number].append(run.time)

@@ -1,21 +1,29 @@
 """Measuring that several devices share: each takes a dataset, until there are no more.
 
-Only times of one make of device are compared (:mod:`runelift.runtime.alike`), and all versions of
-a dataset are measured on the same device of them.  Devices know nothing of each other; what they
-measure comes together in the log, which says which one made each run.
+Only times of one make of device are compared (:mod:`runelift.runtime.alike`).  The versions of a
+dataset are parts of the work on it: a device that is through with its own takes those of another
+one's, so that none is idle while one dataset takes long.  Each device that takes part runs the
+dataset by default as well, by which its times are told as those of the first
+(:mod:`.prices`); a dataset on which devices differ too much is measured by one of them anew.
+Devices know nothing of each other; what they measure comes together in the log, which says which
+one made each run.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from runelift.runtime import interrupts
+from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
-from runelift.runtime.tuner.log import Measurements, Run, Runs, complete
-from runelift.runtime.tuner.measure import Dataset, Measurable, Method, Progress
+from runelift.runtime.tuner.log import Measurements, Run, Runs
+from runelift.runtime.tuner.measure import Dataset, Force, Measurable, Method, Progress
+from runelift.runtime.tuner.prices import unlike
+from runelift.runtime.tuner.schedule import MORE, Schedule
 
 STEPS = 100
 """Into how many steps the work on a dataset is divided, for the display."""
@@ -27,7 +35,7 @@ LOST = "lost"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A dataset to be measured by one device.
+    """A dataset, or some of its versions, to be measured by one device.
 
     ``known`` are runs from before, which the device ``place`` has made; None if there are none.
     """
@@ -49,11 +57,12 @@ class Notes:
     take: Callable[[Job, Run], None] = lambda job, run: None
 
     def measure(self, program: Measurable,
-                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+                progress: Callable[[Job, Progress], None] = lambda job, step: None
+                ) -> Measurements:
         """Do the job."""
         job = self.job
         found = job.method.measure(program, job.forest, [job.dataset], repeats=job.repeats,
-                                   log=self, progress=progress)
+                                   log=self, progress=lambda step: progress(job, step))
         found.runs = [replace(run, place=self.place) for run in found.runs]
         return found
 
@@ -81,9 +90,13 @@ class Crew(Protocol):
         """How many measure at the same time."""
         ...
 
+    def parts(self, datasets: int) -> int:
+        """Into how many parts each of so many datasets is best divided."""
+        ...
+
     def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
-                progress: Callable[[Progress], None]) -> dict[str, Measurements]:
-        """Do all jobs; what was measured, by dataset.
+                progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
+        """Do all jobs; what was measured, in the order of the jobs.
 
         Runs say where they were made.  ``take`` is given each new one, ``progress`` hears of each
         job as if there were no other; both may be called by any thread.  After Ctrl-C what is not
@@ -117,65 +130,170 @@ class Shared:
         """The same in at most so many seconds."""
         return replace(self, seconds=min(seconds, self.seconds))
 
+    def of(self, some: Sequence[Force]) -> Shared | None:
+        """The same for some plans only."""
+        method = self.method.of(some)
+        return None if method is None else replace(self, method=method)
+
+    def plans(self, forest: Forest) -> Sequence[Force]:
+        """As the method does."""
+        return self.method.plans(forest)
+
     def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 repeats: int, log: Runs | None = None,
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """The runs of all datasets, wherever they were made; ``program`` is for what comes after.
 
-        A dataset that a device has begun is gone on with by this device or begun anew.
+        What a device has begun is gone on with by this device or begun anew.
         """
-        done: dict[str, float] = dict.fromkeys((d.name for d in datasets), 0.0)
-        parts = self._parts(len(datasets))
-
-        def tell(step: Progress) -> None:
-            done[step.what] = step.done / step.total
-            progress(Progress(step.what, round(STEPS * sum(done.values())), STEPS * len(done),
-                              step.seconds))
-
-        def take(job: Job, run: Run) -> None:
-            if log is not None:
-                log.append(forest.entry, run)
-
-        whole: dict[str, Measurements] = {}
+        work = _Work(self, forest, repeats, log, progress, time.perf_counter() + self.seconds)
         jobs: list[Job] = []
         for dataset in datasets:
             known = log.known(forest.entry, dataset.name) if log is not None else []
-            if known and complete(known, plans(forest), repeats) and not _lost(known):
-                whole[dataset.name] = Measurements(forest.entry, known)
+            if known and _complete(known, plans(forest), repeats) and not _lost(known):
+                work.found[dataset.name] = Measurements(forest.entry, known)
                 continue
             if known and not self._goes_on(known):
-                assert log is not None
-                log.forget(forest.entry, dataset.name)
+                work.forget(dataset)
                 known = []
-            jobs.append(Job(forest, dataset, self.method.within(parts), repeats, tuple(known),
-                            known[0].place if known else None))
-        whole |= self.crew.measure(jobs, take, tell) if jobs else {}
-        return self._together(forest.entry, datasets, whole)
+            jobs += work.parts(dataset, known, self.crew.parts(len(datasets)))
+        work.do(jobs)
+        for further in (work.references, work.whole, work.beside):
+            if not work.interrupted:
+                work.do([job for dataset in datasets for job in further(dataset)])
+        return work.together(datasets)
 
     def _goes_on(self, known: Sequence[Run]) -> bool:
-        """Whether the device that made these runs can make the others."""
-        (place, *others), places = {run.place for run in known}, self.crew.places()
-        return bool(places) and not others and (place is None or place in places)
+        """Whether the devices that made these runs can make the others."""
+        made, places = {run.place for run in known}, self.crew.places()
+        return bool(places) and (made == {None} or made <= set(places))
 
-    def _parts(self, datasets: int) -> float:
-        """The time that one dataset may take."""
-        return self.seconds / max(1, math.ceil(datasets / len(self.crew)))
 
-    @staticmethod
-    def _together(entry: str, datasets: Sequence[Dataset],
-                  found: dict[str, Measurements]) -> Measurements:
-        """One after the other what was measured at the same time."""
-        result = Measurements(entry)
-        for own in (found[d.name] for d in datasets if d.name in found):
+@dataclass(slots=True)
+class _Work:
+    """What has become of the datasets of an entry point so far, by name."""
+
+    shared: Shared
+    forest: Forest
+    repeats: int
+    log: Runs | None
+    progress: Callable[[Progress], None]
+    end: float
+    found: dict[str, Measurements] = field(default_factory=dict)
+    steps: dict[int, tuple[Job, float]] = field(default_factory=dict)
+    divided: set[str] = field(default_factory=set)
+    interrupted: bool = False
+
+    # Jobs
+
+    def parts(self, dataset: Dataset, known: Sequence[Run], count: int) -> list[Job]:
+        """The jobs for a dataset: what each device has begun, and the rest in so many parts."""
+        begun, fresh, every = dict[str, list[Force]](), list[Force](), plans(self.forest)
+        for plan in every:
+            place = next((run.place for run in known if run.force == plan), None)
+            (fresh if place is None else begun.setdefault(place, [])).append(plan)
+        shares = [part for k in range(count) if (part := fresh[k::count])]
+        if (len(begun) + len(shares) < 2 or any(run.place is None for run in known)
+                or self.shared.method.of(fresh) is None):
+            return [self._job(dataset, None, known, known[0].place if known else None)]
+        self.divided.add(dataset.name)
+        self.found[dataset.name] = Measurements(
+            self.forest.entry, [run for run in known if run.force not in every])
+        reference: list[Force] = [] if self.shared.crew.places() else [{}]
+        return [*(self._job(dataset, [*own, *reference],
+                            [run for run in known if run.force in own], place)
+                  for place, own in begun.items()),
+                *(self._job(dataset, [*own, *reference]) for own in shares)]
+
+    def references(self, dataset: Dataset) -> list[Job]:
+        """The jobs that run a dataset by default on each device that measured versions of it."""
+        runs = self._runs(dataset)
+        made = dict.fromkeys(run.place for run in runs if run.record is not None)
+        known = {run.place for run in runs if run.reference}
+        return [self._job(dataset, [{}], (), place) for place in made if place not in known
+                ] if len(made) > 1 and self.shared.crew.places() else []
+
+    def whole(self, dataset: Dataset) -> list[Job]:
+        """The job that measures a dataset anew where the devices that did differ too much."""
+        if not unlike(self._runs(dataset)):
+            return []
+        self.forget(dataset)
+        return [self._job(dataset, None)]
+
+    def beside(self, dataset: Dataset) -> list[Job]:
+        """The job for versions that seem good, but ran beside bad ones only.
+
+        Whoever measures a dataset alone has seen to it.
+        """
+        runs = self._runs(dataset)
+        made = sorted({run.place for run in runs if run.record is not None and run.place})
+        if not made or (len(made) == 1 and dataset.name not in self.divided):
+            return []
+        seen = [{each.site: each.chosen} for run in runs if run.record and run.time is not None
+                for each in run.record.encounters]
+        wanted = missed(self.forest, runs, seen)
+        places = self.shared.crew.places()
+        return [self._job(dataset, wanted if places else [*wanted, {}], (),
+                          made[0] if made[0] in places else None)] if wanted else []
+
+    def _job(self, dataset: Dataset, some: Sequence[Force] | None, known: Sequence[Run] = (),
+             place: str | None = None) -> Job:
+        method = self.shared.method
+        if some is not None:
+            method = method.of(some) or method
+        return Job(self.forest, dataset, method, self.repeats, tuple(known), place)
+
+    def forget(self, dataset: Dataset) -> None:
+        """The runs of a dataset so far do not count."""
+        self.found.pop(dataset.name, None)
+        self.divided.discard(dataset.name)
+        if self.log is not None:
+            self.log.forget(self.forest.entry, dataset.name)
+
+    # Doing them
+
+    def do(self, jobs: Sequence[Job]) -> None:
+        """Have all jobs done, which share the time that is left."""
+        left, rounds = self.end - time.perf_counter(), math.ceil(len(jobs) / len(self.shared.crew))
+        jobs = [replace(job, method=job.method.within(max(0.0, left) / rounds)) for job in jobs]
+        self.steps |= {id(job): (job, 0.0) for job in jobs}
+        for job, own in self.shared.crew.measure(jobs, self._take, self._tell) if jobs else ():
+            result = self.found.setdefault(job.dataset.name, Measurements(self.forest.entry))
             result.runs += own.runs
-            result.left_out += own.left_out
+            result.left_out += [name for name in own.left_out if name not in result.left_out]
             result.stopped |= own.stopped
-            result.interrupted |= own.interrupted
+            self.interrupted |= own.interrupted
         try:
             interrupts.check()
         except KeyboardInterrupt:
-            result.interrupted = True
+            self.interrupted = True
+
+    def _take(self, job: Job, run: Run) -> None:
+        if self.log is not None:
+            self.log.append(self.forest.entry, run)
+
+    def _tell(self, job: Job, step: Progress) -> None:
+        self.steps[id(job)] = job, step.done / step.total
+        self.progress(Progress(step.what, round(STEPS * sum(
+            done for _, done in self.steps.values())), STEPS * len(self.steps), step.seconds))
+
+    def _runs(self, dataset: Dataset) -> list[Run]:
+        return self.found[dataset.name].runs if dataset.name in self.found else []
+
+    def together(self, datasets: Sequence[Dataset]) -> Measurements:
+        """One after the other what was measured at the same time."""
+        result = Measurements(self.forest.entry, interrupted=self.interrupted)
+        for own in (self.found[d.name] for d in datasets if d.name in self.found):
+            result.runs += own.runs
+            result.left_out += own.left_out
+            result.stopped |= own.stopped
         return result
+
+
+def _complete(runs: Sequence[Run], todo: Sequence[dict[str, int]], repeats: int) -> bool:
+    """Whether no plan of a dataset is to be run again."""
+    schedule = Schedule(todo, repeats, [run for run in runs if run.force in todo])
+    return not any(schedule.wants(number, MORE * repeats) for number in range(len(todo)))
 
 
 def _lost(runs: Sequence[Run]) -> bool:

@@ -32,7 +32,7 @@ class Repeated:
     @property
     def versions(self) -> str:
         """Which versions ran: the index at each site, in the order of the program."""
-        return "/".join(str(index) for index in self.force.values())
+        return "/".join(str(index) for index in self.force.values()) or "default"
 
 
 def repeated_runs(measurements: Measurements) -> list[Repeated]:

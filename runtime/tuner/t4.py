@@ -66,7 +66,8 @@ def of_measurements(forest: Forest, measurements: Measurements) -> Iterator[Resu
     """The runs with forced versions, repeated ones together."""
     runs: dict[tuple[str, tuple[tuple[str, int], ...]], list[Run]] = defaultdict(list)
     for run in measurements.runs:
-        runs[run.dataset, tuple(run.force.items())].append(run)
+        if not run.reference:
+            runs[run.dataset, tuple(run.force.items())].append(run)
     for (dataset, force), made in runs.items():
         seconds = tuple(t for t in map(run_seconds, made) if t is not None)
         yield Result(thresholds_of(forest, dict(force)), dataset, seconds,

@@ -64,8 +64,7 @@ def _least(point: Point, index: int) -> Cost:
 
 def _points_with(dataset: DatasetCosts, label: str) -> Iterator[tuple[Point, int]]:
     """The encounters that have a version, and its index there."""
-    for root in dataset.points:
-        for point in root.walk():
-            for index, alternative in enumerate(point.site.alternatives):
-                if alternative.label == label:
-                    yield point, index
+    for points in dataset.met().values():
+        for index, alternative in enumerate(points[0].site.alternatives):
+            if alternative.label == label:
+                yield from ((point, index) for point in points)

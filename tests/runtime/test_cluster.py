@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import runelift
 from runelift.ir.errors import UserError
 from runelift.runtime.cli import main
 from runelift.runtime.tuner import cluster
+from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.log import Run, read_log
 
 distributed = pytest.importorskip("distributed")
@@ -80,6 +82,20 @@ def test_datasets_are_measured_elsewhere(path: Path, machines: Cluster) -> None:
     assert all(run.record is not None and run.place for run in runs)
     assert tune(path, machines, "--resume") == runs
     assert path.with_name("rows.fut.tuning").exists()
+
+
+def test_machines_share_the_versions_of_a_dataset(path: Path, machines: Cluster) -> None:
+    machines.start()
+    machines.start()
+    with distributed.Client(machines.address, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=30)
+    runs = tune(path, machines, "--only", "wide")
+    assert not any(run.error for run in runs)
+    forest = runelift.compile(path, device="interpreter", tuning={}).tree.entry("main")
+    assert {tuple(run.force.items()) for run in runs if not run.reference} == {
+        tuple(plan.items()) for plan in plans(forest)}
+    assert any(run.reference for run in runs)
+    assert tune(path, machines, "--only", "wide", "--resume") == runs
 
 
 def test_a_lost_machine_has_its_dataset_measured_by_another(path: Path, machines: Cluster,

@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.outlook import HOPELESS, Outlook
+from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.autotune import Tuning, conclude
+from runelift.runtime.tuner.contenders import contenders
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.log import Log, Measurements
+from runelift.runtime.tuner.log import Log, Measurements, Run
 from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.report import render
 from tests.runtime.simulated import Simulated, site
@@ -78,6 +81,38 @@ def test_what_cannot_win_is_not_run() -> None:
     assert not any(costs.incomplete.values())
 
 
+def test_few_work_items_take_long_for_what_a_crowd_did() -> None:
+    outlook = Outlook()
+    outlook.saw_crowd("s", 3000.0)
+    outlook.saw_crowd("s", 2000.0)
+    outlook.saw_crowd("s", 4000.0)
+    assert outlook.alone("s/0", 100) == 20.0
+    assert "100 work-items would take more than 20 s" in str(outlook.hopeless("s/0", 100, 1e-3))
+    assert outlook.hopeless("s/0", 100, 20.0 / HOPELESS) is None
+    assert outlook.hopeless("s/0", 20_000, 1e-3) is None
+    assert outlook.hopeless("other/0", 100, 1e-3) is None
+    outlook.begin(None)
+    assert outlook.hopeless("s/0", 100, 1e-3) is None
+
+
+class Crowded(Simulated):
+    """Tells what its work-items did in all."""
+
+    def _record(self, *args: Any) -> Record:
+        record = super()._record(*args)
+        return replace(record, encounters=tuple(
+            replace(each, crowd=1e6 * each.time) for each in record.encounters))
+
+
+def test_what_is_hopeless_is_not_even_run_once() -> None:
+    sim = Crowded.of(CHAIN, serial)
+    found = measure(sim, sim.forest, inputs(few=[2], many=[1 << 20]), repeats=1)
+    runs = {run.dataset: run for run in found.runs if run.force["s"] == 0}
+    assert "2 work-items would take more than" in str(runs["few"].error)
+    assert runs["many"].record is not None
+    assert sim.forced.count({"s": 0}) == 1
+
+
 def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
     sim = Counted.of(CHAIN, serial, fail={("s", 0): Stopped("timeout", seconds=500.0)})
     found = measure(sim, sim.forest, inputs(a=[16], b=[16], c=[1 << 20]), repeats=1)
@@ -121,3 +156,30 @@ def test_the_report_says_where_times_come_from() -> None:
     replayed = Measurements("main", [replace(run, replay=1) for run in measured.runs])
     assert "predicted from replayed versions)" in render(
         Tuning((conclude(sim.forest, sim.default, replayed),)))
+
+
+def test_plans_that_run_the_same_versions_are_repeated_as_one(tmp_path: Path) -> None:
+    sim = Simulated.of(CHAIN, lambda where, index, par: 1e-3, infeasible=frozenset({("s", 1)}))
+    log = Log(tmp_path / "log")
+    found = measure(sim, sim.forest, inputs(a=[4]), repeats=3, log=log)
+    log.close()
+    timed = [run.force["s"] for run in found.runs if run.time is not None]
+    assert timed.count(0) == timed.count(2) > 1
+    assert [run.time for run in found.runs if run.force["s"] == 1] == [None]
+    runs, log = sim.runs, Log(tmp_path / "log", resume=True)
+    assert measure(sim, sim.forest, inputs(a=[4]), repeats=3, log=log).runs == found.runs
+    assert sim.runs == runs
+
+
+def test_what_issuing_costs_a_record_makes_no_contenders() -> None:
+    """A version is late in records, not in runs without; another's kernels alone take long."""
+    def run(version: int, busy: float, issue: float, time: float | None) -> Run:
+        met = Encounter("s", 0, None, {}, {}, (0, 1), version, issue, busy, 0.0, 3, issue=issue)
+        return Run("d", {"s": version}, Record("main", (met,), issue, busy, issue, 0.0, 3, 0, "",
+                                               issue=issue), time=time)
+
+    slow = run(0, 50e-6, 60e-6, None)
+    assert contenders([slow, run(1, 12e-6, 54e-6, None)]) == {"s": {0, 1}}
+    assert contenders([slow, run(1, 12e-6, 54e-6, 14e-6)]) == {"s": {1}}
+    assert contenders([slow, run(1, 12e-6, 54e-6, 70e-6)]) == {"s": {0, 1}}
+    assert contenders([slow, replace(slow, record=None)]) == {"s": {0}}

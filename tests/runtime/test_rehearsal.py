@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import runelift
+from runelift.codegen.persistent import Merged
 from runelift.ir.errors import CompilerLimitation
+from runelift.runtime import tape
+from runelift.runtime.device import select
 from runelift.runtime.executable import Executable
+from runelift.runtime.executor import Run
+from runelift.runtime.program import Program
+from runelift.runtime.rehearsal import Rehearsal
 from runelift.runtime.tuner.forest import plans
 from tests.runtime.test_replay import NESTED
 
@@ -50,3 +57,50 @@ def test_what_cannot_be_built_is_left_to_the_run() -> None:
     program.prepare("checked", args, plans(program.tree.entry("checked")))
     with pytest.raises(CompilerLimitation, match="do not build"):
         program.record("checked", args)
+
+
+SCANS = """
+entry main [n][m] (k: i64) (xss: [n][m]i32): [n][m]i32 =
+  loop xss for _i < k do
+    map (scan (+) 0) xss |> transpose |> map (scan i32.max 0) |> transpose |> map (map (% 1000))
+"""
+
+
+def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    info = select("pthread")
+    assert info is not None
+    compiled = runelift.compile(SCANS, device="pocl", tuning={}).compiled
+    program = Program(compiled, replace(info, coherent=True))
+    built, wanted = set[Any](), dict[Any, None]()
+
+    def persistent(self: Executable, merged: Merged) -> None:
+        built.add(self._persistent_source(merged))
+
+    monkeypatch.setattr(Executable, "persistent", persistent)
+    args = program.place([np.int64(20), np.ones((30, 40), np.int32)])
+    executable = program._executable("main")
+    for force in plans(program.tree.entry("main")):
+        program._rehearse("main", args, force, wanted)
+        program.timing("main", args, force=force)
+    assert built
+    assert {executable._persistent_source(each) for each in wanted if isinstance(each, Merged)
+            } >= built
+
+
+def test_scans_have_the_same_buffer_in_runs_and_rehearsals() -> None:
+    """Which buffers are the same is in the text of a loop's kernel."""
+    executable = runelift.compile(SCANS, device="pocl", tuning={})._executable("main")
+    for run in (Run(executable, {}, {}, False), Rehearsal(executable, {}, {}, {})):
+        assert run.statuses(5).handle is run.statuses(3).handle
+
+
+def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = runelift.compile(NESTED, device="pocl", tuning={})
+    args, runs = program.place((MATRIX.astype(np.int64), np.int64(0))), list[None]()
+    real = tape.perform
+    monkeypatch.setattr(tape, "perform",
+                        lambda *given, **how: (runs.append(None), real(*given, **how))[1])
+    program.timing("checked", args)
+    assert len(runs) == 2
+    program.timing("checked", args)
+    assert len(runs) == 3

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
+from runelift.runtime.records import Record
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.exhaustive import exhaustive
 from runelift.runtime.tuner.fit import Interval, objective
 from runelift.runtime.tuner.forest import plans
+from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Measurements, Run
 from runelift.runtime.tuner.logged import logged_forest
 from runelift.runtime.tuner.measure import Dataset, Forced, measure
@@ -380,6 +382,50 @@ def test_what_fails_is_never_chosen_nor_tried_twice() -> None:
     assert trials.runs == runs
     found = search(STRATEGIES["binary"], live)
     assert live.run("a", found.thresholds).seconds == pytest.approx(4.5)
+
+
+class Limited(Simulated):
+    """Runs that take more than the limit are stopped then."""
+
+    limit = 25.0
+    stops = 0
+
+    def record(self, entry: str, args: Sequence[int], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
+        record = super().record(entry, args, force=force, thresholds=thresholds)
+        if record.span > self.limit:
+            self.stops += 1
+            raise Stopped("timeout", seconds=self.limit)
+        return record
+
+
+@pytest.mark.parametrize("name", ["binary", "exhaustive", "intervals"])
+def test_a_stopped_run_counts_as_long_as_it_ran(name: str) -> None:
+    """Most thresholds stop one dataset: the other one, and the last threshold, tell the way."""
+    def cost(where: str, index: int, par: int) -> float:
+        return 0.5 if index else 0.1 if par >= 70 else 1.0 if par % 2 else 3.0
+
+    sim = Limited.of(PAIR, cost, pars=lambda par, k: par)
+    datasets = {"long": range(2, 81, 2), "short": range(1, 80, 2)}
+    live = Live(sim, sim.forest, {"main.t0": FALSE}, inputs(datasets))
+    found = search(STRATEGIES[name], live)
+    assert sim.stops
+    assert 69 <= found.thresholds["main.t0"] <= 71
+    assert math.isfinite(found.history[-1].score)
+
+
+def test_what_was_stopped_is_not_run_again_nor_kept() -> None:
+    sim = Limited.of(PAIR, lambda where, index, par: 0.5 if index else 100.0)
+    live = Live(sim, sim.forest, {"main.t0": 0}, inputs({"a": [10, 100]}))
+    trials = Trials(live)
+    trials.begin()  # it has to be stopped by default
+    assert trials.score({"main.t0": 200}) == pytest.approx(1.5 / sim.limit)
+    stops = sim.stops
+    assert trials.score({"main.t0": 5}) == trials.score({"main.t0": 7}) == pytest.approx(1.0)
+    assert sim.stops == stops + 1
+    assert trials.hopeless({"main.t0": 9})
+    assert not trials.hopeless({"main.t0": 200})
+    assert trials.best == {"main.t0": 200}
 
 
 # Logs

@@ -195,10 +195,10 @@ def test_what_recording_costs_is_not_a_cost_of_versions() -> None:
             found = super().record(entry, args, **options)
             encounters = tuple(replace(e, time=2 * e.time, gap=e.time) for e in found.encounters)
             return replace(found, encounters=encounters, span=found.span + found.busy,
-                           wall=found.wall + found.busy, waits=1)
+                           wall=found.span + found.busy, waits=1)
 
         def timing(self, entry, args, **options):  # type: ignore[no-untyped-def]
-            return Timing(super().record(entry, args, **options).wall, 0.0)
+            return Timing(super().record(entry, args, **options).span, 0.0)
 
     (plain,), (slowed,) = (
         costs_of(sim.forest, measure(sim, sim.forest, inputs(a=[4, 8]), repeats=1)).datasets

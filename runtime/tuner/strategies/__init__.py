@@ -117,7 +117,8 @@ def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget 
            progress: Callable[[Step], None] = lambda _: None) -> Search:
     """Search with a strategy; when the budget is spent, the best thresholds so far count.
 
-    Without a single complete try the thresholds stay what they are without tuning.
+    So they do where a run with those found has been stopped.  Without a single complete try the
+    thresholds stay what they are without tuning.
     """
     trials = Trials(oracle, budget or Budget(), seed, progress)
     finished = interrupted = False
@@ -125,6 +126,8 @@ def search(strategy: Strategy, oracle: Oracle, *, seed: int = 0, budget: Budget 
         trials.begin()
         found: Mapping[str, int] = strategy.search(trials)
         finished = True
+        if trials.hopeless(found):
+            found = trials.best
     except (BudgetSpent, KeyboardInterrupt) as end:
         found, interrupted = trials.best, isinstance(end, KeyboardInterrupt)
     return Search(strategy.name, seed, trials.settled(found), trials.runs, trials.tries,

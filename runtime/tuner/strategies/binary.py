@@ -35,10 +35,12 @@ class Binary:
 def descend(count: int, cost: Callable[[int], float]) -> int:
     """The index of a local minimum, by about log2 ``count`` pairs of neighbours.
 
-    The best index looked at is returned, also where there are several valleys.
+    The best index looked at is returned, also where there are several valleys.  Where neighbours
+    cost the same (both were stopped, or nothing is compared between them), the way is to the last
+    index if that costs less.
 
-    >>> descend(100, lambda k: abs(k - 61))
-    61
+    >>> descend(100, lambda k: abs(k - 61)), descend(100, lambda k: 500 if k < 90 else k)
+    (61, 90)
     """
     known: dict[int, float] = {}
 
@@ -50,7 +52,8 @@ def descend(count: int, cost: Callable[[int], float]) -> int:
     low, high = 0, count - 1
     while low < high:
         middle = (low + high) // 2
-        if looked(middle) <= looked(middle + 1):
+        here, there = looked(middle), looked(middle + 1)
+        if here < there or (here == there and here <= looked(high)):
             high = middle
         else:
             low = middle + 1

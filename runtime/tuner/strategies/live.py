@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from runelift.runtime.records import Record
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.forest import Forest, Site
+from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.measure import (
     Dataset,
     Forced,
@@ -73,6 +75,10 @@ class Live:
     ``repeats`` more without a record (short runs are repeated more often).  What it took is
     counted from the outside, with compiling and placing.  ``measured`` is what forced runs have
     found out already, if they were made.
+
+    Of a run that had to be stopped it is known that it takes at least so long, which is what it is
+    judged by; a run that failed is infinitely slow.  Neither has a record: thresholds whose
+    comparisons come out the same, as far as is known what is compared, are not tried again.
     """
 
     program: Measurable
@@ -84,7 +90,7 @@ class Live:
     measured: Instrumented | None = None
     _placed: dict[str, Sequence[Any]] = field(default_factory=dict)
     _seen: dict[str, list[Outcomes]] = field(default_factory=dict)
-    _failed: set[tuple[str, frozenset[tuple[str, int]]]] = field(default_factory=set)
+    _lost: dict[str, list[Thresholds]] = field(default_factory=dict)
     _compared: dict[tuple[str, str], set[int]] = field(default_factory=dict)
 
     @property
@@ -97,28 +103,40 @@ class Live:
         for number, outcomes in enumerate(self._seen.get(dataset, ())):
             if outcomes.same(thresholds):
                 return number
-        failed = dataset, frozenset(thresholds.items())
-        return failed if failed in self._failed else None
+        for number, lost in enumerate(self._lost.get(dataset, ())):
+            if self._alike(dataset, lost, thresholds):
+                return "lost", number
+        return None
+
+    def _alike(self, dataset: str, one: Thresholds, other: Thresholds) -> bool:
+        """Whether the comparisons that are known come out the same; 0 is like itself only."""
+        def same(least: int, another: int, values: Sequence[int]) -> bool:
+            return least == another or bool(values and least and another and (
+                bisect_left(values, least) == bisect_left(values, another)))
+
+        return all(same(one[name], least, self.compared(dataset, name))
+                   for name, least in other.items())
 
     def run(self, dataset: str, thresholds: Thresholds) -> Timed:
         """Run a dataset."""
-        started = time.perf_counter()
-        seconds = self._run(dataset, thresholds)
-        return Timed(seconds, time.perf_counter() - started)
+        started, stopped = time.perf_counter(), False
+        try:
+            seconds = self._run(dataset, thresholds)
+        except RuneliftError as error:
+            self._lost.setdefault(dataset, []).append(dict(thresholds))
+            stopped = isinstance(error, Stopped) and error.seconds > 0
+            seconds = error.seconds if isinstance(error, Stopped) and stopped else math.inf
+        return Timed(seconds, time.perf_counter() - started, stopped)
 
     def _run(self, name: str, thresholds: Thresholds) -> float:
         dataset = next(each for each in self.inputs if each.name == name)
         values = None if name in self._placed else dataset.arguments()
-        try:
-            if values is not None:
-                self._placed[name] = self._place(values)
-            args = self._placed[name]
-            record = self.program.record(dataset.entry, args, thresholds=thresholds)
-            times = [self.program.time(dataset.entry, args, thresholds=thresholds)
-                     for _ in range(self._repeats(record.wall))]
-        except RuneliftError:
-            self._failed.add((name, frozenset(thresholds.items())))
-            return math.inf
+        if values is not None:
+            self._placed[name] = self._place(values)
+        args = self._placed[name]
+        record = self.program.record(dataset.entry, args, thresholds=thresholds)
+        times = [self.program.time(dataset.entry, args, thresholds=thresholds)
+                 for _ in range(self._repeats(record.wall))]
         self._seen.setdefault(name, []).append(
             Outcomes.of(record, self.forest.sites(), thresholds))
         for encounter in record.encounters:

@@ -30,11 +30,13 @@ Values: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 class Timed:
     """A run of one dataset.
 
-    It is judged by ``seconds`` (infinite if it failed); finding these out took ``spent`` seconds.
+    It is judged by ``seconds`` (infinite if it failed; at least so many if it was ``stopped``);
+    finding these out took ``spent`` seconds.
     """
 
     seconds: float
     spent: float
+    stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class Trials:
     random: np.random.Generator = field(init=False)
     _weights: Mapping[str, float] = field(init=False)
     _false: dict[str, int] = field(init=False)
-    _known: dict[tuple[str, Hashable], float] = field(default_factory=dict)
+    _known: dict[tuple[str, Hashable], Timed] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
@@ -172,7 +174,13 @@ class Trials:
         return self.oracle.datasets
 
     def time(self, dataset: str, thresholds: Thresholds) -> float:
-        """The seconds that a dataset takes; :class:`BudgetSpent` if it must not be run any more."""
+        """The seconds that a dataset takes, at least if it has to be stopped.
+
+        :class:`BudgetSpent` if it must not be run any more.
+        """
+        return self._timed(dataset, thresholds).seconds
+
+    def _timed(self, dataset: str, thresholds: Thresholds) -> Timed:
         path = self.oracle.path(dataset, thresholds)
         if path is not None and (dataset, path) in self._known:
             return self._known[dataset, path]
@@ -187,19 +195,30 @@ class Trials:
         if path is None:
             path = self.oracle.path(dataset, thresholds)
         if path is not None:
-            self._known[dataset, path] = timed.seconds
-        return timed.seconds
+            self._known[dataset, path] = timed
+        return timed
 
     def times(self, thresholds: Thresholds) -> dict[str, float]:
-        """The seconds of all datasets, infinite where a run fails; guards left out are false."""
+        """The seconds of all datasets, infinite where a run fails; guards left out are false.
+
+        Thresholds with which a run has to be stopped are never the best.
+        """
         thresholds = {**self._false, **thresholds}
-        times = {name: self.time(name, thresholds) for name in self.datasets}
+        found = {name: self._timed(name, thresholds) for name in self.datasets}
+        times = {name: timed.seconds for name, timed in found.items()}
         self.tries += 1
         score = self.weigh(times)
-        if score < self.best_score:
+        if score < self.best_score and not any(timed.stopped for timed in found.values()):
             self.best_score, self.best = score, thresholds
             self.history.append(Step(self.runs, self.seconds, score))
         return times
+
+    def hopeless(self, thresholds: Thresholds) -> bool:
+        """Whether a run with these thresholds is known to have to be stopped."""
+        thresholds = {**self._false, **thresholds}
+        return any(path is not None and (name, path) in self._known
+                   and self._known[name, path].stopped for name in self.datasets
+                   for path in [self.oracle.path(name, thresholds)])
 
     def score(self, thresholds: Thresholds) -> float:
         """How slow the program is with these thresholds."""

@@ -1,0 +1,169 @@
+"""What runs and their encounters cost, as if recording had cost nothing, and on one device.
+
+Versions of a dataset that several devices of one make have measured (:mod:`.shared`) are told as
+the first of these devices would have measured them: each of them ran the dataset by default, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from runelift.runtime.records import Record
+from runelift.runtime.statistics import median, median_interval
+from runelift.runtime.tuner.clocks import Cost
+from runelift.runtime.tuner.log import Run
+
+UNLIKE = 1.25
+"""Times of a device that is so many times as fast as another one say nothing about that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A record, what its encounters cost (with those inside of them), and what the whole run.
+
+    ``timed``: the same was run without a record, too; ``reference``: nothing was forced.
+    """
+
+    record: Record
+    costs: Mapping[int, Cost]
+    whole: Cost
+    timed: bool
+    reference: bool
+
+    def scaled(self, device: float, host: float) -> Priced:
+        """The same on a device that takes so many times as long, or with such a host."""
+        def scale(cost: Cost) -> Cost:
+            return Cost(device * cost.device, host * cost.host)
+
+        return replace(self, costs={n: scale(cost) for n, cost in self.costs.items()},
+                       whole=scale(self.whole))
+
+
+def prices_of(runs: Sequence[Run]) -> list[Priced]:
+    """The records of a dataset with their costs, of all devices as on the first."""
+    overlapping = _overlap(runs)
+    by_place = {place: list(_priced(own, overlapping=overlapping))
+                for place, own in _by_place(runs).items()}
+    (_, first), *others = by_place.items() or [(None, [])]
+    found = list(first)
+    for _, own in others:
+        device, host = (_ratio(_references(first, clock), _references(own, clock))
+                        for clock in ("device", "host"))
+        found += [each.scaled(device or 1.0, host or 1.0) for each in own]
+    return found
+
+
+def unlike(runs: Sequence[Run]) -> list[str]:
+    """The places whose runs of a dataset cannot be compared with those of the first.
+
+    Either there are no runs by default to compare them by, or these differ too much.
+    """
+    overlapping = _overlap(runs)
+    (_, first), *others = _by_place(runs).items() or [(None, [])]
+    known = _references(list(_priced(first, overlapping=overlapping)), "device")
+    found = []
+    for place, own in others:
+        times = _references(list(_priced(own, overlapping=overlapping)), "device")
+        ratio = _ratio(known, times)
+        if ratio is None or not 1 / UNLIKE <= ratio <= UNLIKE:
+            found.append(place or "")
+    return found
+
+
+def _by_place(runs: Sequence[Run]) -> dict[str | None, list[Run]]:
+    """The runs of each device by their names, in whichever order they were made."""
+    found: dict[str | None, list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=lambda run: run.place or ""):
+        if run.record is not None:
+            found[run.place].append(run)
+    return found
+
+
+def _references(priced: Sequence[Priced], clock: str) -> list[float]:
+    """What runs by default took by a clock."""
+    return [getattr(each.whole, clock) for each in priced if each.reference]
+
+
+def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
+    """How many times as long as they we take; 1 within what chance explains, None if unknown."""
+    if not ours or not theirs or not median(theirs):
+        return None
+    (low, high), (least, most) = median_interval(ours), median_interval(theirs)
+    return 1.0 if low <= most and least <= high else median(ours) / median(theirs)
+
+
+def _overlap(runs: Sequence[Run]) -> bool:
+    """Whether host and device work at the same time, as far as there are runs without a record."""
+    made = [run for run in runs if run.record is not None]
+    timed = [run for run in made if run.time is not None]
+    return bool(timed) and all(run.record is not None and not run.record.waits for run in made
+                               ) and all(run.issue is not None for run in timed)
+
+
+def _priced(runs: Sequence[Run], *, overlapping: bool) -> Iterator[Priced]:
+    """The records that a device made of a dataset with their costs.
+
+    What recording costs is known of versions that were also run without; others, which were run
+    once, are taken to be like them.
+    """
+    made = [(run.record, run) for run in runs if run.record is not None]
+    timed: dict[tuple[tuple[str, int], ...], list[tuple[Record, Run]]] = defaultdict(list)
+    for record, run in made:
+        if run.time is not None:
+            timed[tuple(sorted(run.force.items()))].append((record, run))
+    once = [(record, run) for record, run in made if run.time is None
+            and tuple(sorted(run.force.items())) not in timed]
+    price = _overlapping if overlapping else _in_turn
+    yield from price(list(timed.values()), once)
+
+
+def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
+                 once: Sequence[tuple[Record, Run]]) -> Iterator[Priced]:
+    """Runs in which the host never waits: both clocks count.
+
+    Recording makes issuing slower, and the same loop more kernels: either clock of a record is
+    scaled to what runs without a record take.  What neither clock accounts for (starting and
+    ending) lies outside of encounters.
+    """
+    scales = [] if timed else [(1.0, 1.0, 0.0)]
+
+    def priced(record: Record, run: Run, devices: float, hosts: float, slack: float) -> Priced:
+        return Priced(record, {e.number: Cost(devices * e.device_time, hosts * e.issue)
+                               for e in record.encounters},
+                      Cost(devices * record.device_time + slack, hosts * record.issue + slack),
+                      run.time is not None, run.reference)
+
+    for made in timed:
+        time, issue, recorded, busy = (median(seconds) for seconds in zip(*(
+            (run.time or 0.0, run.issue or 0.0, record.issue, record.device_time)
+            for record, run in made), strict=True))
+        hosts = issue / recorded if recorded else 0.0
+        devices = min(1.0, time / busy) if busy else 0.0
+        for record, run in made:
+            slack = max(0.0, time - max(devices * record.device_time, hosts * record.issue))
+            scales.append((devices, hosts, slack))
+            yield priced(record, run, devices, hosts, slack)
+    devices, hosts, slack = (median(each) for each in zip(*scales, strict=True))
+    yield from (priced(*each, devices, hosts, slack) for each in once)
+
+
+def _in_turn(timed: Sequence[Sequence[tuple[Record, Run]]],
+             once: Sequence[tuple[Record, Run]]) -> Iterator[Priced]:
+    """Runs in which the host waits for the device: the times between ends count."""
+    each = list[float]()
+
+    def priced(record: Record, run: Run, cost: float) -> Priced:
+        corrected = record.without_recording(max(0.0, cost))
+        return Priced(corrected, {e.number: Cost(e.time) for e in corrected.encounters},
+                      Cost(corrected.span if run.time is None else run.time),
+                      run.time is not None, run.reference)
+
+    for made in timed:
+        cost = median([record.wall for record, _ in made]) - median(
+            [run.time for _, run in made if run.time is not None])
+        each += [cost / max(1, record.launches) for record, _ in made]
+        yield from (priced(record, run, cost) for record, run in made)
+    launch = median(each) if each else 0.0
+    yield from (priced(record, run, launch * record.launches) for record, run in once)
