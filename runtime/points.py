@@ -118,18 +118,21 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
         rounds = FILLED * over(blocks(*shape), units) + 1
         return rounds * (COMBINE * prod(shape) + BRING * sum(shape))
 
-    rows, columns = most
+    def slab(shape: tuple[int, int]) -> int:
+        return side * sum(size * (side * count + SPARE)
+                          for size, count in zip(sizes, shape, strict=True))
+
+    shapes = [(most[0], most[1])]
     if not any(wanted[1:]):
-        shapes = [(MOST_POINTS >> n // 2, MOST_POINTS >> (n + 1) // 2)
+        shapes = [(min(MOST_POINTS >> n // 2, most[0]), min(MOST_POINTS >> (n + 1) // 2, most[1]))
                   for n in range(2 * MOST_POINTS.bit_length() - 1)]
-        rows, columns = min(((min(r, rows), min(c, columns)) for r, c in shapes), key=time)
+        shapes = [shape for shape in shapes if slab(shape) <= local_bytes] or shapes[-1:]
+    rows, columns = min(shapes, key=time)
     pieces, useful = 1, length // (SLABS * side)
     if useful > 1 and IDLE * blocks(rows, columns) < units:
-        rows, columns = most
+        rows, columns = shapes[0]
         pieces = max(1, min(useful, PIECES * units // max(1, blocks(rows, columns))))
-    slab = side * sum(size * (side * count + SPARE)
-                      for size, count in zip(sizes, (rows, columns), strict=True))
-    slabs = 2 if 2 * slab <= local_bytes else 1
+    slabs = 2 if 2 * slab((rows, columns)) <= local_bytes else 1
     return group, side, rows, columns, side, rows * columns, slabs, pieces
 
 
