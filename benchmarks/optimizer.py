@@ -1,19 +1,23 @@
 """Time eight programs beside their naive kernels: what the kernel optimizer gains on a device.
 
-``python benchmarks/optimizer.py [--device NAME] [--only PART] [--budget SECONDS] [--json OUT]``
+``python benchmarks/optimizer.py [--device NAME] [--only PART] [--budget SECONDS] [--json FILE]``
 
 The programs and sizes are those of Fernández-Fabeiro and others, "An automatic optimizer for
 heterogeneous devices": convolutions, direct Coulomb summation, matrix products, n-body.  ``naive``
 is one work-item per point without any of the stages there (:meth:`~.device.DeviceInfo.plain`),
 ``default`` what runs without tuning, ``tuned`` the best version with parameters that ``--budget``
 seconds of search found, for each dataset by itself.  Times are medians of host time for a call with
-inputs and outputs on the device; the results of all three are compared.
+inputs and outputs on the device; the results of all three are compared.  With ``--fp-contract`` all
+is measured again with multiplications and additions contracted, as OpenCL does unless it is told
+not to (``fma``).  Rows that FILE has already, of this device and with no shorter search, are not
+measured again, so that a run may go on where one ended.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import math
 import time
@@ -88,58 +92,95 @@ def main() -> None:
                         help="seconds of search for each dataset (default: no search)")
     parser.add_argument("--parameters", default=LOCAL, choices=[LOCAL, *EXPLORING],
                         help="how settings are searched (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="in all")
-    parser.add_argument("--fp-contract", action="store_true")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--seconds", type=float, default=math.inf,
+                        help="begin no search that would end after so many seconds")
+    parser.add_argument("--fp-contract", action="store_true", help="measure with contraction, too")
+    parser.add_argument("--json", type=Path, help="where rows are kept")
     options = parser.parse_args()
     started = time.perf_counter()
-    found: list[dict[str, Any]] = []
-    for row in ROWS:
-        wanted = [n for n, size in enumerate(SIZES)
-                  if any(part in f"{row.name} {size}" for part in options.only.split(","))]
-        if not wanted:
-            continue
-        both = [runelift.compile(EXAMPLES / f"{row.name}.fut", device=options.device, tuning={},
-                                 fp_contract=options.fp_contract) for _ in range(2)]
-        naive, program = both
-        assert naive.device_info is not None
-        naive.device_info = naive.device_info.plain()
-        if not found:
-            print(f"device: {program.device_info.label}" if program.device_info else "")
-            print(f"{'program':16}{'naive':>12}{'default':>12}{'tuned':>12}"
-                  f"{'default':>10}{'tuned':>9}  (times in us, speed-up over naive)")
-        for number in wanted:
-            if time.perf_counter() - started > options.seconds:
-                print("the time is spent", flush=True)
+    device = runelift.compile(EXAMPLES / f"{ROWS[0].name}.fut", device=options.device,
+                              tuning={}).device_info
+    label = device.label if device else "none"
+    print(f"device: {label}\n{'program':20}{'naive':>12}{'default':>12}{'tuned':>12}"
+          f"{'default':>10}{'tuned':>9}  (times in us, speed-up over naive)")
+    found = Results(options.json, label)
+    for row, contract in itertools.product(ROWS, (False, True)[:1 + options.fp_contract]):
+        both = None
+        for number, size in enumerate(SIZES):
+            if (not any(part in f"{row.name} {size}" for part in options.only.split(","))
+                    or found.has(row.name, size, contract, options.budget)):
+                continue
+            if time.perf_counter() - started + options.budget > options.seconds:
                 break
+            both = both or pair(row, options.device, contract)
             try:
-                result = measure(row, number, naive, program, options.budget,
-                                 options.parameters)
+                result = measure(row, number, *both, options.budget, options.parameters)
             except RuneliftError as error:
                 result = {"error": str(error).splitlines()[0]}
-            found.append({"program": row.name, "dataset": SIZES[number], **result})
-            show(found[-1])
-    for kind in ("default", "tuned"):
-        ratios = [r["naive"] / r[kind] for r in found if r.get(kind)]
-        if ratios:
-            print(f"geometric mean of naive/{kind} over {len(ratios)} rows: "
-                  f"{math.exp(sum(map(math.log, ratios)) / len(ratios)):.2f}")
-    if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+            show(found.add({"program": row.name, "dataset": size, "fp_contract": contract,
+                            "device": label, "budget": options.budget, **result}))
+    found.summary()
+
+
+def pair(row: Row, device: str | None, contract: bool) -> tuple[Program, Program]:
+    """The program with naive kernels, and as it is."""
+    naive, program = (runelift.compile(EXAMPLES / f"{row.name}.fut", device=device, tuning={},
+                                       fp_contract=contract) for _ in range(2))
+    assert naive.device_info is not None
+    naive.device_info = naive.device_info.plain()
+    return naive, program
+
+
+class Results:
+    """The rows of a device that were measured, in a file if there is one."""
+
+    def __init__(self, path: Path | None, device: str) -> None:
+        self.path = path
+        self.device = device
+        self.rows: list[dict[str, Any]] = (
+            json.loads(path.read_text()) if path and path.exists() else [])
+
+    def _of(self, program: str, dataset: str, contract: bool) -> list[dict[str, Any]]:
+        return [row for row in self.rows if (self.device, program, dataset, contract) == (
+            row["device"], row["program"], row["dataset"], row["fp_contract"])]
+
+    def has(self, program: str, dataset: str, contract: bool, budget: float) -> bool:
+        """Whether a row was measured, with a search of so many seconds at least."""
+        return any("error" not in row and row["budget"] >= budget
+                   for row in self._of(program, dataset, contract))
+
+    def add(self, result: dict[str, Any]) -> dict[str, Any]:
+        """Keep a row in place of what there was."""
+        for old in self._of(result["program"], result["dataset"], result["fp_contract"]):
+            self.rows.remove(old)
+        self.rows.append(result)
+        if self.path:
+            self.path.write_text(json.dumps(self.rows, indent=1))
+        return result
+
+    def summary(self) -> None:
+        """Print the means over all rows of the device."""
+        for contract, kind in itertools.product((False, True), ("default", "tuned")):
+            ratios = [row["naive"] / row[kind] for row in self.rows if row.get(kind)
+                      and row["device"] == self.device and row["fp_contract"] == contract]
+            if ratios:
+                mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+                print(f"geometric mean of naive/{kind}{' with fma' if contract else ''} over "
+                      f"{len(ratios)} rows: {mean:.2f}")
 
 
 def show(result: Mapping[str, Any]) -> None:
     """Print a row."""
-    label = f"{result['program']} {result['dataset']}"
+    label = f"{result['program']} {result['dataset']}{' fma' if result['fp_contract'] else ''}"
     if "error" in result:
-        print(f"{label:16} {result['error'][:100]}", flush=True)
+        print(f"{label:20} {result['error'][:100]}", flush=True)
         return
     naive, default, tuned = (result[kind] for kind in ("naive", "default", "tuned"))
     chosen = result["chosen"] and " ".join(
         [f"V{result['chosen']['version']}",
          *(f"{name.rpartition('.')[2]}={value}"
            for name, value in result["chosen"]["run"]["settings"].items())])
-    print(f"{label:16}{naive:>12.0f}{default:>12.0f}"
+    print(f"{label:20}{naive:>12.0f}{default:>12.0f}"
           + (f"{tuned:>12.0f}" if tuned else f"{'-':>12}") + f"{naive / default:>9.2f}x"
           + (f"{naive / tuned:>8.2f}x" if tuned else f"{'-':>9}")
           + ("" if result["agree"] else "  RESULTS DIFFER")

@@ -276,7 +276,7 @@ class _Printer:
             if times:
                 return [f"#pragma unroll {times}"]
             if any(isinstance(stm, imp.For) for stm in body):  # over lanes, which are unrolled
-                return ["PARTLY_UNROLLED"]
+                return ["PARTLY_UNROLLED" if self._bound(bound) is None else "LARGELY_UNROLLED"]
         elif unroll and self.is_short(bound):
             return ["#pragma unroll"]
         return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []

@@ -10,13 +10,16 @@
 
 // QUICK_ROOTS: whether div_sqrt has a quick way, see below.
 // PARTLY_UNROLLED: short loops without branches; GPUs have no other means to overlap their loads.
+// LARGELY_UNROLLED: those whose iterations are counted when the kernel is built.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
 #ifdef PLAIN
 #define PARTLY_UNROLLED
+#define LARGELY_UNROLLED
 #else
 #define PARTLY_UNROLLED _Pragma("unroll 4")
+#define LARGELY_UNROLLED _Pragma("unroll 8")
 #endif
 #ifndef PLAIN
 #define QUICK_ROOTS
@@ -27,6 +30,7 @@ inline ulong peek(volatile __global ulong *p) { return *p; }
 #else
 inline float near_rsqrt(float x) { return rsqrt(x); }
 #define PARTLY_UNROLLED
+#define LARGELY_UNROLLED
 inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
 inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #endif

@@ -63,6 +63,11 @@ def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, s
 
 MOST_POINTS = 8
 """How many rows and columns of a block a work-item has at most."""
+COMBINE, BRING = 8, 5
+"""Of the time of a work-item, to combine an element for a point takes so much, and so much to bring
+it from memory for a row or column of points."""
+FILLED = 4
+"""Until its first elements are there, a block takes one of so many parts of its time."""
 
 IDLE = 4
 """Products with fewer blocks than one for so many compute units are done in pieces,"""
@@ -80,15 +85,19 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
           wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.Block` for elements of ``sizes`` bytes.
 
-    Work-items have as many points as the sizes allow, as long as every compute unit has a block.
-    Where most units would have none even so, long reductions are done in pieces.  ``wanted`` are
-    side, rows and columns, 0 for those that fit best; blocks are no larger than the product.
+    Work-items have as many points as make the product quickest: many are combined in less time,
+    but large blocks do not come out even with the compute units.  There are few shapes, since a
+    kernel is built for each.  Where most units would have none even so, long reductions are done
+    in pieces.  ``wanted`` are side, rows and columns, 0 for those that fit best; blocks are no
+    larger than the product.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(height, width, length, sizes=(4, 4)):
     ...     return block(gpu, height, width, 1, length, 132, sizes, 48 << 10)
     >>> some(4096, 4096, 4096), some(4096, 4096, 4096, (8, 8))
     ((256, 16, 8, 8, 16, 64, 2, 1), (256, 16, 8, 8, 16, 64, 1, 1))
+    >>> some(1024, 1056, 992)
+    (256, 16, 4, 2, 16, 8, 2, 1)
     >>> some(1024, 1024, 1024), some(262144, 16, 64)
     ((256, 16, 4, 4, 16, 16, 2, 1), (256, 16, 8, 1, 16, 8, 2, 1))
     >>> some(16, 16, 1 << 20), some(8, 8, 1 << 20)
@@ -101,20 +110,29 @@ def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
         return limits.group, side, 0, 0, side, 0, 1, 1
     most = [min(most or MOST_POINTS, power_below(size // side))
             for most, size in zip(wanted[1:], (height, width), strict=True)]
-    rows, columns = most
 
-    def blocks() -> int:
+    def blocks(rows: int, columns: int) -> int:
         return batch * over(height, side * rows) * over(width, side * columns)
 
-    while max(rows, columns) > 1 and blocks() < units and not any(wanted[1:]):
-        rows, columns = (rows // 2, columns) if rows >= columns else (rows, columns // 2)
+    def time(shape: tuple[int, int]) -> int:
+        rounds = FILLED * over(blocks(*shape), units) + 1
+        return rounds * (COMBINE * prod(shape) + BRING * sum(shape))
+
+    def slab(shape: tuple[int, int]) -> int:
+        return side * sum(size * (side * count + SPARE)
+                          for size, count in zip(sizes, shape, strict=True))
+
+    shapes = [(most[0], most[1])]
+    if not any(wanted[1:]):
+        shapes = [(min(MOST_POINTS >> n // 2, most[0]), min(MOST_POINTS >> (n + 1) // 2, most[1]))
+                  for n in range(2 * MOST_POINTS.bit_length() - 1)]
+        shapes = [shape for shape in shapes if slab(shape) <= local_bytes] or shapes[-1:]
+    rows, columns = min(shapes, key=time)
     pieces, useful = 1, length // (SLABS * side)
-    if useful > 1 and IDLE * blocks() < units:
-        rows, columns = most
-        pieces = max(1, min(useful, PIECES * units // max(1, blocks())))
-    slab = side * sum(size * (side * count + SPARE)
-                      for size, count in zip(sizes, (rows, columns), strict=True))
-    slabs = 2 if 2 * slab <= local_bytes else 1
+    if useful > 1 and IDLE * blocks(rows, columns) < units:
+        rows, columns = shapes[0]
+        pieces = max(1, min(useful, PIECES * units // max(1, blocks(rows, columns))))
+    slabs = 2 if 2 * slab((rows, columns)) <= local_bytes else 1
     return group, side, rows, columns, side, rows * columns, slabs, pieces
 
 

@@ -6,16 +6,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import runelift
 from runelift.frontend.files import read_source
 from runelift.runtime import executor
 from runelift.runtime.compiler import compile_source
+from runelift.runtime.points import SLABS as LEAST_SLABS
+from runelift.runtime.points import SPARE, block
+from runelift.runtime.shares import ShareLimits, over
 from runelift.runtime.tuner.forest import plans
 
 from .harness import ROWS, SLABS
 from .test_programs import Choices, modelled
 
+GPU = ShareLimits(32, 256, 1024, 16, 32, True, 1)
 PRODUCT = """
 entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =
   map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss
@@ -75,3 +81,24 @@ def test_nobody_overwrites_what_others_combine(size: tuple[int, int, int], slabs
     xss, yss = (rng.integers(-4, 5, shape).astype(np.float32) for shape in ((n, m), (m, p)))
     found = modelled(code, (xss, yss), Choices(0, kind="segmap_tiled"), {ROWS: 2, SLABS: slabs})
     np.testing.assert_array_equal(found, xss @ yss)
+
+
+@given(st.integers(1, 5000), st.integers(1, 5000), st.integers(0, 1 << 20), st.integers(1, 200),
+       st.sampled_from([(4, 4), (8, 4), (8, 8), (16, 8)]))
+def test_shapes_of_blocks(height: int, width: int, length: int, units: int,
+                          sizes: tuple[int, int]) -> None:
+    """Blocks are no larger than the product, fit into local memory, and leave few units idle."""
+    group, side, rows, columns, depth, cells, slabs, pieces = block(
+        GPU, height, width, 1, length, units, sizes, 48 << 10)
+    assert group == side * side
+    assert cells == rows * columns
+    if min(height, width) < side:
+        assert rows == 0
+        return
+    assert side * rows <= height
+    assert side * columns <= width
+    assert slabs * depth * sum(size * (side * count + SPARE) for size, count in zip(
+        sizes, (rows, columns), strict=True)) <= 48 << 10
+    blocks = over(height, side * rows) * over(width, side * columns)
+    assert (2 * blocks * pieces >= units or (rows, columns) == (1, 1)
+            or length < LEAST_SLABS * side * (pieces + 1))
