@@ -74,7 +74,7 @@ def _is_steady(index: VName | None, step: plan.Step) -> bool:
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
             return index not in sizes and not _mention(index, guards)
-        case plan.Release() | plan.Settle() | plan.Operation():
+        case plan.Release() | plan.Settle() | plan.Operation() | plan.SubGroup():
             return True
         case plan.Fill():  # the first iterations have filled what is promised
             return True

@@ -21,7 +21,7 @@ import pyopencl as cl
 from runelift.codegen import joined
 from runelift.codegen.opencl import count_meetings, opencl_program, parameters
 from runelift.codegen.persistent import NAME, Merged, is_free, persistent_source
-from runelift.codegen.plan import Launch, Plan, ShareOut, Statuses, all_steps
+from runelift.codegen.plan import Launch, Plan, ShareOut, Statuses, SubGroup, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
 from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp
@@ -132,7 +132,7 @@ class Executable:
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, Statuses) for step in steps):
             device.prove()
-        if any(isinstance(step, ShareOut) for step in steps):
+        if any(isinstance(step, ShareOut | SubGroup) for step in steps):
             device.prove_subgroups()
         self.options = [*device.build_options, *(["-DCONTRACT"] if contract else [])]
         self.decisions = Remembered(self._settings)
