@@ -67,7 +67,6 @@ class Buffers:
     cells: dict[VName, VName] = field(default_factory=dict)
     indices: set[VName] = field(default_factory=set)
     idle: set[VName] = field(default_factory=set)
-    promised: dict[VName, VName] = field(default_factory=dict)
     filled: list[set[VName]] = field(default_factory=lambda: [set()])
 
     # The environment that kernels see

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from runelift.codegen import plan
-from runelift.codegen.cells import Cells
-from runelift.codegen.coalesce import PROMISED, coalesce
+from runelift.codegen.coalesce import LONG, PROMISED, along, coalesce
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
+from runelift.codegen.promises import Promises
 from runelift.codegen.residence import residence
 from runelift.codegen.views import interleaved, iota, replicate, row_major
 from runelift.ir import failures, imp
@@ -142,7 +142,7 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
 
 
 @dataclass(slots=True)
-class HostBuilder(Cells):
+class HostBuilder(Promises):
     """The steps of the statements that the host runs."""
 
     # Bodies
@@ -199,7 +199,7 @@ class HostBuilder(Cells):
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
             case Copy(array) if PROMISED in stm.attrs:
-                self._promise(stm.pat[0], array)
+                self.promise(stm.pat[0], array, along(stm), if_long=LONG in stm.attrs)
             case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
                 self.bind_view(stm.pat[0], self.views[array])
             case Copy(array):
@@ -227,25 +227,11 @@ class HostBuilder(Cells):
         """The steps of a segmented operation whose result buffers exist."""
         parameters = self.new_operation(stm.pat)
         lowered = lower_segop(stm, self, self.names, parameters)
-        for name in sorted(_buffers(lowered.steps) & self.promised.keys() - self.filled[-1],
-                           key=lambda n: n.tag):
-            self._fill(name)
+        self.fill(_buffers(lowered.steps))
         self.local_bytes.append(lowered.local_bytes)
         found = tuple(parameters.found.values())
         self.types |= {p.variable: Prim.I64 for p in found}
         self.emit(plan.Operation(parameters.operation, found, lowered.steps))
-
-    def _promise(self, param: Param, array: VName) -> None:
-        """A copy of ``array`` that is made when a kernel needs it."""
-        self.emit(plan.Promise(param.name))
-        self.promised[param.name] = array
-        self.bind_view(param, row_major(param.name, elem_of(param.type), self.shape(param.type)))
-
-    def _fill(self, name: VName) -> None:
-        with self.block() as steps:
-            self.emit(plan.Bind(name, self.copy(self.promised[name])))
-        self.filled[-1].add(name)
-        self.emit(plan.Fill(name, tuple(steps)))
 
     def _segop(self, stm: Stm, exp: SegOp) -> None:
         # A scalar result arrives in a buffer of one element, under a name of its own.
@@ -316,14 +302,6 @@ class HostBuilder(Cells):
                 self.bind_view(param, self.views[array.name].reshape(self.shape(param.type)))
 
     # Scalars and views
-
-    def compute(self, name: str, *args: Atom, prim: Prim = Prim.I64) -> VName:
-        """A scalar operation on the host."""
-        fresh = self.names.fresh("h")
-        result = Prim.BOOL if name in ("eq", "lt", "le") else prim
-        self.types[fresh] = result
-        self.emit(plan.Compute(fresh, name, prim, args))
-        return fresh
 
     def _index(self, stm: Stm, exp: Index) -> None:
         view, (param,) = self.views[exp.array], stm.pat

@@ -518,7 +518,8 @@ class Settle:
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
     | Promise | Fill | Check | Launch | ShareOut | Teams | SubGroup | Spread | Width | Tile
-    | Statuses | Block | Strip | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
+    | Statuses | Block | Strip | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose
+    | Settle
 )
 
 

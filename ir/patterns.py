@@ -226,6 +226,10 @@ class _Walk:
                 self.elements(lam, arrays)
             case Loop(params, form, body):
                 self.made |= {p.param.name for p in params}
+                for param in params:
+                    self.whole(param.init)
+                self.env |= {p.param.name: _walked(p.param.name) for p in params
+                             if p.param.type is Prim.I64}
                 if isinstance(form, ForLoop):
                     self.env[form.index] = _counter(form.index)
                 self.body(body)
@@ -281,8 +285,12 @@ class _Walk:
             self.body(body)
         used = free_vars(stm) - {v for body in inner for v in free_vars(body)}
         for name in sorted(used, key=lambda n: n.tag):
-            if isinstance(part := self.value(name), _Part):
-                self.found.append(Reference(part.array, tuple(dim or WHOLE for dim in part.dims)))
+            self.whole(name)
+
+    def whole(self, atom: Atom) -> None:
+        """All of an array, if it is one."""
+        if isinstance(atom, VName) and isinstance(part := self.value(atom), _Part):
+            self.found.append(Reference(part.array, tuple(dim or WHOLE for dim in part.dims)))
 
     def value(self, name: VName) -> _Value | None:
         """What is known of a name."""
@@ -310,6 +318,11 @@ def _point(name: VName) -> Affine:
 
 def _counter(name: VName) -> Affine:
     return Affine(str(name), counters=frozenset({name}))
+
+
+def _walked(name: VName) -> Affine:
+    """An index that takes other values in every iteration, nobody knows which."""
+    return Affine(str(name), counters=frozenset({name}), known=False)
 
 
 def _combined(op: str, left: Affine, right: Affine) -> Affine:
