@@ -152,7 +152,7 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
         params.append("__global long *done")
         again = f"({again}) & *(volatile __global uchar *)({merged.cond})"
     params.append(f"__local {LOCAL_CELL} *local_memory")
-    lines += [f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
+    lines += [f"IN_SUBGROUPS __kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
               "    uint target = before;",
               "    long round = 0;",
               f"    for (; {again}; round++) {{",
