@@ -22,7 +22,7 @@ within its version, and all others find it there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from runelift.codegen.segments import segments_of_map, sharing
@@ -53,6 +53,7 @@ from runelift.ir.syntax import (
     SegScatter,
     Stm,
     Type,
+    elem_of,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, substitute_stm
 
@@ -63,8 +64,41 @@ LONG = "long"
 ALONG = "along "
 """What the attribute begins with that says along which dimension a copy is contiguous."""
 
+BESIDE = "beside "
+"""What an attribute begins with that says how many arrays are walked along by the same work-items:
+if these are many, no cache holds what all of them will want next, and fewer times are enough."""
+BYTES = 4
+"""A copy of an array with elements of so many bytes pays from the second time on that they are read
+from it.  It takes longer the more bytes there are, to walk along rows does not."""
+MANY = 8
+"""How often elements are read in a loop that does not walk along the array, for all we know."""
+
 Wish: TypeAlias = tuple[VName, int]
 """An array, and the dimension along which it should be contiguous."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """How often elements are read, and of how many arrays at the same time.
+
+    ``lasting``: a loop of the host reads them again and again.
+    """
+
+    times: int
+    beside: int
+    lasting: bool = False
+
+    def after(self, other: _Walk) -> _Walk:
+        """By one kernel after another."""
+        return replace(self.instead_of(other), times=self.times + other.times)
+
+    def instead_of(self, other: _Walk) -> _Walk:
+        """By one kernel or another."""
+        return _Walk(max(self.times, other.times), max(self.beside, other.beside),
+                     self.lasting or other.lasting)
+
+
+LASTING = _Walk(MANY, 1, lasting=True)
 
 
 def coalesce(fun: Fun, names: Names) -> Fun:
@@ -72,10 +106,10 @@ def coalesce(fun: Fun, names: Names) -> Fun:
     return replace(fun, body=_Coalescer(names, fun).body(fun.body, fun.params))
 
 
-def along(stm: Stm) -> int:
-    """The dimension along which a promised copy is contiguous."""
-    (dim,) = (attr.removeprefix(ALONG) for attr in stm.attrs if attr.startswith(ALONG))
-    return int(dim)
+def number(stm: Stm, attribute: str) -> int:
+    """The number in an attribute of a promised copy that begins like this, 1 without it."""
+    return next((int(attr.removeprefix(attribute)) for attr in stm.attrs
+                 if attr.startswith(attribute)), 1)
 
 
 class _Coalescer:
@@ -107,21 +141,34 @@ class _Coalescer:
         ``looped``: it runs in a loop.  Copies of what only one iteration reads are not made: they
         would keep one kernel from running all iterations.
         """
+        wanted = self.wanted(body, once=not looped)
         own = {p.name for p in known if self.may_have_copies(p)}
         stms: list[Stm] = []
         granted: dict[Wish, VName] = {}
         for stm in body.stms:
-            wishes = dict[Wish, bool]()
-            for wish, lasting in self.wishes(stm):
-                if wish[0] in own and (lasting or not looped):
-                    wishes[wish] = wishes.get(wish, False) or lasting
-            for wish in sorted(wishes.keys() - granted.keys(), key=lambda w: (w[0].tag, w[1])):
-                promise = self.promise(wish, lasting=wishes[wish])
+            wishes = {w for w in self.wishes(stm) if w[0] in own and w in wanted}
+            for wish in sorted(wishes - granted.keys(), key=lambda w: (w[0].tag, w[1])):
+                promise = self.promise(wish, wanted[wish])
                 granted[wish] = promise.pat[0].name
                 stms.append(promise)
             stms.append(self.inside(self.granted(stm, granted), looped=looped))
             own |= {p.name for p in stm.pat if self.may_have_copies(p)}
         return replace(body, stms=tuple(stms))
+
+    def wanted(self, body: Body, *, once: bool) -> dict[Wish, tuple[str, ...]]:
+        """The wishes in a body that are worth a copy, with attributes that say on what condition.
+
+        ``once``: also those of kernels that no loop launches.
+        """
+        wanted = dict[Wish, tuple[str, ...]]()
+        for (array, dim), walk in self.wishes_in(body).items():
+            if walk.lasting:
+                wanted[array, dim] = ()
+            elif once and walk.times > elem_of(self.types[array]).bytes // BYTES:
+                wanted[array, dim] = (LONG,)
+            elif once and walk.beside > 1:
+                wanted[array, dim] = (LONG, f"{BESIDE}{walk.beside}")
+        return wanted
 
     def may_have_copies(self, param: Param) -> bool:
         """Whether something is an array that could lie otherwise, and is nowhere overwritten.
@@ -131,13 +178,12 @@ class _Coalescer:
         return (isinstance(param.type, ArrayType) and len(param.type.shape) > 1
                 and root_of(param.name, self.defs) not in self.changed)
 
-    def promise(self, wish: Wish, *, lasting: bool) -> Stm:
+    def promise(self, wish: Wish, conditions: tuple[str, ...]) -> Stm:
         """The statement that promises a copy."""
         array, dim = wish
-        attrs = (PROMISED, *(() if lasting else (LONG,)), f"{ALONG}{dim}")
         copy = Param(self.names.fresh(array), self.types[array])
         self.types[copy.name] = copy.type
-        return Stm((copy,), Copy(array), attrs)
+        return Stm((copy,), Copy(array), (PROMISED, *conditions, f"{ALONG}{dim}"))
 
     def inside(self, stm: Stm, *, looped: bool) -> Stm:
         """The statement with promises in the bodies that the host runs."""
@@ -151,45 +197,58 @@ class _Coalescer:
         return replace(stm, exp=map_inside(
             stm.exp, lambda body: self.body(body, known, looped=looped), _as_it_is))
 
-    def wishes(self, stm: Stm, *, looped: bool = False) -> Iterator[tuple[Wish, bool]]:
-        """The wishes of the kernels that a statement launches, and whether those last.
+    def wishes_in(self, body: Body, *, looped: bool = False) -> dict[Wish, _Walk]:
+        """The wishes of the kernels that a body launches, all after each other."""
+        found = dict[Wish, _Walk]()
+        for stm in body.stms:
+            for wish, walk in self.wishes(stm, looped=looped).items():
+                found[wish] = found[wish].after(walk) if wish in found else walk
+        return found
 
-        They do where a loop launches the kernel again and again, as ``looped`` says of what is
+    def wishes(self, stm: Stm, *, looped: bool = False) -> dict[Wish, _Walk]:
+        """The wishes of the kernels that a statement launches; of versions and branches, one runs.
+
+        They last where a loop launches the kernels again and again, as ``looped`` says of what is
         around.
         """
         if isinstance(stm.exp, SEGOPS):
-            if stm.exp.level is Level.GRID:
-                for wish in self.wishes_of(stm.exp, looped=looped):
-                    yield wish, looped
-            return
-        looped |= isinstance(stm.exp, Loop)
+            grid = stm.exp.level is Level.GRID
+            return self.wishes_of(stm.exp, looped=looped) if grid else {}
+        found = dict[Wish, _Walk]()
         for body in bodies_of(stm.exp):
-            for inner in body.stms:
-                yield from self.wishes(inner, looped=looped)
+            inner = self.wishes_in(body, looped=looped or isinstance(stm.exp, Loop))
+            for wish, walk in inner.items():
+                found[wish] = found[wish].instead_of(walk) if wish in found else walk
+        return found
 
-    def wishes_of(self, kernel: SegOp, *, looped: bool) -> set[Wish]:
+    def wishes_of(self, kernel: SegOp, *, looped: bool) -> dict[Wish, _Walk]:
         """The arrays around a kernel that its neighbouring work-items better read side by side."""
-        return set(_wishes_of(kernel)) if looped else self.walks(kernel)
+        return dict.fromkeys(_wishes_of(kernel), LASTING) if looped else self.walks(kernel)
 
-    def walks(self, kernel: SegOp) -> set[Wish]:
+    def walks(self, kernel: SegOp) -> dict[Wish, _Walk]:
         """The arrays around a kernel whose rows its work-items walk along, each by itself."""
         loops = any(isinstance(stm.exp, (Loop, *SOACS)) for stm in _statements([kernel.body]))
         if not loops or self.shares(kernel):
-            return set()
-        fast, found, others = kernel.space[-1].index, set[Wish](), set[VName]()
+            return {}
+        fast, others = kernel.space[-1].index, set[VName]()
+        found = dict[Wish, dict[frozenset[VName], int]]()
         for each in references(kernel, self.types.__getitem__):
             picked = [place for place, dim in enumerate(each.dims)
                       if fast in dim.points | dim.counters]
             if not picked:
                 continue
             *_, last = each.dims
-            walks = last.counters - {fast} or last == WHOLE
-            if len(picked) == 1 and picked[0] < len(each.dims) - 1 and walks:
-                found.add((each.array, picked[0]))
+            walked = each.counters - {fast}
+            if len(picked) == 1 and picked[0] < len(each.dims) - 1 and (
+                    last.counters & walked or last == WHOLE):
+                again = any(loop.isdisjoint(walked) for loop in each.around)
+                times = found.setdefault((each.array, picked[0]), {})
+                times[walked] = MANY if again else max(times.get(walked, 0), 1)
             else:
                 others.add(each.array)
         arrays = [array for array, _ in found]
-        return {wish for wish in found if wish[0] not in others and arrays.count(wish[0]) == 1}
+        return {wish: _Walk(sum(times.values()), len(found)) for wish, times in found.items()
+                if wish[0] not in others and arrays.count(wish[0]) == 1}
 
     def shares(self, kernel: SegOp) -> bool:
         """Whether a kernel brings to local memory what its work-items have in common."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 
 from runelift.codegen import plan
-from runelift.codegen.coalesce import LONG, PROMISED, along, coalesce
+from runelift.codegen.coalesce import ALONG, BESIDE, LONG, PROMISED, coalesce, number
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
@@ -199,7 +199,8 @@ class HostBuilder(Promises):
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
             case Copy(array) if PROMISED in stm.attrs:
-                self.promise(stm.pat[0], array, along(stm), if_long=LONG in stm.attrs)
+                self.promise(stm.pat[0], array, number(stm, ALONG),
+                             beside=number(stm, BESIDE) if LONG in stm.attrs else None)
             case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
                 self.bind_view(stm.pat[0], self.views[array])
             case Copy(array):

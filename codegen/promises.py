@@ -15,14 +15,14 @@ from runelift.codegen.views import Indices, View, flat_index, op, volume
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.sizes import product
+from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import Atom, Param, array_of, elem_of, i64, shape_of
 
 SECTOR = 32
 """How many bytes memory hands out at a time: to walk along rows that are no longer costs little."""
 
 FEW_ROWS = 32
-"""Fewer rows gain nothing: what work-items run together has them all."""
+"""Fewer rows gain nothing: work-items that run together have all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +40,14 @@ class Promises(Cells):
 
     promised: dict[VName, _Promise] = field(default_factory=dict)
 
-    def promise(self, param: Param, array: VName, dim: int, *, if_long: bool) -> None:
+    def promise(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
         """``param`` is ``array`` with dimension ``dim`` nearest in memory.
 
-        ``if_long``: it is the array itself where the dimensions behind have few elements, or
-        ``dim`` has.
+        ``beside``: it may be the array itself, where not enough is gained.  Work-items walk along
+        so many arrays, and if it is not only one, go on to where they will want more.
         """
         view, shape = self.views[array], shape_of(param.type)
-        if view.near == dim or (if_long and not view.dense):
+        if view.near == dim or (beside is not None and not view.dense):
             self.bind_view(param, view)
             return
         self.emit(plan.Promise(param.name))
@@ -62,18 +62,31 @@ class Promises(Cells):
             turned = self._array(param, [shape[d] for d in order], view.rearrange(order))
         near: Atom = i64(1)
         far, short = shape[dim], None
-        if if_long:
-            short = self.compute("or", self.compute("le", rest, i64(SECTOR // view.prim.bytes)),
-                                 self.compute("lt", shape[dim], i64(FEW_ROWS)), prim=Prim.BOOL)
+        if beside is not None:
+            short = self._is_short(rest, shape[dim], view.prim, beside)
             near, far = self._either(short, (rest, i64(1)), (near, far))
         self.promised[param.name] = _Promise(turned, view.mem or array, short)
         self.bind_view(param, self._lying(param, dim, near, far))
 
+    def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
+        """Whether ``rows`` rows of ``rest`` elements may as well lie as they do."""
+        short = self.compute("or", self.compute("le", rest, i64(SECTOR // prim.bytes)),
+                             self.compute("lt", rows, i64(FEW_ROWS)), prim=Prim.BOOL)
+        if beside == 1:
+            return short
+        most = self._number(Size.of(2) * Size.var(plan.NUM_GROUPS) * Size.var(plan.GROUP_SIZE))
+        few = self.compute("le", self.compute("mul", rows, i64(beside)), most)
+        return self.compute("or", short, few, prim=Prim.BOOL)
+
     def _count(self, sizes: Sequence[Atom]) -> VName:
         """How many elements there are in dimensions of these sizes."""
-        name = self.names.fresh("rest")
+        return self._number(product([self.size(s) for s in sizes]))
+
+    def _number(self, size: Size) -> VName:
+        """The name of a size."""
+        name = self.names.fresh("size")
         self.types[name] = Prim.I64
-        self.emit(plan.ComputeSize(name, product([self.size(s) for s in sizes])))
+        self.emit(plan.ComputeSize(name, size))
         return name
 
     def _array(self, param: Param, shape: Sequence[Atom], view: View) -> VName:
