@@ -119,9 +119,8 @@ class _Coalescer:
         self.names = names
         self.types: dict[VName, Type] = {p.name: p.type for p in fun.params}
         self.defs: dict[VName, Stm] = {}
+        self.known: dict[int, tuple[SegOp, dict[Wish, _Walk]]] = {}
         self._collect(fun.body)
-        self.changed = {root_of(name, self.defs) for name in consumed_in(fun.body)}
-        self.walked: dict[int, set[Wish]] = {}
 
     def _collect(self, body: Body) -> None:
         """Note the types and definitions of all that the host knows."""
@@ -142,18 +141,26 @@ class _Coalescer:
         would keep one kernel from running all iterations.
         """
         wanted = self.wanted(body, once=not looped)
-        own = {p.name for p in known if self.may_have_copies(p)}
+        own = {p.name for p in known if _is_matrix(p)}
         stms: list[Stm] = []
         granted: dict[Wish, VName] = {}
         for stm in body.stms:
             wishes = {w for w in self.wishes(stm) if w[0] in own and w in wanted}
             for wish in sorted(wishes - granted.keys(), key=lambda w: (w[0].tag, w[1])):
-                promise = self.promise(wish, wanted[wish])
-                granted[wish] = promise.pat[0].name
-                stms.append(promise)
+                if not self.is_changed(wish, body):
+                    promise = self.promise(wish, wanted[wish])
+                    granted[wish] = promise.pat[0].name
+                    stms.append(promise)
             stms.append(self.inside(self.granted(stm, granted), looped=looped))
-            own |= {p.name for p in stm.pat if self.may_have_copies(p)}
+            own |= {p.name for p in stm.pat if _is_matrix(p)}
         return replace(body, stms=tuple(stms))
+
+    def is_changed(self, wish: Wish, body: Body) -> bool:
+        """Whether something overwrites an array of a body while kernels may still want a copy."""
+        last = max(place for place, stm in enumerate(body.stms) if wish in self.wishes(stm))
+        until = Body(body.stms[:last + 1], ())
+        root = root_of(wish[0], self.defs)
+        return any(root_of(name, self.defs) == root for name in consumed_in(until))
 
     def wanted(self, body: Body, *, once: bool) -> dict[Wish, tuple[str, ...]]:
         """The wishes in a body that are worth a copy, with attributes that say on what condition.
@@ -169,14 +176,6 @@ class _Coalescer:
             elif once and walk.beside > 1:
                 wanted[array, dim] = (LONG, f"{BESIDE}{walk.beside}")
         return wanted
-
-    def may_have_copies(self, param: Param) -> bool:
-        """Whether something is an array that could lie otherwise, and is nowhere overwritten.
-
-        What is overwritten would have to be copied before, whether the copy is needed or not.
-        """
-        return (isinstance(param.type, ArrayType) and len(param.type.shape) > 1
-                and root_of(param.name, self.defs) not in self.changed)
 
     def promise(self, wish: Wish, conditions: tuple[str, ...]) -> Stm:
         """The statement that promises a copy."""
@@ -223,7 +222,11 @@ class _Coalescer:
 
     def wishes_of(self, kernel: SegOp, *, looped: bool) -> dict[Wish, _Walk]:
         """The arrays around a kernel that its neighbouring work-items better read side by side."""
-        return dict.fromkeys(_wishes_of(kernel), LASTING) if looped else self.walks(kernel)
+        if looped:
+            return dict.fromkeys(_wishes_of(kernel), LASTING)
+        if id(kernel) not in self.known:
+            self.known[id(kernel)] = kernel, self.walks(kernel)
+        return self.known[id(kernel)][1]
 
     def walks(self, kernel: SegOp) -> dict[Wish, _Walk]:
         """The arrays around a kernel whose rows its work-items walk along, each by itself."""
@@ -277,6 +280,10 @@ class _Coalescer:
                                             for s in body.stms))
 
         return replace(stm, exp=map_inside(stm.exp, inner, _as_it_is)) if copies else stm
+
+
+def _is_matrix(param: Param) -> bool:
+    return isinstance(param.type, ArrayType) and len(param.type.shape) > 1
 
 
 def _as_it_is(lam: Lambda) -> Lambda:
