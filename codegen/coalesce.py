@@ -35,6 +35,7 @@ from runelift.ir.syntax import (
     SEGOPS,
     SOACS,
     ArrayType,
+    Atom,
     Body,
     Copy,
     ForLoop,
@@ -54,6 +55,7 @@ from runelift.ir.syntax import (
     Stm,
     Type,
     elem_of,
+    shape_of,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, substitute_stm
 
@@ -63,6 +65,11 @@ LONG = "long"
 """The attribute of one that is only made if rows are long; else it is the array itself."""
 ALONG = "along "
 """What the attribute begins with that says along which dimension a copy is contiguous."""
+
+CARRIED = "carried "
+"""What an attribute of a loop begins with whose iterations hand on an array in the layout that the
+kernels want which make it and read it: the number of the array, and of how many of its dimensions
+each work-item has a part of its own."""
 
 BESIDE = "beside "
 """What an attribute begins with that says how many arrays are walked along by the same work-items:
@@ -189,12 +196,29 @@ class _Coalescer:
         match stm.exp:
             case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
                 return stm
-            case Loop(params):
+            case Loop(params, _, body):
                 known, looped = [p.param for p in params], True
+                carried = tuple(f"{CARRIED}{place} {outer}" for place, param in enumerate(known)
+                                if (outer := self.carried(param, body.result[place], body)))
+                stm = replace(stm, attrs=(*stm.attrs, *carried))
             case _:
                 known = []
         return replace(stm, exp=map_inside(
             stm.exp, lambda body: self.body(body, known, looped=looped), _as_it_is))
+
+    def carried(self, param: Param, result: Atom, body: Body) -> int:
+        """Of how many dimensions work-items make an array that iterations of a loop hand on.
+
+        0 if they do not each make a part of it, or do not each walk along their part alone.
+        """
+        made = next((s for s in body.stms if any(p.name == result for p in s.pat)), None)
+        if made is None or not isinstance(made.exp, SegMap) or made.exp.level is not Level.GRID:
+            return 0
+        outer = len(made.exp.space)
+        alone = outer < len(shape_of(param.type)) and all(
+            isinstance(stm.exp, SEGOPS) and (param.name, outer - 1) in self.wishes(stm)
+            for stm in body.stms if param.name in free_vars(stm))
+        return outer if alone else 0
 
     def wishes_in(self, body: Body, *, looped: bool = False) -> dict[Wish, _Walk]:
         """The wishes of the kernels that a body launches, all after each other."""
@@ -238,17 +262,14 @@ class _Coalescer:
         for each in references(kernel, self.types.__getitem__):
             picked = [place for place, dim in enumerate(each.dims)
                       if fast in dim.points | dim.counters]
-            if not picked:
-                continue
             *_, last = each.dims
             walked = each.counters - {fast}
-            if len(picked) == 1 and picked[0] < len(each.dims) - 1 and (
-                    last.counters & walked or last == WHOLE):
+            if len(picked) > 1 or len(each.dims) - 1 in picked:
+                others.add(each.array)
+            elif picked and (last.counters & walked or last == WHOLE):
                 again = any(loop.isdisjoint(walked) for loop in each.around)
                 times = found.setdefault((each.array, picked[0]), {})
                 times[walked] = MANY if again else max(times.get(walked, 0), 1)
-            else:
-                others.add(each.array)
         arrays = [array for array, _ in found]
         return {wish: _Walk(sum(times.values()), len(found)) for wish, times in found.items()
                 if wish[0] not in others and arrays.count(wish[0]) == 1}
