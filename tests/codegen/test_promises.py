@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,10 @@ import pytest
 
 import runelift
 from runelift.codegen import plan
+from runelift.codegen.coalesce import CARRIED, coalesce
+from runelift.ir.names import Names
+from runelift.ir.syntax import Body, Loop, Stm
+from runelift.ir.traverse import bodies_of
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import plans
 
@@ -139,3 +143,81 @@ def test_only_the_version_that_wants_a_copy_makes_it(programs: dict[str, Program
             for force in plans(program.tree.entry("chosen"))]
     assert made[0] == 1
     assert 0 in made
+
+
+# Arrays that loops hand on
+
+LOOPS = r"""
+def row [m] (t: i32) (xs: [m]i32): [m]i32 =
+  (loop (a, ys) = (t, copy xs) for i < m do
+     let a = a * 3 + xs[i] in (a, ys with [i] = a)).1
+entry kept [n][m] (steps: i64) (xss: [n][m]i32): [n][m]i32 =
+  loop xss for t < steps do map (row (i32.i64 t)) xss
+entry used [n][m] (steps: i64) (xss: [n][m]i32): ([m][n]i32, [n]i32) =
+  let yss = loop xss for t < steps do map (row (i32.i64 t)) xss
+  in (transpose yss, map (row 1 >-> i32.sum) yss)
+entry both [n][m] (steps: i64) (xss: [n][m]i32): ([n][m]i32, [n][m]i32) =
+  loop (ass, bss) = (xss, xss) for t < steps do
+    unzip (map2 (\as bs -> (row (i32.i64 t) as, row as[m - 1] bs)) ass bss)
+entry nested [n][m] (steps: i64) (xss: [n][m]i32): [n][m]i32 =
+  loop xss for t < steps do
+    let yss = loop yss = xss for u < 2 do map (row (i32.i64 (t + u))) yss
+    in map2 (map2 (-)) yss (map (row 1) yss)
+entry across [n] (steps: i64) (xss: [n][n]i32): [n][n]i32 =
+  loop xss for t < steps do map (row (i32.i64 t)) (transpose xss)
+entry last [n][m] (steps: i64) (xss: [n][m]i32): ([n][m]i32, i32) =
+  loop (xss, s) = (xss, 0) for t < steps do
+    (map (row s) xss, if n > 0 && m > 0 then xss[0, m - 1] else 0)
+"""
+HANDED = {"kept": 1, "used": 1, "both": 2, "nested": 1, "across": 0, "last": 0}
+"""How many arrays the loops of the entry points hand on in another order."""
+
+
+@pytest.fixture(scope="module")
+def loops() -> dict[str, Program]:
+    found = {name: runelift.compile(LOOPS, device=name, tuning={})
+             for name in ("interpreter", "oclgrind", "Portable")}
+    info = found["Portable"].device_info
+    assert info is not None
+    found["Portable"].device_info = replace(info, interleaves=True)
+    return found
+
+
+@pytest.mark.parametrize("entry", HANDED)
+@pytest.mark.parametrize(("device", "shapes"), [
+    ("oclgrind", [(6, 5)]), ("Portable", [(40, 13), (1, 7), (0, 9)])])
+def test_arrays_of_loops_keep_their_values(loops: dict[str, Program], entry: str, device: str,
+                                           shapes: list[tuple[int, int]]) -> None:
+    forest = next((f for f in loops[device].tree.entries if f.entry == entry), None)
+    for shape in shapes:
+        shape = (shape[0], shape[0]) if entry == "across" else shape
+        xss = np.random.default_rng(sum(shape)).integers(-9, 9, shape).astype(np.int32)
+        for steps in (0, 3):
+            args = [np.int64(steps), xss]
+            expected, _ = loops["interpreter"].run(entry, args)
+            for force in plans(forest) if forest else ({},):
+                actual, _ = loops[device].run(entry, args, force=force)
+                for one, other in zip(actual, expected, strict=True):
+                    np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+@pytest.mark.parametrize(("entry", "count"), HANDED.items())
+def test_what_kernels_make_and_read_row_by_row_is_handed_on_so(
+        loops: dict[str, Program], entry: str, count: int) -> None:
+    (fun,) = (f for f in loops["interpreter"].compiled.versioned.funs if f.name == entry)
+    loop = [stm for stm in _statements(coalesce(fun, Names(100_000)).body)
+            if isinstance(stm.exp, Loop)]
+    assert sum(attr.startswith(CARRIED) for stm in loop for attr in stm.attrs) == count
+
+
+def test_a_loop_copies_nothing(loops: dict[str, Program]) -> None:
+    """But what it begins with and what comes out."""
+    args = [np.int64(7), np.zeros((40, 20), np.int32)]
+    assert loops["Portable"].record("kept", args).launches == 1 + 7 + 1
+
+
+def _statements(body: Body) -> Iterator[Stm]:
+    for stm in body.stms:
+        yield stm
+        for inner in bodies_of(stm.exp):
+            yield from _statements(inner)
