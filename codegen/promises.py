@@ -18,8 +18,8 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import Atom, Param, array_of, elem_of, i64, shape_of
 
-SECTOR = 32
-"""How many bytes memory hands out at a time: to walk along rows that are no longer costs little."""
+LINE = 128
+"""How many bytes a cache keeps together: to walk along rows that are shorter costs little."""
 
 FEW_ROWS = 32
 """Fewer rows gain nothing: work-items that run together have all of them."""
@@ -70,11 +70,11 @@ class Promises(Cells):
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
         """Whether ``rows`` rows of ``rest`` elements may as well lie as they do."""
-        short = self.compute("or", self.compute("le", rest, i64(SECTOR // prim.bytes)),
+        short = self.compute("or", self.compute("lt", rest, i64(LINE // prim.bytes)),
                              self.compute("lt", rows, i64(FEW_ROWS)), prim=Prim.BOOL)
         if beside == 1:
             return short
-        most = self._number(Size.of(2) * Size.var(plan.NUM_GROUPS) * Size.var(plan.GROUP_SIZE))
+        most = self._number(Size.var(plan.NUM_GROUPS) * Size.var(plan.GROUP_SIZE))
         few = self.compute("le", self.compute("mul", rows, i64(beside)), most)
         return self.compute("or", short, few, prim=Prim.BOOL)
 
