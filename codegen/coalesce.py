@@ -7,12 +7,13 @@ for two reasons.
 
 * A loop of the host reads an array like this that is the same in all its iterations.  The copy is
   made once.
-* A work-item walks along its row.  Elements of a row share what the memory hands out at a time, but
-  there are so many rows under way that no cache holds what their work-items will want next.  Short
-  rows are left as they are, which the host decides when it knows how long they are.
+* A work-item walks along its row.  Caches serve those who want the next element, but one by one:
+  on an H200 that takes 4.6 ps an element, 8 ps where so many rows are under way that no cache holds
+  them all, 1.5 ps in a copy, and the copy 2.8 ps (f32).  So going through a row twice pays for a
+  copy, or going through several arrays once.  Rows within a cache line, and few rows, are left as
+  they are, which the host decides when it knows them.
 
-What only looks across rows once gains nothing: making the copy does just that.  Nor do kernels gain
-that bring what they need to local memory (:mod:`~runelift.codegen.coarse`,
+Kernels that bring what they need to local memory do without (:mod:`~runelift.codegen.coarse`,
 :mod:`~runelift.codegen.tiling`).
 
 The copy is *promised* where the array becomes known: the first kernel that reads it makes it,
@@ -262,11 +263,11 @@ class _Coalescer:
         for each in references(kernel, self.types.__getitem__):
             picked = [place for place, dim in enumerate(each.dims)
                       if fast in dim.points | dim.counters]
-            *_, last = each.dims
             walked = each.counters - {fast}
             if len(picked) > 1 or len(each.dims) - 1 in picked:
                 others.add(each.array)
-            elif picked and (last.counters & walked or last == WHOLE):
+            elif picked and any(dim.counters & walked or dim == WHOLE
+                                for dim in each.dims[picked[0] + 1:]):
                 again = any(loop.isdisjoint(walked) for loop in each.around)
                 times = found.setdefault((each.array, picked[0]), {})
                 times[walked] = MANY if again else max(times.get(walked, 0), 1)
