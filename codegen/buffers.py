@@ -15,7 +15,7 @@ from runelift.codegen import plan
 from runelift.codegen.parameters import Parameters
 from runelift.codegen.placement import Places, place_of
 from runelift.codegen.residence import Residence
-from runelift.codegen.views import View, lit, row_major
+from runelift.codegen.views import View, behind, lit, row_major
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp.traverse import memories, variables
@@ -39,6 +39,7 @@ from runelift.ir.syntax import (
     Stm,
     Type,
     Update,
+    array_of,
     elem_of,
     shape_of,
 )
@@ -67,7 +68,6 @@ class Buffers:
     cells: dict[VName, VName] = field(default_factory=dict)
     indices: set[VName] = field(default_factory=set)
     idle: set[VName] = field(default_factory=set)
-    promised: dict[VName, VName] = field(default_factory=dict)
     filled: list[set[VName]] = field(default_factory=lambda: [set()])
 
     # The environment that kernels see
@@ -187,17 +187,18 @@ class Buffers:
             return view.mem == mem
         return mem in memories(view.at([lit(0)] * len(view.shape)))
 
-    def own_buffer(self, name: VName, *, shared: bool = False) -> VName:
-        """A row-major buffer with the value of ``name`` that nobody else uses.
+    def own_buffer(self, name: VName, *, shared: bool = False, outer: int = 0) -> VName:
+        """A buffer with the value of ``name`` that nobody else uses.
 
-        ``shared``: a buffer that is read elsewhere will do.
+        ``shared``: a buffer that is read elsewhere will do.  It is row-major, but the ``outer``
+        first dimensions vary fastest.
         """
         view = self.views[name]
-        if view.dense and view.mem is not None:
+        if view.order == behind(len(view.shape), outer) and view.mem is not None:
             made_here = view.mem in self.owned[-1] and view.mem not in self.inherited[-1]
             if (shared and made_here) or self.dead(name):
                 return view.mem
-        return self.copy(name)
+        return self.copy(name, outer)
 
     def any_buffer(self, name: VName) -> VName:
         """A row-major buffer with the value of ``name``, which may be anybody's."""
@@ -209,8 +210,10 @@ class Buffers:
         mem = self.views[name].mem
         return mem is not None and not any(mem in owned for owned in self.owned)
 
-    def copy(self, name: VName) -> VName:
-        """The buffer of a fresh row-major copy."""
+    def copy(self, name: VName, outer: int = 0) -> VName:
+        """The buffer of a fresh row-major copy; the ``outer`` first dimensions become the last."""
+        if outer:
+            name = self._turned(name, outer)
         param = Param(self.names.fresh(name), self.types[name])
         view = self.views[name]
         if view.dense and view.mem is not None:
@@ -219,6 +222,15 @@ class Buffers:
         else:
             self._elementwise(param, [name], lambda ix: Index(name, ix))
         return param.name
+
+    def _turned(self, name: VName, outer: int) -> VName:
+        """A view with the ``outer`` first dimensions behind the others."""
+        type_ = self.types[name]
+        order = behind(len(shape_of(type_)), outer)
+        turned = array_of(tuple(shape_of(type_)[d] for d in order), elem_of(type_))
+        view = Param(self.names.fresh(name), turned)
+        self.bind_view(view, self.views[name].rearrange(order))
+        return view.name
 
     def _elementwise(self, param: Param, uses: Sequence[VName], element) -> None:  # type: ignore[no-untyped-def]
         """A kernel that computes each element of an array from its indices."""

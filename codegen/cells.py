@@ -40,6 +40,14 @@ class Cells(Buffers):
         return stm.pat[0].name not in self.residence.needed and any(
             arg in self.deferred or arg in self.indices for arg in args)
 
+    def compute(self, name: str, *args: Atom, prim: Prim = Prim.I64) -> VName:
+        """A scalar operation on the host."""
+        fresh = self.names.fresh("h")
+        result = Prim.BOOL if name in ("eq", "lt", "le") else prim
+        self.types[fresh] = result
+        self.emit(plan.Compute(fresh, name, prim, args))
+        return fresh
+
     def defer(self, stm: Stm, exp: imp.Exp) -> None:
         """Have kernels compute a scalar."""
         self.deferred[stm.pat[0].name] = exp

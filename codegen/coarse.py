@@ -56,7 +56,7 @@ def lower_coarse(lowering: Lowering, segments: Segments | None,
     """The coarse kernel where segments have something in common, and it is wanted, else others."""
     shared = None
     if segments is not None and lowering.parameters is not None:
-        shared = sharing(lowering, segments.exp)
+        shared = sharing(lowering.type, segments.exp)
     if segments is None or lowering.parameters is None or shared is None:
         otherwise()
         return

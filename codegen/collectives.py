@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen.barriers import LID
+from runelift.codegen.builder import Value
 from runelift.codegen.launches import (
     LSIZE,
     local_arrays,
     require_scalar,
 )
 from runelift.codegen.lowering import KernelBuilder
-from runelift.codegen.reductions import tree_reduce
 from runelift.codegen.views import View, lit, op
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -27,7 +27,7 @@ from runelift.ir.syntax import FALSE, TRUE, Operator
 
 
 def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], group: Size,
-               fresh: imp.Var | None = None, subgroup: VName | None = None) -> list[imp.Var]:
+               fresh: imp.Var | None, subgroup: VName) -> list[imp.Var]:
     """The combined totals of the work-items before each one; not set for the first.
 
     Where ``fresh`` says that a segment starts among a work-item's elements, totals from before
@@ -36,8 +36,6 @@ def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], 
     """
     mems = [local_arrays(k, [operator], group)[0] for _ in range(2)]
     flags = [_flags(k, group) for _ in range(2)] if fresh is not None else []
-    if subgroup is None:
-        return _scan_in_memory(k, operator, totals, fresh, mems, flags)
     return _choose(k, subgroup, operator,
                    lambda: _Lanes(k, operator, subgroup, mems[0], flags[:1]).before(totals, fresh),
                    lambda: _scan_in_memory(k, operator, totals, fresh, mems, flags))
@@ -53,6 +51,40 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
 
     return _choose(k, subgroup, operator,
                    lambda: _Lanes(k, operator, subgroup, mems, ()).total(totals), in_memory)
+
+
+def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
+                totals: Sequence[imp.Var]) -> None:
+    """Combine the work-items' totals in local memory, in order; work-item 0 has the result.
+
+    Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.  The
+    levels are counted because PoCL 3.0 gives wrong sums for a while loop around the barrier.
+    """
+    prims = [require_scalar(t) for t in op_.lam.ret]
+    for mem, total_, prim in zip(arrays, totals, prims, strict=True):
+        k.emit(imp.Store(mem, LID, total_, prim))
+    k.emit(imp.Barrier(imp.Space.LOCAL))
+    levels = op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", LSIZE, lit(1)),)))
+
+    def level(number: Exp) -> None:
+        distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+        partner = op("add", LID, distance)
+        with k.block() as active:
+            mine: list[Value] = [k.declare("left", p, imp.Load(m, LID, p))
+                                 for m, p in zip(arrays, prims, strict=True)]
+            other: list[Value] = [k.declare("right", p, imp.Load(m, partner, p))
+                                  for m, p in zip(arrays, prims, strict=True)]
+            for mem, prim, value in zip(arrays, prims, k.apply(op_.lam, [*mine, *other]),
+                                        strict=True):
+                assert not isinstance(value, View)
+                k.emit(imp.Store(mem, LID, value, prim))
+        multiple = imp.Apply("eq", Prim.I64, (
+            op("and", LID, op("sub", op("mul", distance, lit(2)), lit(1))), lit(0)))
+        within = imp.Apply("lt", Prim.I64, (partner, LSIZE))
+        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (multiple, within)), tuple(active)))
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+
+    k.loop(levels, level, base="level")
 
 
 def _choose(k: KernelBuilder, subgroup: VName, operator: Operator,

@@ -39,7 +39,7 @@ from runelift.codegen.launches import (
     widths,
 )
 from runelift.codegen.lowering import KernelBuilder
-from runelift.codegen.reductions import tree_reduce
+from runelift.codegen.reductions import total_of_group
 from runelift.codegen.views import View, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.imp import Exp
@@ -278,7 +278,7 @@ def _combine(lowering: Lowering, exp: SegHist, parts: _Parts) -> None:
 def _combine_one(lowering: Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
                  buffers: Sequence[VName], results: Sequence[Param]) -> None:
     """One group per segment and bin combines the destination's value with all parts."""
-    k = lowering.builder()
+    k = lowering.builder_of_groups()
     outs = [lowering.result(p, k) for p in results]
     (arrays,) = local_arrays(k, [op_.op], lowering.group)
     prims = [require_scalar(t) for t in op_.op.lam.ret]
@@ -289,16 +289,16 @@ def _combine_one(lowering: Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
     k.loop(k.scalar(parts.per_segment), lambda part: k.accumulate(op_.op, totals, [
         k.declare("part", p, parts.view(k, op_, b, p, segment, part).read([bin_]))
         for b, p in zip(buffers, prims, strict=True)]), start=LID, step=LSIZE, base="part")
-    tree_reduce(k, op_.op, arrays, totals)
+    found = total_of_group(k, op_.op, arrays, totals)
     with k.block() as write:
         old = [k.declare("old", p, out.read(where)) for out, p in zip(outs, prims, strict=True)]
-        new = k.apply(op_.op.lam, [*old, *(imp.Load(m, lit(0), p)
-                                           for m, p in zip(arrays, prims, strict=True))])
+        new = k.apply(op_.op.lam, [*old, *found])
         kept = [k.declare("new", p, v) for p, v in zip(prims, new, strict=True)
                 if not isinstance(v, View)]
         k.emit(*(out.write(where, value) for out, value in zip(outs, kept, strict=True)))
     k.emit(imp.If(IS_FIRST, tuple(write)))
-    lowering.launch(k, "seghist_final", total(lowering, exp.space[:-1]) * lowering.size(op_.bins))
+    lowering.launch_groups(k, "seghist_final",
+                           total(lowering, exp.space[:-1]) * lowering.size(op_.bins))
 
 
 # Updates of the result itself

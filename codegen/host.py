@@ -12,17 +12,26 @@ later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from runelift.codegen import plan
-from runelift.codegen.cells import Cells
-from runelift.codegen.coalesce import PROMISED, coalesce
+from runelift.codegen.coalesce import (
+    ALONG,
+    BESIDE,
+    CARRIED,
+    LONG,
+    PROMISED,
+    coalesce,
+    number,
+)
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.persistent import may_persist
+from runelift.codegen.promises import Promises
 from runelift.codegen.residence import residence
-from runelift.codegen.views import interleaved, iota, replicate, row_major
+from runelift.codegen.views import interleaved, iota, replicate
 from runelift.ir import failures, imp
 from runelift.ir.consumption import consumed_in, idle_copies, root_of
 from runelift.ir.errors import CompilerLimitation
@@ -74,6 +83,9 @@ from runelift.ir.syntax import (
     shape_of,
 )
 from runelift.ir.traverse import free_vars
+
+NONE: Mapping[VName, int] = MappingProxyType({})
+"""All arrays lie row by row."""
 
 FEW = 4
 """Arrays of up to so many elements, or of so many work-items, gain nothing by interleaving."""
@@ -142,7 +154,7 @@ def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
 
 
 @dataclass(slots=True)
-class HostBuilder(Cells):
+class HostBuilder(Promises):
     """The steps of the statements that the host runs."""
 
     # Bodies
@@ -199,7 +211,8 @@ class HostBuilder(Cells):
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
             case Copy(array) if PROMISED in stm.attrs:
-                self._promise(stm.pat[0], array)
+                self.promise(stm.pat[0], array, number(stm, ALONG),
+                             beside=number(stm, BESIDE) if LONG in stm.attrs else None)
             case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
                 self.bind_view(stm.pat[0], self.views[array])
             case Copy(array):
@@ -227,25 +240,11 @@ class HostBuilder(Cells):
         """The steps of a segmented operation whose result buffers exist."""
         parameters = self.new_operation(stm.pat)
         lowered = lower_segop(stm, self, self.names, parameters)
-        for name in sorted(_buffers(lowered.steps) & self.promised.keys() - self.filled[-1],
-                           key=lambda n: n.tag):
-            self._fill(name)
+        self.fill(_buffers(lowered.steps))
         self.local_bytes.append(lowered.local_bytes)
         found = tuple(parameters.found.values())
         self.types |= {p.variable: Prim.I64 for p in found}
         self.emit(plan.Operation(parameters.operation, found, lowered.steps))
-
-    def _promise(self, param: Param, array: VName) -> None:
-        """A copy of ``array`` that is made when a kernel needs it."""
-        self.emit(plan.Promise(param.name))
-        self.promised[param.name] = array
-        self.bind_view(param, row_major(param.name, elem_of(param.type), self.shape(param.type)))
-
-    def _fill(self, name: VName) -> None:
-        with self.block() as steps:
-            self.emit(plan.Bind(name, self.copy(self.promised[name])))
-        self.filled[-1].add(name)
-        self.emit(plan.Fill(name, tuple(steps)))
 
     def _segop(self, stm: Stm, exp: SegOp) -> None:
         # A scalar result arrives in a buffer of one element, under a name of its own.
@@ -276,11 +275,15 @@ class HostBuilder(Cells):
         view = self.allocate(param)
         match exp:
             case SegMap(Level.GRID, space) if self.interleave:
-                neighbours = product([self.size(dim.width) for dim in space])
-                inner = product([self.size(s) for s in shape_of(param.type)[len(space):]])
-                if all(n.constant is None or n.constant > FEW for n in (neighbours, inner)):
+                if self._interleaves(param.type, len(space)):
                     self.bind_view(param, interleaved(param.name, view.prim, view.shape,
                                                       len(space)))
+
+    def _interleaves(self, type_: Type, outer: int) -> bool:
+        """Whether an array whose ``outer`` dimensions are made side by side should lie so."""
+        shape = [self.size(s) for s in shape_of(type_)]
+        return all(n.constant is None or n.constant > FEW
+                   for n in (product(shape[:outer]), product(shape[outer:])))
 
     def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:
         """The operand's own buffer where nobody else looks at it, else a copy.
@@ -316,14 +319,6 @@ class HostBuilder(Cells):
                 self.bind_view(param, self.views[array.name].reshape(self.shape(param.type)))
 
     # Scalars and views
-
-    def compute(self, name: str, *args: Atom, prim: Prim = Prim.I64) -> VName:
-        """A scalar operation on the host."""
-        fresh = self.names.fresh("h")
-        result = Prim.BOOL if name in ("eq", "lt", "le") else prim
-        self.types[fresh] = result
-        self.emit(plan.Compute(fresh, name, prim, args))
-        return fresh
 
     def _index(self, stm: Stm, exp: Index) -> None:
         view, (param,) = self.views[exp.array], stm.pat
@@ -491,7 +486,8 @@ class HostBuilder(Cells):
             self._bind_results(pat, results)
         return tuple(steps)
 
-    def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom]) -> None:
+    def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom],
+                      outers: Mapping[VName, int] = NONE) -> None:
         taken: set[VName] = set()
         held = self.hand_on(pat, results)
         for param, atom in zip(pat, results, strict=True):
@@ -500,9 +496,10 @@ class HostBuilder(Cells):
                     held.append((param.name, atom))
                 continue
             assert isinstance(atom, VName)
-            buffer = self.own_buffer(atom, shared=True)
+            outer = outers.get(param.name, 0)
+            buffer = self.own_buffer(atom, shared=True, outer=outer)
             if buffer in taken:
-                buffer = self.copy(atom)
+                buffer = self.copy(atom, outer)
             taken.add(buffer)
             held.append((param.name, buffer))
         self.parallel_bind(held)
@@ -520,14 +517,15 @@ class HostBuilder(Cells):
                 moved.append((target, source))
         self.emit(*(plan.Bind(target, source) for target, source in moved))
 
-    def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset()) -> None:
+    def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset(),
+                     outers: Mapping[VName, int] = NONE) -> None:
         """Names of buffers that this body owns, but for those that may be somebody else's."""
         for param in pat:
             if isinstance(param.type, ArrayType):
                 if param.name not in borrowed:
                     self.owned[-1].add(param.name)
-                self.bind_view(param, row_major(param.name, param.type.elem,
-                                                self.shape(param.type)))
+                self.bind_view(param, interleaved(param.name, param.type.elem, self.shape(
+                    param.type), outers.get(param.name, 0)))
 
     def _branch(self, stm: Stm, exp: If) -> None:
         then_ = self._side(exp.then_, stm.pat, self.owned[-1])
@@ -538,6 +536,7 @@ class HostBuilder(Cells):
     def _loop(self, stm: Stm, exp: Loop) -> None:
         taken, only_read, borrowed = set[VName](), _only_read(exp), set[VName]()
         params = [p.param for p in exp.params]
+        outers = self._outers(stm.attrs, params)
         start = self.hand_on(params, [p.init for p in exp.params])
         self.later.append(self.later[-1] | free_vars(exp.body))
         for p in exp.params:
@@ -547,31 +546,43 @@ class HostBuilder(Cells):
                     start.append((p.param.name, p.init))
                 continue
             assert isinstance(p.init, VName)
-            if p.param.name in only_read and self.is_input(p.init):
+            outer = outers.get(p.param.name, 0)
+            if p.param.name in only_read and self.is_input(p.init) and not outer:
                 borrowed.add(p.param.name)
                 start.append((p.param.name, self.any_buffer(p.init)))
                 continue
-            buffer = self.own_buffer(p.init)
+            buffer = self.own_buffer(p.init, outer=outer)
             if buffer in taken:
-                buffer = self.copy(p.init)
+                buffer = self.copy(p.init, outer)
             taken.add(buffer)
             start.append((p.param.name, buffer))
         self.later.pop()
         self.parallel_bind(start)
         with self.block() as steps:
-            self._own_results(params, borrowed)
+            self._own_results(params, borrowed, outers)
             if isinstance(exp.form, ForLoop):
                 self.types[exp.form.index] = Prim.I64
                 self.indices.add(exp.form.index)
             results = self.body(exp.body, frozenset())
-            self._bind_results(params, results)
+            self._bind_results(params, results, outers)
         self._rounds(exp.form, params, tuple(steps))
         pairs = list(zip(stm.pat, params, strict=True))
         self.parallel_bind([(out.name, p.name) for out, p in pairs if p.name not in self.cells])
         for out, param in pairs:
             if (cell := self.cells.get(param.name)) is not None:
                 self.scalar_result(out.name, elem_of(out.type), cell)
-        self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed})
+        self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed},
+                          {out.name: outers[p.name] for out, p in pairs if p.name in outers})
+
+    def _outers(self, attrs: Sequence[str], params: Sequence[Param]) -> dict[VName, int]:
+        """How many dimensions vary fastest of the arrays of a loop that do not lie row by row."""
+        found = dict[VName, int]()
+        for attr in attrs:
+            if attr.startswith(CARRIED):
+                place, outer = map(int, attr.removeprefix(CARRIED).split())
+                if self._interleaves(params[place].type, outer):
+                    found[params[place].name] = outer
+        return found
 
     def _rounds(self, form: ForLoop | WhileLoop, params: Sequence[Param],
                 body: tuple[plan.Step, ...]) -> None:

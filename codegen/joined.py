@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.codegen.opencl import LOCAL_CELL, prelude
+from runelift.codegen.opencl import LOCAL_CELL, group_attributes, prelude
 from runelift.codegen.persistent import Phase, call_of, common_params, phase_functions
 from runelift.ir.prim import Prim
 
@@ -37,7 +37,7 @@ def joined_source(phases: Sequence[JoinedPhase], buffers: int, scalars: Sequence
     lines = [prelude(), *phase_functions((p for p in phases if isinstance(p, Phase)), bases)]
     params = ["volatile __global int *failure_code", "__global long *failure_args",
               *common_params(buffers, scalars), f"__local {LOCAL_CELL} *local_memory"]
-    lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
+    lines.append(group_attributes(group, subgroups=True))
     lines.append(f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{")
     for number, phase in enumerate(phases):
         if number:

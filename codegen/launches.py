@@ -156,6 +156,20 @@ class Lowering:
         self.local_bytes = total if not self.local_bytes.terms else _larger(self.local_bytes, total)
         self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc))
 
+    def builder_of_groups(self) -> KernelBuilder:
+        """A kernel to be built for the size of its groups and of their sub-groups."""
+        k = self.builder()
+        k.constants = [self.names.fresh("group"), self.names.fresh("subgroup")]
+        return k
+
+    def launch_groups(self, k: KernelBuilder, kind: str, groups: Size,
+                      group: Size | None = None) -> None:
+        """Finish and launch what :meth:`builder_of_groups` began."""
+        size, subgroup = k.constants
+        self._define(size, group or self.group)
+        self.steps.append(plan.SubGroup(subgroup, size))
+        self.launch(k, kind, groups, group)
+
     def done(self) -> Lowered:
         """The steps, with the temporaries released."""
         if self.temporaries:

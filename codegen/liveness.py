@@ -135,8 +135,8 @@ def _used(step: plan.Step) -> NameSet:
             return {arg for arg in args if isinstance(arg, VName)}
         case (plan.Alloc() | plan.Release() | plan.Compute() | plan.ConvertScalar()
               | plan.ComputeSize() | plan.Check() | plan.ShareOut() | plan.Promise()
-              | plan.Teams() | plan.Spread() | plan.Width() | plan.Tile() | plan.Statuses()
-              | plan.Block() | plan.Strip() | plan.Coarse() | plan.Settle()):
+              | plan.Teams() | plan.SubGroup() | plan.Spread() | plan.Width() | plan.Tile()
+              | plan.Statuses() | plan.Block() | plan.Strip() | plan.Coarse() | plan.Settle()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation()):

@@ -13,6 +13,7 @@ from importlib import resources
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
+from runelift.ir.imp.traverse import statements
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
@@ -83,7 +84,7 @@ def opencl_source(kernel: imp.Kernel, base: int = 0,
     lines += [f"#define {name(c)} {given[c]}L{chosen}" for c in kernel.constants]
     if kernel.group is not None:
         group = given[kernel.group] * printer.teams
-        lines.append(f"__attribute__((reqd_work_group_size({group}, 1, 1)))")
+        lines.append(group_attributes(group, subgroups=uses_subgroups(kernel)))
     lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
     lines += printer.start()
     lines += printer.block(kernel.body, 1)
@@ -95,6 +96,22 @@ def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
     """The parameters of a kernel between the failure buffers and the local memory."""
     rooms = () if kernel.teams is None else kernel.local_memory
     return (*kernel.params, *(imp.ScalarParam(_room(a.name), Prim.I64) for a in rooms))
+
+
+def group_attributes(group: int, *, subgroups: bool) -> str:
+    """What compilers are told of a kernel with groups of a size, which may use sub-groups."""
+    size = f"__attribute__((reqd_work_group_size({group}, 1, 1)))"
+    return f"IN_SUBGROUPS {size}" if subgroups else size
+
+
+def uses_subgroups(kernel: imp.Kernel) -> bool:
+    """Whether work-items of a kernel may wait for their sub-group, or take values from it."""
+    return kernel.teams is not None or bool(subgroups_of(kernel))
+
+
+def subgroups_of(kernel: imp.Kernel) -> set[VName]:
+    """The constants that say how many work-items take values of each other."""
+    return {stm.subgroup for stm in statements(kernel.body) if isinstance(stm, imp.Shuffle)}
 
 
 def _room(array: VName) -> VName:

@@ -74,7 +74,7 @@ def _is_steady(index: VName | None, step: plan.Step) -> bool:
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
             return index not in sizes and not _mention(index, guards)
-        case plan.Release() | plan.Settle() | plan.Operation():
+        case plan.Release() | plan.Settle() | plan.Operation() | plan.SubGroup():
             return True
         case plan.Fill():  # the first iterations have filled what is promised
             return True
@@ -152,7 +152,7 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
         params.append("__global long *done")
         again = f"({again}) & *(volatile __global uchar *)({merged.cond})"
     params.append(f"__local {LOCAL_CELL} *local_memory")
-    lines += [f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
+    lines += [f"IN_SUBGROUPS __kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
               "    uint target = before;",
               "    long round = 0;",
               f"    for (; {again}; round++) {{",

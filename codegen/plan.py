@@ -228,6 +228,17 @@ class Teams:
 
 
 @dataclass(frozen=True, slots=True)
+class SubGroup:
+    """``subgroup`` := how many work-items in a row of a group can hand each other values.
+
+    It is 1 where they cannot, or where groups of that size gain nothing by it.
+    """
+
+    subgroup: VName
+    group: VName
+
+
+@dataclass(frozen=True, slots=True)
 class Spread:
     """``group`` := how large groups should be so that all compute units have some of ``points``.
 
@@ -506,8 +517,9 @@ class Settle:
 
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Teams | Spread | Width | Tile | Statuses | Block
-    | Strip | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose | Settle
+    | Promise | Fill | Check | Launch | ShareOut | Teams | SubGroup | Spread | Width | Tile
+    | Statuses | Block | Strip | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose
+    | Settle
 )
 
 

@@ -38,18 +38,38 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 // Sub-groups: work-items in a row that hand each other values and wait for each other only.
 #define MEET_ALL barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #ifdef SUBGROUP
+#ifdef SHUFFLES_PTX
 inline void meet_subgroup() { asm volatile("bar.warp.sync 0xffffffff;" ::: "memory"); }
 inline uint shuffle_uint(uint x, long source, long size) {
     uint y;
     asm volatile("shfl.sync.idx.b32 %0, %1, %2, %3, 0xffffffff;"
                  : "=r"(y) : "r"(x), "r"((uint)source), "r"((uint)((32 - size) << 8 | 31)));
     return y; }
+#else
+#ifdef SHUFFLES_KHR
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#pragma OPENCL EXTENSION cl_khr_subgroup_shuffle : enable
+#define VALUE_OF sub_group_shuffle
+#else
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#define VALUE_OF intel_sub_group_shuffle
+#endif
+inline void meet_subgroup() { sub_group_barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE); }
+inline uint shuffle_uint(uint x, long source, long size) {
+    uint within = (uint)size - 1;
+    return VALUE_OF(x, (get_sub_group_local_id() & ~within) | ((uint)source & within)); }
+#endif
 inline ulong shuffle_ulong(ulong x, long source, long size) {
     return (ulong)shuffle_uint((uint)(x >> 32), source, size) << 32
         | shuffle_uint((uint)x, source, size); }
 #define MEET_TEAM(ITEMS) do { if ((ITEMS) <= SUBGROUP) meet_subgroup(); else MEET_ALL; } while (0)
 #else
 #define MEET_TEAM(ITEMS) MEET_ALL
+#endif
+#ifdef REQUIRED_SUBGROUP
+#define IN_SUBGROUPS __attribute__((intel_reqd_sub_group_size(SUBGROUP)))
+#else
+#define IN_SUBGROUPS
 #endif
 
 #define SIGNED(NAME, T, U, BITS) \

@@ -281,6 +281,8 @@ class _Writer:
             case plan.Teams(teams, even, group, groups, size, wanted):
                 self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
                           f"{_size(size)}, {_atom(wanted)})")
+            case plan.SubGroup(subgroup, group):
+                self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
             case plan.Spread(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
             case plan.Width(name, points, rows, beside, size, shares, most, wanted):

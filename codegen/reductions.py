@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runelift.codegen import plan
+from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
 from runelift.codegen.coarse import lower_coarse
+from runelift.codegen.collectives import group_total
 from runelift.codegen.launches import (
     GROUP_ID,
     IS_FIRST,
@@ -46,40 +48,6 @@ from runelift.ir.syntax import (
 
 LANE_STATEMENTS = 24
 """Elements that take more statements are not computed for all lanes of a vector at once."""
-
-
-def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
-                totals: Sequence[imp.Var]) -> None:
-    """Combine the work-items' totals in local memory, in order; work-item 0 has the result.
-
-    Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.  The
-    levels are counted because PoCL 3.0 gives wrong sums for a while loop around the barrier.
-    """
-    prims = [require_scalar(t) for t in op_.lam.ret]
-    for mem, total_, prim in zip(arrays, totals, prims, strict=True):
-        k.emit(imp.Store(mem, LID, total_, prim))
-    k.emit(imp.Barrier(imp.Space.LOCAL))
-    levels = op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", LSIZE, lit(1)),)))
-
-    def level(number: Exp) -> None:
-        distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
-        partner = op("add", LID, distance)
-        with k.block() as active:
-            mine: list[Value] = [k.declare("left", p, imp.Load(m, LID, p))
-                                 for m, p in zip(arrays, prims, strict=True)]
-            other: list[Value] = [k.declare("right", p, imp.Load(m, partner, p))
-                                  for m, p in zip(arrays, prims, strict=True)]
-            for mem, prim, value in zip(arrays, prims, k.apply(op_.lam, [*mine, *other]),
-                                        strict=True):
-                assert not isinstance(value, View)
-                k.emit(imp.Store(mem, LID, value, prim))
-        multiple = imp.Apply("eq", Prim.I64, (
-            op("and", LID, op("sub", op("mul", distance, lit(2)), lit(1))), lit(0)))
-        within = imp.Apply("lt", Prim.I64, (partner, LSIZE))
-        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (multiple, within)), tuple(active)))
-        k.emit(imp.Barrier(imp.Space.LOCAL))
-
-    k.loop(levels, level, base="level")
 
 
 def _fold_range(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
@@ -154,7 +122,7 @@ def _segred_items(lowering: Lowering, exp: SegRed) -> None:
 
 def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
     """One work-group per segment: its work-items fold, then combine in local memory."""
-    k = lowering.builder()
+    k = lowering.builder_of_groups()
     outs = [lowering.result(p, k) for p in lowering.stm.pat]
     outer_shape = widths(k, exp.space[:-1])
     arrays = local_arrays(k, exp.ops, lowering.group)
@@ -166,12 +134,10 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
     _fold_items(k, exp, totals, outs[count:], outer, width, LID, LSIZE)
     place = iter(outs)
     for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
-        tree_reduce(k, op_, mems, total_)
-        with k.block() as write:
-            for mem, type_ in zip(mems, op_.lam.ret, strict=True):
-                k.emit(next(place).write(outer, imp.Load(mem, lit(0), require_scalar(type_))))
-        k.emit(imp.If(IS_FIRST, tuple(write)))
-    lowering.launch(k, "segred_large", total(lowering, exp.space[:-1]), _group(lowering, k))
+        found = total_of_group(k, op_, mems, total_)
+        k.emit(imp.If(IS_FIRST, tuple(next(place).write(outer, value) for value in found)))
+    lowering.launch_groups(k, "segred_large", total(lowering, exp.space[:-1]),
+                           _group(lowering, k))
 
 
 def _group(lowering: Lowering, k: KernelBuilder) -> Size:
@@ -238,7 +204,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     groups = total(lowering, exp.space[:-1]) * Size.var(per_segment)
     partials = [[lowering.temporary("partial", require_scalar(t), groups) for t in o.lam.ret]
                 for o in exp.ops]
-    k = lowering.builder()
+    k = lowering.builder_of_groups()
     results = [lowering.result(p, k) for p in lowering.stm.pat]
     arrays = local_arrays(k, exp.ops, lowering.group)
     per = k.scalar(per_segment)
@@ -252,18 +218,17 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     _fold_items(k, exp, totals, results[count:], outer, k.scalar(exp.space[-1].width), item,
                 op("mul", per, LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
-        tree_reduce(k, op_, mems, total_)
-        stores = tuple(imp.Store(o, GROUP_ID, imp.Load(m, lit(0), require_scalar(t)),
-                                 require_scalar(t))
-                       for o, m, t in zip(out, mems, op_.lam.ret, strict=True))
+        found = total_of_group(k, op_, mems, total_)
+        stores = tuple(imp.Store(o, GROUP_ID, value, require_scalar(t))
+                       for o, value, t in zip(out, found, op_.lam.ret, strict=True))
         k.emit(imp.If(IS_FIRST, stores))
     if together:
         last = _is_last(k, segment, per)
         with k.block() as combine:
-            combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
-            _write_combined(k, exp, arrays, [r.row(*outer) for r in results[:count]])
+            found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
+            _write_combined(k, found, [r.row(*outer) for r in results[:count]])
         k.emit(imp.If(last, tuple(combine)), imp.Barrier(imp.Space.LOCAL))
-    lowering.launch(k, "segred", groups, _group(lowering, k))
+    lowering.launch_groups(k, "segred", groups, _group(lowering, k))
     if not together:
         _segred_final(lowering, exp, partials, per_segment)
 
@@ -271,16 +236,16 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
 def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[VName]],
                   per_segment: VName) -> None:
     """One group per segment combines its partial results."""
-    k = lowering.builder()
+    k = lowering.builder_of_groups()
     results = [lowering.result(p, k) for p in lowering.stm.pat]
     arrays = local_arrays(k, exp.ops, lowering.group)
     segment = k.declare("segment", Prim.I64, GROUP_ID)
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, widths(k, exp.space[:-1]))]
     per, count = k.scalar(per_segment), sum(len(p) for p in partials)
-    combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
-    _write_combined(k, exp, arrays, [r.row(*outer) for r in results[:count]])
-    lowering.launch(k, "segred_final", total(lowering, exp.space[:-1]))
+    found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
+    _write_combined(k, found, [r.row(*outer) for r in results[:count]])
+    lowering.launch_groups(k, "segred_final", total(lowering, exp.space[:-1]))
 
 
 def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
@@ -306,12 +271,26 @@ def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
         Prim.I32, Prim.BOOL, imp.Load(told, lit(0), Prim.I32)))
 
 
-def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence[Sequence[VName]],
-                     partials: Sequence[Sequence[VName]], first: Exp, count: Exp) -> None:
-    """A group combines ``count`` partial results from ``first`` on, in order.
+def total_of_group(k: KernelBuilder, op_: Operator, mems: Sequence[VName],
+                   totals: Sequence[imp.Var]) -> list[imp.Var]:
+    """The work-items' totals combined, in order, known to all of them.
 
-    The results are the first elements of the local ``arrays``.
+    ``k`` is a builder of groups; the local ``mems`` have an element for each work-item.
     """
+    with k.block() as code:
+        found = group_total(k, op_, totals, mems, k.constants[1])
+    k.emit(*insert_barriers(code))
+    return found
+
+
+def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence[Sequence[VName]],
+                     partials: Sequence[Sequence[VName]], first: Exp,
+                     count: Exp) -> list[imp.Var]:
+    """What a group finds that combines ``count`` partial results from ``first`` on, in order.
+
+    ``k`` is a builder of groups; the local ``arrays`` have an element for each work-item.
+    """
+    found: list[imp.Var] = []
     part = share(k, count, LID, LSIZE)
     for op_, mems, sources in zip(ops, arrays, partials, strict=True):
         totals = scalars(k.neutral(op_))
@@ -324,14 +303,11 @@ def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence
             k.accumulate(op_, totals, values)
 
         k.loop(part.end, fold, start=part.start)
-        tree_reduce(k, op_, mems, totals)
+        found += total_of_group(k, op_, mems, totals)
+    return found
 
 
-def _write_combined(k: KernelBuilder, exp: SegRed, arrays: Sequence[Sequence[VName]],
-                    results: Sequence[View]) -> None:
+def _write_combined(k: KernelBuilder, found: Sequence[Exp], results: Sequence[View]) -> None:
     """Write what :func:`combine_partials` found."""
-    place = iter(results)
-    k.emit(imp.If(IS_FIRST, tuple(
-        next(place).write([], imp.Load(mem, lit(0), require_scalar(type_)))
-        for op_, mems in zip(exp.ops, arrays, strict=True)
-        for mem, type_ in zip(mems, op_.lam.ret, strict=True))))
+    k.emit(imp.If(IS_FIRST, tuple(result.write([], value) for result, value in zip(
+        results, found, strict=True))))

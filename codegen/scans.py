@@ -106,9 +106,10 @@ def _share(lowering: Lowering, exp: SegScan) -> Scan:
                        sum(p.bytes for ps in prims for p in ps),
                        (lowering.group_size, lowering.setting(Quantity.CHUNK)))
     points, tile = Size.var(shares.points), Size.var(shares.group) * Size.var(shares.chunk)
-    lowering.steps.append(shares)
+    subgroup = fresh("subgroup")
+    lowering.steps += [shares, plan.SubGroup(subgroup, shares.group)]
     lowering.env = WithScalar(lowering.env, shares.patience)
-    return Scan(exp, prims, shares, lowering.scalar("tiles", ceil_div(points, tile)))
+    return Scan(exp, prims, shares, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
 
 
 # Two passes
@@ -212,7 +213,7 @@ def _scan_tiles(lowering: Lowering, passes: _Passes) -> None:
 
 def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
     """One group scans the totals in place: runs of work-items, then a scan of the runs."""
-    scan, k = passes.scan, lowering.builder()
+    scan, k = passes.scan, lowering.builder_of_groups()
     exp = scan.exp
     part = share(k, imp.Var(scan.tiles), LID, LSIZE)
     totals = [scalars(k.neutral(o)) for o in exp.ops]
@@ -243,7 +244,7 @@ def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
 
     k.loop(part.end, run, start=part.start, base="p")
     with k.block() as exchange:
-        carries = [group_scan(k, o, t, lowering.group, fresh)
+        carries = [group_scan(k, o, t, lowering.group, fresh, k.constants[1])
                    for o, t in zip(exp.ops, totals, strict=True)]
     k.emit(*insert_barriers(exchange))
     going = k.declare("going", Prim.BOOL, imp.Apply("lt", Prim.I64, (lit(0), LID)))
@@ -259,4 +260,4 @@ def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
         k.emit(imp.If(going, tuple(take)))
 
     k.loop(part.end, add, start=part.start, base="p")
-    lowering.launch(k, "segscan_carries", Size.of(1))
+    lowering.launch_groups(k, "segscan_carries", Size.of(1))

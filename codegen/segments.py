@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.builder import Value
-from runelift.codegen.launches import Lowering, bind_point
+from runelift.codegen.launches import bind_point
 from runelift.codegen.lowering import KernelBuilder
 from runelift.ir.imp import Exp
-from runelift.ir.names import Names
+from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
-from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, Stm
+from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, Stm, Type
 from runelift.ir.traverse import free_vars
 
 
@@ -70,14 +70,14 @@ class Sharing:
     axis: int
 
 
-def sharing(lowering: Lowering, exp: SegRed) -> Sharing | None:
+def sharing(type_of: Callable[[VName], Type], exp: SegRed) -> Sharing | None:
     """What segments have in common, if they do, and are reduced to scalars and nothing else."""
     *points, element = (dim.index for dim in exp.space)
     scalars_only = len(exp.body.result) == sum(len(o.neutral) for o in exp.ops) and all(
         isinstance(t, Prim) for o in exp.ops for t in o.lam.ret)
     if not points or not scalars_only:
         return None
-    found = [each for each in references(exp, lowering.type)
+    found = [each for each in references(exp, type_of)
              if each.pattern is not Pattern.UNKNOWN]
     around = [each for each in found if each.pattern is Pattern.RADIUS]
     if not around and not any(each.points < set(points) for each in found):

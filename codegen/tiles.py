@@ -39,11 +39,15 @@ SHORT = 16
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A scan in tiles: the types of what is scanned per operator, and how groups share it."""
+    """A scan in tiles: the types of what is scanned per operator, and how groups share it.
+
+    ``subgroup`` work-items in a row can hand each other values.
+    """
 
     exp: SegScan
     prims: list[list[Prim]]
     shares: plan.Tile
+    subgroup: VName
     tiles: VName
 
     def values(self) -> list[Prim]:
@@ -72,7 +76,8 @@ class Tile:
         self.lowering = lowering
         self.scan = scan
         self.k = lowering.builder()
-        self.k.constants = [scan.shares.group, scan.shares.staged, scan.shares.chunk]
+        self.k.constants = [scan.shares.group, scan.shares.staged, scan.shares.chunk,
+                            scan.subgroup]
         self.outs = [lowering.result(p, self.k) for p in lowering.stm.pat]
         self.number = imp.Var(lowering.names.fresh("tile"))
         self.chunk = imp.Var(scan.shares.chunk)
@@ -239,7 +244,7 @@ class Tile:
         """The totals before each work-item's chunk, within the tile; not set for the first."""
         group = Size.var(self.scan.shares.group)
         with self.k.block() as code:
-            carries = [group_scan(self.k, o, t, group, fresh)
+            carries = [group_scan(self.k, o, t, group, fresh, self.scan.subgroup)
                        for o, t in zip(self.scan.exp.ops, totals, strict=True)]
         self.k.emit(*insert_barriers(code))
         return carries

@@ -423,7 +423,7 @@ class _Pieces(_Block):
     def combine_pieces(self, partials: Sequence[Sequence[VName]]) -> None:
         """A group for each point."""
         lowering, product = self.lowering, self.product
-        k = lowering.builder()
+        k = lowering.builder_of_groups()
         outs = [lowering.result(p, k) for p in lowering.stm.pat]
         ops = product.redomap.ops
         arrays = local_arrays(k, ops, lowering.group)
@@ -431,11 +431,8 @@ class _Pieces(_Block):
         indices = [k.declare("o", Prim.I64, i)
                    for i in unflat_index(held, widths(k, product.exp.space))]
         count = k.scalar(self.block.pieces)
-        combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
+        found = combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
         with k.block() as first:
-            self.conclude(k, outs, indices, [
-                imp.Load(mem, lit(0), require_scalar(t))
-                for o, mems in zip(ops, arrays, strict=True)
-                for mem, t in zip(mems, o.lam.ret, strict=True)])
+            self.conclude(k, outs, indices, found)
         k.emit(imp.If(IS_FIRST, tuple(first)))
-        lowering.launch(k, "segmap_combined", total(lowering, product.exp.space))
+        lowering.launch_groups(k, "segmap_combined", total(lowering, product.exp.space))

@@ -8,7 +8,9 @@ CUDA").  Rows of the tile are one element longer, so that its columns lie in dif
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from runelift.codegen import plan
 from runelift.codegen.launches import (
@@ -74,56 +76,92 @@ def lower_transposition(lowering: Lowering, found: Transposition,
 
 def _launch(lowering: Lowering, found: Transposition, sides: list[Size]) -> None:
     k = lowering.builder()
-    (param,) = lowering.stm.pat
-    prim, space = elem_of(param.type), found.exp.space
-    shape = widths(k, space)
-    tile = k.names.fresh("tile")
-    k.locals.append(imp.LocalArray(tile, prim, Size.of(TILE * (TILE + 1))))
-    batch = [d for d in range(len(space) - 1) if d != found.fast]
-    tiles = [k.declare("tiles", Prim.I64, ceil_quot(shape[d], lit(TILE)))
-             for d in (found.fast, -1)]
-    *outer_indices, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
-        GROUP_ID, [*(shape[d] for d in batch), *tiles]))
-    outer: dict[int, Exp] = dict(zip(batch, outer_indices, strict=True))
-    top = k.declare("top", Prim.I64, op("mul", down, lit(TILE)))
-    left = k.declare("left", Prim.I64, op("mul", along, lit(TILE)))
-
-    def at(row: Exp, column: Exp) -> list[Exp]:
-        """The point of a tile's row, which is along ``fast``, and column."""
-        moved: dict[int, Exp] = {found.fast: op("add", top, row),
-                                 len(space) - 1: op("add", left, column)}
-        return [(outer | moved)[d] for d in range(len(space))]
-
-    def each(load: bool) -> None:
-        """The elements of the tile inside of the array; neighbours are rows, or else columns."""
-        index = k.names.fresh("e")
-        with k.block() as code:
-            slow = k.declare("slow", Prim.I64, op("quot", imp.Var(index), lit(TILE)))
-            quick = k.declare("quick", Prim.I64, op("rem", imp.Var(index), lit(TILE)))
-            row, column = (quick, slow) if load else (slow, quick)
-            point = at(row, column)
-            inside = imp.Apply("and", Prim.BOOL, tuple(
-                imp.Apply("lt", Prim.I64, (point[d], shape[d])) for d in (found.fast, -1)))
-            cell = op("add", op("mul", column, lit(TILE + 1)), row)
-            with k.block() as work:
-                bind_point(k, space, point)
-                if load:
-                    k.emit(imp.Store(tile, cell, _element(k, found), prim))
-                else:
-                    k.emit(lowering.result(param, k).write(point, imp.Load(tile, cell, prim)))
-            k.emit(imp.If(inside, tuple(work)))
-        k.emit(imp.For(index, LID, lit(TILE * TILE), LSIZE, tuple(code)))
-
-    each(load=True)
+    k.constants = [lowering.names.fresh("group")]
+    lowering.steps.append(plan.ComputeSize(k.constants[0], lowering.group))
+    tile = _Tile(lowering, k, found)
+    tile.load()
     k.emit(imp.Barrier(imp.Space.LOCAL))
-    each(load=False)
-    groups = product([lowering.size(space[d].width) for d in batch]
+    tile.store()
+    groups = product([lowering.size(found.exp.space[d].width) for d in tile.batch]
                      + [ceil_div(side, Size.of(TILE)) for side in sides])
     lowering.launch(k, "transpose", groups)
 
 
-def _element(k: KernelBuilder, found: Transposition) -> Exp:
-    """The element that the map reads at the present point."""
-    (value,) = k.body(found.exp.body)
-    assert not isinstance(value, View)
-    return value
+class _Tile:
+    """The tile of a group: its columns go along dimension ``fast``, its rows along the last one."""
+
+    def __init__(self, lowering: Lowering, k: KernelBuilder, found: Transposition) -> None:
+        self.k, self.found, self.space = k, found, found.exp.space
+        (param,) = lowering.stm.pat
+        self.prim, self.result = elem_of(param.type), lowering.result(param, k)
+        self.memory = k.names.fresh("tile")
+        k.locals.append(imp.LocalArray(self.memory, self.prim, Size.of(TILE * (TILE + 1))))
+        shape = widths(k, self.space)
+        self.batch = [d for d in range(len(self.space) - 1) if d != found.fast]
+        self.sides = [shape[d] for d in (found.fast, -1)]
+        tiles = [k.declare("tiles", Prim.I64, ceil_quot(side, lit(TILE))) for side in self.sides]
+        *outer, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
+            GROUP_ID, [*(shape[d] for d in self.batch), *tiles]))
+        self.outer = dict(zip(self.batch, outer, strict=True))
+        self.top = k.declare("top", Prim.I64, op("mul", down, lit(TILE)))
+        self.left = k.declare("left", Prim.I64, op("mul", along, lit(TILE)))
+        even = imp.Apply("eq", Prim.I64, (op("rem", lit(TILE * TILE), LSIZE), lit(0)))
+        self.whole = k.declare("whole", Prim.BOOL, _both(even, self._are_inside(
+            *(op("add", corner, lit(TILE - 1)) for corner in (self.top, self.left)))))
+
+    def load(self) -> None:
+        """Bring the elements to local memory; neighbours take what lies side by side."""
+        self._each(lambda point, cell: imp.Store(
+            self.memory, cell, self._element(point), self.prim), down=True)
+
+    def store(self) -> None:
+        """Write the elements; neighbours write side by side."""
+        self._each(lambda point, cell: self.result.write(
+            point, imp.Load(self.memory, cell, self.prim)), down=False)
+
+    def _each(self, move: Callable[[list[Exp], Exp], imp.Stm], *, down: bool) -> None:
+        """Move what is at a point, which has a cell in local memory.
+
+        Neighbours are ``down`` a column, or in a row.  In whole tiles nothing is asked, so that a
+        work-item has several elements on their way.
+        """
+        k = self.k
+
+        def turn(number: Exp, *, guarded: bool) -> None:
+            item = k.declare("e", Prim.I64, op("add", op("mul", number, LSIZE), LID))
+            slow = k.declare("slow", Prim.I64, op("shr", item, lit(TILE.bit_length() - 1)))
+            quick = k.declare("quick", Prim.I64, op("and", item, lit(TILE - 1)))
+            row, column = (quick, slow) if down else (slow, quick)
+            places = op("add", self.top, row), op("add", self.left, column)
+            point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
+            with k.block() as code:
+                k.emit(move([point[d] for d in range(len(self.space))],
+                            op("add", op("mul", column, lit(TILE + 1)), row)))
+            there = _both(imp.Apply("lt", Prim.I64, (item, lit(TILE * TILE))),
+                          self._are_inside(*places))
+            k.emit(*((imp.If(there, tuple(code)),) if guarded else code))
+
+        turns = ceil_quot(lit(TILE * TILE), LSIZE)
+        blocks: list[tuple[imp.Stm, ...]] = []
+        for guarded in (False, True):
+            with k.block() as code:
+                k.loop(turns, partial(turn, guarded=guarded), base="turn",
+                       unroll=k.host.interleave and not guarded)
+            blocks.append(tuple(code))
+        k.emit(imp.If(self.whole, *blocks))
+
+    def _are_inside(self, row: Exp, column: Exp) -> Exp:
+        """Whether a place is in the array."""
+        return _both(*(imp.Apply("lt", Prim.I64, (place, side))
+                       for place, side in zip((row, column), self.sides, strict=True)))
+
+    def _element(self, point: list[Exp]) -> Exp:
+        """The element that the map reads at a point."""
+        bind_point(self.k, self.space, point)
+        (value,) = self.k.body(self.found.exp.body)
+        assert not isinstance(value, View)
+        return value
+
+
+def _both(one: Exp, other: Exp) -> Exp:
+    return imp.Apply("and", Prim.BOOL, (one, other))

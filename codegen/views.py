@@ -172,6 +172,11 @@ def row_major(mem: VName, prim: Prim, shape: tuple[Exp, ...]) -> View:
                 len(shape) - 1)
 
 
+def behind(rank: int, outer: int) -> tuple[int, ...]:
+    """The dimensions as they vary in memory if the ``outer`` first ones vary fastest."""
+    return (*range(outer, rank), *range(outer))
+
+
 def interleaved(mem: VName, prim: Prim, shape: tuple[Exp, ...], outer: int) -> View:
     """All of a memory as an array of ``shape`` whose ``outer`` first dimensions vary fastest."""
     inner = len(shape) - outer

@@ -111,15 +111,24 @@ class Affine:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Elements of ``array`` that a kernel reads or writes, with its index in each dimension."""
+    """Elements of ``array`` that a kernel reads or writes, with its index in each dimension.
+
+    ``around`` has the counters of each loop around.
+    """
 
     array: VName
     dims: tuple[Affine, ...]
+    around: tuple[frozenset[VName], ...] = field(default=(), compare=False)
 
     @property
     def points(self) -> frozenset[VName]:
         """The indices of points that it depends on."""
         return frozenset[VName]().union(*(dim.points for dim in self.dims))
+
+    @property
+    def counters(self) -> frozenset[VName]:
+        """The counters of loops that it depends on."""
+        return frozenset[VName]().union(*(dim.counters for dim in self.dims))
 
     @property
     def pattern(self) -> Pattern:
@@ -200,6 +209,7 @@ class _Walk:
     env: dict[VName, _Value]
     made: set[VName] = field(default_factory=set)
     found: list[Reference] = field(default_factory=list)
+    around: tuple[frozenset[VName], ...] = ()
 
     def body(self, body: Body) -> None:
         """All statements."""
@@ -219,21 +229,32 @@ class _Walk:
             case Iota(_, start, step, Prim.I64):
                 self.env[stm.pat[0].name] = _Numbers(self.affine(start), self.affine(step))
             case Rearrange(perm, array) if isinstance(part := self.value(array), _Part):
-                own = [k for k, dim in enumerate(part.dims) if dim is None]
-                if sorted(own) == own and perm == tuple(range(len(perm))):
+                kept = [k for k, dim in enumerate(part.dims) if dim is None]
+                if sorted(kept) == kept and perm == tuple(range(len(perm))):
                     self.env[stm.pat[0].name] = part
             case Map(_, lam, arrays) | Redomap(_, _, lam, arrays) | Scanomap(_, _, lam, arrays):
                 self.elements(lam, arrays)
             case Loop(params, form, body):
                 self.made |= {p.param.name for p in params}
+                for param in params:
+                    self.whole(param.init)
+                own = {p.param.name: _walked(p.param.name) for p in params
+                       if p.param.type is Prim.I64}
                 if isinstance(form, ForLoop):
-                    self.env[form.index] = _counter(form.index)
-                self.body(body)
+                    own[form.index] = _counter(form.index)
+                self.env.update(own)
+                self.loop(body, own)
             case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
                 self.env |= {d.index: _point(d.index) for d in stm.exp.space}
                 self.other(stm)
             case _:
                 self.other(stm)
+
+    def loop(self, body: Body, counters: Iterable[VName]) -> None:
+        """The body of a loop."""
+        outside, self.around = self.around, (*self.around, frozenset(counters))
+        self.body(body)
+        self.around = outside
 
     def elements(self, lam: Lambda, arrays: Sequence[VName]) -> None:
         """A function that is applied to the elements of arrays, one after the other."""
@@ -242,7 +263,7 @@ class _Walk:
             place = _counter(lam.params[0].name)
             for param, array in zip(lam.params, arrays, strict=True):
                 self.element(param.name, array, place)
-        self.body(lam.body)
+        self.loop(lam.body, place.counters if lam.params else ())
 
     def element(self, name: VName, array: VName, place: Affine) -> None:
         """An element of an array that is known."""
@@ -267,7 +288,7 @@ class _Walk:
         """An element, which is a reference, or a part."""
         dims = part.at(indices)
         if all(dim is not None for dim in dims):
-            self.found.append(Reference(part.array, tuple(d for d in dims if d is not None)))
+            self.refer(part.array, [d for d in dims if d is not None])
         else:
             self.env[name] = _Part(part.array, dims)
 
@@ -281,8 +302,16 @@ class _Walk:
             self.body(body)
         used = free_vars(stm) - {v for body in inner for v in free_vars(body)}
         for name in sorted(used, key=lambda n: n.tag):
-            if isinstance(part := self.value(name), _Part):
-                self.found.append(Reference(part.array, tuple(dim or WHOLE for dim in part.dims)))
+            self.whole(name)
+
+    def whole(self, atom: Atom) -> None:
+        """All of an array, if it is one."""
+        if isinstance(atom, VName) and isinstance(part := self.value(atom), _Part):
+            self.refer(part.array, [dim or WHOLE for dim in part.dims])
+
+    def refer(self, array: VName, dims: Sequence[Affine]) -> None:
+        """Note a reference."""
+        self.found.append(Reference(array, tuple(dims), self.around))
 
     def value(self, name: VName) -> _Value | None:
         """What is known of a name."""
@@ -310,6 +339,11 @@ def _point(name: VName) -> Affine:
 
 def _counter(name: VName) -> Affine:
     return Affine(str(name), counters=frozenset({name}))
+
+
+def _walked(name: VName) -> Affine:
+    """An index that takes other values in every iteration, nobody knows which."""
+    return Affine(str(name), counters=frozenset({name}), known=False)
 
 
 def _combined(op: str, left: Affine, right: Affine) -> Affine:

@@ -17,6 +17,7 @@ import platformdirs
 from runelift.ir.errors import UserError
 from runelift.runtime.choice import MOST_WAVES, Choice
 from runelift.runtime.shares import ShareLimits
+from runelift.runtime.shuffles import Shuffles, offered
 
 INTERPRETER = "interpreter"
 """The name of the device that is no device."""
@@ -35,7 +36,8 @@ class DeviceInfo:
     ``optimised_size``; it builds ``builders`` programs at the same time, and with a
     ``locked_compiler`` more of them if each has a process.  Where ``slow_binaries``,
     asking for a program's binary compiles it again, which pays only if the program is built in
-    further processes.  All programs are built with
+    further processes.  Work-items can hand each other values in one of the ways ``shuffles``, if
+    that turns out to be true; processors do not gain by it.  All programs are built with
     ``build_options``: without warnings, since a loop that cannot be unrolled as a setting says is
     none of the user's.
     """
@@ -63,6 +65,7 @@ class DeviceInfo:
     builders: int
     locked_compiler: bool
     shares: ShareLimits
+    shuffles: tuple[Shuffles, ...] = ()
     problem: str | None = None
     hint: str | None = None
     handle: Any = field(default=None, compare=False, repr=False)
@@ -182,8 +185,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
     elif not handle.double_fp_config:
         problem = "the device has no 64-bit floats"
     nvidia = "NVIDIA" in platform.name
-    shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units,
-                     handle.warp_size_nv if nvidia else 1)
+    shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units)
     exact = handle.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
     resident = 1024 if nvidia else handle.max_work_group_size
     return DeviceInfo(
@@ -194,7 +196,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         max_group=handle.max_work_group_size, local_bytes=handle.local_mem_size,
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
         choice=_choice(gpu, units, shares, MOST_WAVES * resident * units if nvidia else 0),
-        shares=shares,
+        shares=shares, shuffles=offered(handle) if gpu else (),
         driver=handle.driver_version.strip(), coherent=nvidia,
         interleaves=kind != "CPU",
         resident_items=resident,
@@ -225,13 +227,13 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
                   streamed=2 if gpu else 1, even=shares.group if gpu else 0)
 
 
-def _shares(kind: str, max_group: int, units: int, subgroup: int) -> ShareLimits:
+def _shares(kind: str, max_group: int, units: int) -> ShareLimits:
     most = 1 << (min(max_group, 1024).bit_length() - 1)
     if kind in ("GPU", "accelerator"):
         return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
                            max_chunk=32, staged=True, tile=32, crowd=units,
                            window=128, patience=1 << 26, together=min(128, most),
-                           subgroup=subgroup, crew=units * 256 * OCCUPANCY)
+                           crew=units * 256 * OCCUPANCY)
     if kind == "CPU":
         return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
                            max_chunk=32, staged=False, tile=1024, columns=32)

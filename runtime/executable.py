@@ -19,9 +19,15 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen import joined
-from runelift.codegen.opencl import count_meetings, opencl_program, parameters
+from runelift.codegen.opencl import (
+    count_meetings,
+    opencl_program,
+    parameters,
+    subgroups_of,
+    uses_subgroups,
+)
 from runelift.codegen.persistent import NAME, Merged, is_free, persistent_source
-from runelift.codegen.plan import Launch, Plan, ShareOut, Statuses, all_steps
+from runelift.codegen.plan import Launch, Plan, ShareOut, Statuses, SubGroup, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
 from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp
@@ -133,9 +139,12 @@ class Executable:
         steps = list(all_steps(plan.steps))
         if any(isinstance(step, Statuses) for step in steps):
             device.prove()
-        if any(isinstance(step, ShareOut) for step in steps):
+        if any(isinstance(step, ShareOut | SubGroup) for step in steps):
             device.prove_subgroups()
-        self.options = [*device.build_options, *(["-DCONTRACT"] if contract else [])]
+        contraction = ["-DCONTRACT"] if contract else []
+        self.options = [*device.build_options, *contraction]
+        self.options_without = [*device.info.build_options, *contraction]
+        """Those of kernels for which a compiler has chosen other sub-groups than for most."""
         self.decisions = Remembered(self._settings)
         self.main = self.load(self.generated)
 
@@ -291,7 +300,8 @@ class Executable:
             started = time.perf_counter()
             try:
                 kernel = cl.Kernel(self._program(source), joined.NAME)
-                self._joined[source] = Prepared(kernel, self.device.failure, types)
+                self._joined[source] = Prepared(kernel, self.device.failure, types) if (
+                    self._in_subgroups(kernel)) else None
             except Infeasible:
                 self._joined[source] = None
             self.build_seconds += time.perf_counter() - started
@@ -321,9 +331,23 @@ class Executable:
         started = time.perf_counter()
         program = self._program(source)
         for site in sites:
-            site.kernel = Prepared(cl.Kernel(program, site.launch.kernel.name),
-                                   self.device.failure, site.types)
+            kernel = cl.Kernel(program, site.launch.kernel.name)
+            if not self._in_subgroups(kernel) and uses_subgroups(site.launch.kernel):
+                kernel = cl.Kernel(self._apart(site, constants), site.launch.kernel.name)
+            site.kernel = Prepared(kernel, self.device.failure, site.types)
         self.build_seconds += time.perf_counter() - started
+
+    def _in_subgroups(self, kernel: Any) -> bool:
+        """Whether a kernel has the sub-groups that it was generated for, if there are any."""
+        shuffles = self.device.shuffles
+        return shuffles is None or shuffles.hold_in(kernel, self.device.info.handle)
+
+    def _apart(self, site: Site, constants: Mapping[VName, int]) -> Any:
+        """The program of a kernel that does without sub-groups."""
+        alone = dict.fromkeys(subgroups_of(site.launch.kernel), 1)
+        options = self.options_without
+        with quietly():
+            return build_program(self.device, self._text([site], {**constants, **alone}), *options)
 
     def _program(self, source: str, *further: str) -> Any:
         """A program, which may have been built already."""

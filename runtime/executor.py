@@ -28,7 +28,7 @@ from runelift.runtime.points import Boxes, block, coarse, strip, width
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
-from runelift.runtime.shares import share_out, spread, teams, tile
+from runelift.runtime.shares import share_out, spread, subgroup_of, teams, tile
 
 Force: TypeAlias = Mapping[str, int]
 """Which alternative to run at a site, whatever its guard says."""
@@ -256,6 +256,11 @@ class Run:
             count = teams(info.shares, group, groups, size, info.local_bytes, wanted)
             found = self._teams[key] = count, int(groups % count == 0)
         return found
+
+    def subgroup(self, group: int) -> int:
+        """How many work-items of a group hand each other values."""
+        shares = self.device.shares
+        return subgroup_of(shares, group) if group >= shares.subgroup else 1
 
     def spread(self, most: int, points: int) -> int:
         """How large the groups of work-items that have much to do should be."""

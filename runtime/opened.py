@@ -17,6 +17,7 @@ from runelift.runtime.mail import Mail
 from runelift.runtime.memory import Buffer, Pool
 from runelift.runtime.parameters import MOST_GROUPS
 from runelift.runtime.proofs import proven
+from runelift.runtime.shuffles import Shuffles, asked
 from runelift.runtime.statuses import Statuses
 
 RESERVED_BYTES = 1024
@@ -50,7 +51,8 @@ class Device:
         self._proved = self._tried = False
         self.trials: Callable[[str], None] | None = None
         """Waits for a trial that another process may be making."""
-        self.shares = replace(info.shares, subgroup=1)
+        self.shares = info.shares
+        self.shuffles: Shuffles | None = None
         self.patience = 0
         self._no_failure = np.array([-1], np.int32)
         self.clear_failure(self.plain)
@@ -86,17 +88,24 @@ class Device:
 
     def prove_subgroups(self) -> None:
         """Find out whether sub-groups are what the device says, unless that is known."""
-        claimed = self.info.shares
-        if not self._tried and claimed.subgroup > 1:
-            def tried() -> bool:
-                from runelift.runtime import subgroups  # as above
+        def tried() -> bool:
+            from runelift.runtime import subgroups  # as above
 
-                return subgroups.work(self)
+            return subgroups.work(self)
 
-            self._tried, self.shares = True, claimed
-            self._wait_for("prove_subgroups")
-            if not proven(self, f"sub-groups of {claimed.subgroup}", tried):
-                self.shares = replace(claimed, subgroup=1)
+        if self._tried:
+            return
+        self._tried = True
+        self._wait_for("prove_subgroups")
+        for offer in self.info.shuffles:
+            self._use(asked(self, offer))
+            if self.shuffles is not None and proven(self, f"sub-groups: {self.shuffles}", tried):
+                return
+        self._use(None)
+
+    def _use(self, shuffles: Shuffles | None) -> None:
+        self.shuffles = shuffles
+        self.shares = replace(self.info.shares, subgroup=1 if shuffles is None else shuffles.size)
 
     def _wait_for(self, trial: str) -> None:
         if self.trials is not None:
@@ -105,8 +114,8 @@ class Device:
     @property
     def build_options(self) -> tuple[str, ...]:
         """With which options programs are built."""
-        size = self.shares.subgroup
-        return (*self.info.build_options, *((f"-DSUBGROUP={size}",) if size > 1 else ()))
+        options = self.info.build_options
+        return options if self.shuffles is None else self.shuffles.build_options(options)
 
     def arrivals(self, more: int) -> int:
         """What :attr:`arrived` counts before a kernel that adds ``more`` to it, modulo 2³²."""

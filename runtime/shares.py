@@ -112,8 +112,14 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
 
 
 def subgroup_of(limits: ShareLimits, group: int) -> int:
-    """How many work-items of a group can hand each other values; 1 if that is of no use to it."""
-    return min(group, limits.subgroup) if group <= limits.subgroup ** 2 else 1
+    """How many work-items of a group can hand each other values; 1 if that is of no use to it.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, subgroup=32)
+    >>> [subgroup_of(gpu, group) for group in (1, 8, 256, 1024, 2048, 48)]
+    [1, 8, 32, 32, 1, 1]
+    """
+    size = min(group, limits.subgroup)
+    return size if group <= limits.subgroup ** 2 and group % size == 0 else 1
 
 
 def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: int,

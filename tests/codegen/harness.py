@@ -66,7 +66,7 @@ from runelift.ir.syntax import (
 from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.runtime.device import find_devices
-from runelift.runtime.shares import ShareLimits, share_out, spread
+from runelift.runtime.shares import ShareLimits, share_out, spread, subgroup_of
 
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
@@ -328,6 +328,8 @@ class Machine:
                 case plan.Teams(name, even, groups=groups):
                     self.scalars[name] = self.scalars[TEAMS]
                     self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
+                case plan.SubGroup(name, group):
+                    self.scalars[name] = subgroup_of(self.shares, self.scalars[group])
                 case plan.Spread(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
                 case plan.Width(name, rows=rows, most=most):

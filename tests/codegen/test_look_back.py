@@ -157,7 +157,7 @@ def test_sums_of_floats_are_the_same_in_every_run() -> None:
     (data,) = (v for p, v in line.args.items() if p.name == line.xs)
     data[:] = np.random.default_rng(1).random(len(data))
     exp, results = line.sums(), []
-    for on in (MODEL, *["Portable"] * 5):
+    for on in ["Portable"] * 5:  # others may have sub-groups, which put sums together otherwise
         results += lowered_results(line.statement(exp), line.args, line.builder.names,
                                    {**DEVICE, **SMALL}, on)
     for other in results[1:]:
