@@ -72,6 +72,12 @@ class Site:
     variants: dict[tuple[int, ...], Prepared | None] = field(default_factory=dict)
     _free: bool | None = None
 
+    def reduces(self) -> bool:
+        """Whether just the sizes of groups and of sub-groups are fixed when the kernel is built."""
+        kernel = self.launch.kernel
+        return (len(kernel.constants) == 2 and kernel.group is not None
+                and kernel.constants[1] in subgroups_of(kernel))
+
     def free(self) -> bool:
         """Whether the kernel can run in groups of another size than it is launched in."""
         if self._free is None:
@@ -245,8 +251,7 @@ class Executable:
         site = self.sites[wanted.number]
         if wanted.constants in site.variants:
             return None
-        return (self._text([site], dict(zip(site.launch.kernel.built_for, wanted.constants,
-                                            strict=True))),)
+        return (self._text(*self._together(site, wanted.constants)),)
 
     def _sites_of(self, version: str) -> list[Site]:
         """The launches of a version whose kernels are built for all sizes."""
@@ -268,8 +273,24 @@ class Executable:
         if not kernel.constants and not any(values):
             self.build(site.version)
         else:
-            self._build([site], dict(zip(kernel.built_for, values, strict=True)))
-            site.variants[values] = site.kernel
+            sites, constants = self._together(site, values)
+            self._build(sites, constants)
+            for each in sites:
+                each.variants[values] = each.kernel
+
+    def _together(self, site: Site, values: tuple[int, ...]
+                  ) -> tuple[list[Site], dict[VName, int]]:
+        """The launches whose kernels are built with one that is built for these values.
+
+        Without sub-groups most reductions of a version have groups of the same size.
+        """
+        sites, kernel = [site], site.launch.kernel
+        if self.device.shuffles is None and site.reduces() and not any(
+                values[len(kernel.constants):]):
+            sites = [each for each in self.sites if each.version == site.version
+                     and each.reduces() and len(each.launch.kernel.built_for) == len(values)]
+        return sites, {name: value for each in sites for name, value in zip(
+            each.launch.kernel.built_for, values, strict=True)}
 
     def persistent(self, merged: Merged) -> Prepared | None:
         """The kernel that runs iterations of a loop; None if it does not build."""
