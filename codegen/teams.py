@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import expressions, statements, subexpressions
+from runelift.ir.imp.traverse import expressions, named_by, statements, subexpressions
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
 from runelift.ir.syntax import zero
@@ -122,8 +122,7 @@ def _last_uses(code: Sequence[Stm]) -> dict[VName, int]:
                         last[part.name] = place
                     elif isinstance(part, imp.Load):
                         last[part.mem] = place
-            match stm:
-                case imp.Assign(name) | imp.Store(name) | imp.Atomic(mem=name) | imp.AtomicUpdate(
-                        name) | imp.Peek(mem=name):
-                    last[name] = place
+            name = stm.name if isinstance(stm, imp.Assign) else named_by(stm)
+            if name is not None:
+                last[name] = place
     return last

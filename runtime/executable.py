@@ -71,12 +71,15 @@ class Site:
     kernel: Prepared | None = None
     variants: dict[tuple[int, ...], Prepared | None] = field(default_factory=dict)
     _free: bool | None = None
+    _reduces: bool | None = None
 
     def reduces(self) -> bool:
         """Whether just the sizes of groups and of sub-groups are fixed when the kernel is built."""
-        kernel = self.launch.kernel
-        return (len(kernel.constants) == 2 and kernel.group is not None
-                and kernel.constants[1] in subgroups_of(kernel))
+        if self._reduces is None:
+            kernel = self.launch.kernel
+            self._reduces = (len(kernel.constants) == 2 and kernel.group is not None
+                             and kernel.constants[1] in subgroups_of(kernel))
+        return self._reduces
 
     def free(self) -> bool:
         """Whether the kernel can run in groups of another size than it is launched in."""

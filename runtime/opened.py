@@ -88,13 +88,14 @@ class Device:
 
     def prove_subgroups(self) -> None:
         """Find out whether sub-groups are what the device says, unless that is known."""
+        if self._tried:
+            return
+
         def tried() -> bool:
             from runelift.runtime import subgroups  # as above
 
             return subgroups.work(self)
 
-        if self._tried:
-            return
         self._tried = True
         self._wait_for("prove_subgroups")
         for offer in self.info.shuffles:

@@ -19,7 +19,6 @@ put results of a larger group together takes as long."""
 BUSY = 3
 """Groups run side by side if so many are left for each compute unit."""
 
-
 BESIDE = 4
 """So many groups at least run side by side if they keep nothing in local memory: what one reads,
 its neighbours find in the cache."""

@@ -123,9 +123,16 @@ def variables(exp: Exp) -> set[VName]:
 def touched_by(stm: Stm) -> set[VName]:
     """The memories that a statement touches itself, outside of its blocks."""
     found = set[VName]().union(*map(memories, expressions(stm)))
-    if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
-        found.add(stm.mem)
+    if (mem := named_by(stm)) is not None:
+        found.add(mem)
     return found
+
+
+def named_by(stm: Stm) -> VName | None:
+    """The memory that a statement itself names; its expressions name those that they load from."""
+    if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
+        return stm.mem
+    return None
 
 
 def map_parts(exp: Exp, change: Callable[[Exp], Exp]) -> Exp:
