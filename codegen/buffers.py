@@ -24,8 +24,6 @@ from runelift.ir.placement import PLACED, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
-    ArrayType,
-    Atom,
     Body,
     Dim,
     Exp,
@@ -37,13 +35,10 @@ from runelift.ir.syntax import (
     SegMap,
     SliceDim,
     Stm,
-    Type,
     Update,
-    array_of,
-    elem_of,
-    shape_of,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.types import ArrayType, Atom, Type, array_of, elem_of, shape_of
 
 
 @dataclass(slots=True)

@@ -32,17 +32,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, least, product
 from runelift.ir.source import Loc
-from runelift.ir.syntax import (
-    ArrayType,
-    Atom,
-    Body,
-    Const,
-    Param,
-    PrimOp,
-    Stm,
-    Type,
-    shape_of,
-)
+from runelift.ir.syntax import Body, Param, PrimOp, Stm
+from runelift.ir.types import ArrayType, Atom, Const, Type, shape_of
 
 Value: TypeAlias = Exp | View
 PRIVATE_BYTES = 128

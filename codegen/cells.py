@@ -17,18 +17,8 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    Atom,
-    Body,
-    Level,
-    Param,
-    SegDim,
-    SegMap,
-    Stm,
-    array_of,
-    elem_of,
-    i64,
-)
+from runelift.ir.syntax import Body, Level, Param, SegDim, SegMap, Stm
+from runelift.ir.types import Atom, array_of, elem_of, i64
 
 
 @dataclass(slots=True)

@@ -35,8 +35,6 @@ from runelift.ir.products import product_of
 from runelift.ir.syntax import (
     SEGOPS,
     SOACS,
-    ArrayType,
-    Atom,
     Body,
     Copy,
     ForLoop,
@@ -54,11 +52,9 @@ from runelift.ir.syntax import (
     SegScan,
     SegScatter,
     Stm,
-    Type,
-    elem_of,
-    shape_of,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, substitute_stm
+from runelift.ir.types import ArrayType, Atom, Type, elem_of, shape_of
 
 PROMISED = "promised"
 """The attribute of a copy that is made when a kernel is about to read it, and kept."""

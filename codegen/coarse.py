@@ -48,7 +48,8 @@ from runelift.ir.imp.traverse import blocks
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, least, product
-from runelift.ir.syntax import SegRed, i64
+from runelift.ir.syntax import SegRed
+from runelift.ir.types import i64
 
 
 def lower_coarse(lowering: Lowering, segments: Segments | None,

@@ -41,7 +41,7 @@ from runelift.ir.imp.traverse import (
 )
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import Const, i64, zero
+from runelift.ir.types import Const, i64, zero
 
 SIMPLE = frozenset({"add", "sub", "mul", "min", "max"})
 """Operations on indices that take no longer than to fetch their result."""

@@ -23,7 +23,8 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import FALSE, TRUE, Operator
+from runelift.ir.syntax import Operator
+from runelift.ir.types import FALSE, TRUE
 
 
 def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], group: Size,

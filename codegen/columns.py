@@ -33,19 +33,9 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import dependences, is_cheap, reducing
 from runelift.ir.sizes import Size, ceil_div
-from runelift.ir.syntax import (
-    Body,
-    Dim,
-    Index,
-    PrimOp,
-    SegMap,
-    SegRed,
-    SliceDim,
-    Space,
-    Stm,
-    i64,
-)
+from runelift.ir.syntax import Body, Dim, Index, PrimOp, SegMap, SegRed, SliceDim, Space, Stm
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import i64
 
 
 def columns_of_map(exp: SegMap) -> Columns | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from runelift.codegen import plan
 from runelift.ir.imp.traverse import variables
 from runelift.ir.names import VName
-from runelift.ir.syntax import Atom
+from runelift.ir.types import Atom
 
 
 def split(host: plan.Plan) -> tuple[tuple[plan.Step, ...], tuple[plan.Step, ...]]:

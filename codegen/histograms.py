@@ -46,7 +46,8 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import Atom, HistOp, Operator, Param, PrimOp, SegHist, i64
+from runelift.ir.syntax import HistOp, Operator, Param, PrimOp, SegHist
+from runelift.ir.types import Atom, i64
 
 NATIVE = frozenset({"add", "min", "max", "and", "or", "xor"})
 GLOBAL_SHARE = 64

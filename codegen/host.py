@@ -42,9 +42,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, greatest, product
 from runelift.ir.syntax import (
     ArrayLit,
-    ArrayType,
     Assert,
-    Atom,
     AtomExp,
     Body,
     Concat,
@@ -73,16 +71,12 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Stm,
-    Type,
     Update,
     Versions,
     WhileLoop,
-    array_of,
-    elem_of,
-    i64,
-    shape_of,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import ArrayType, Atom, Type, array_of, elem_of, i64, shape_of
 
 NONE: Mapping[VName, int] = MappingProxyType({})
 """All arrays lie row by row."""

@@ -50,8 +50,6 @@ from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     SOACS,
-    ArrayType,
-    Atom,
     AtomExp,
     Body,
     Copy,
@@ -69,11 +67,10 @@ from runelift.ir.syntax import (
     SliceDim,
     Space,
     Stm,
-    Type,
     Update,
-    i64,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import ArrayType, Atom, Type, i64
 
 
 def lower_group(lowering: Lowering, exp: SegMap) -> None:

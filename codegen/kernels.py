@@ -28,19 +28,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap, product_of
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import (
-    Level,
-    Loop,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-    SegScatter,
-    Stm,
-    elem_of,
-    i64,
-    shape_of,
-)
+from runelift.ir.syntax import Level, Loop, SegHist, SegMap, SegRed, SegScan, SegScatter, Stm
+from runelift.ir.types import elem_of, i64, shape_of
 
 SMALL_BYTES = 256
 """Kernels are built for the size of a work-item's arrays up to this many bytes in all."""

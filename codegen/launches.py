@@ -19,17 +19,8 @@ from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
-from runelift.ir.syntax import (
-    Atom,
-    Body,
-    Operator,
-    Param,
-    Space,
-    Stm,
-    Type,
-    elem_of,
-    i64,
-)
+from runelift.ir.syntax import Body, Operator, Param, Space, Stm
+from runelift.ir.types import Atom, Type, elem_of, i64
 
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)

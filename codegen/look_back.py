@@ -37,7 +37,7 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.sizes import Size, least
-from runelift.ir.syntax import Const
+from runelift.ir.types import Const
 
 LATE = ("The device did not finish an earlier part of a scan in time; "
         "the part that waited for it is number {}.")

@@ -29,10 +29,8 @@ from runelift.ir.prim import OPS, Prim
 from runelift.ir.syntax import (
     ArrayLit,
     Assert,
-    Atom,
     AtomExp,
     Concat,
-    Const,
     Convert,
     Copy,
     Dim,
@@ -61,9 +59,9 @@ from runelift.ir.syntax import (
     Stm,
     Update,
     Versions,
-    elem_of,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, Const, elem_of
 
 SELECTED = 4
 """Branches with at most this many cheap operations together run both."""

@@ -17,7 +17,7 @@ from runelift.ir.imp.traverse import statements
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
-from runelift.ir.syntax import Const
+from runelift.ir.types import Const
 
 TYPES = {
     Prim.I8: "char", Prim.I16: "short", Prim.I32: "int", Prim.I64: "long",

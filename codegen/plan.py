@@ -17,11 +17,12 @@ from typing import TypeAlias
 
 from runelift.codegen.parameters import Parameter, Quantity
 from runelift.ir import imp
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Loc
-from runelift.ir.syntax import Atom, Guard, Kind, i64
+from runelift.ir.types import Atom, i64
 
 GROUP_SIZE = VName("group_size", 0)
 """The default number of work-items in a work-group on the device that runs."""

@@ -16,7 +16,8 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import Atom, Param, array_of, elem_of, i64, shape_of
+from runelift.ir.syntax import Param
+from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
 
 LINE = 128
 """How many bytes a cache keeps together: to walk along rows that are shorter costs little."""

@@ -20,12 +20,13 @@ from runelift.codegen.overwritten import overwritten
 from runelift.codegen.parameters import Parameter
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
+from runelift.ir.guards import Guard
 from runelift.ir.imp.traverse import loaded
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
 from runelift.ir.source import Loc
-from runelift.ir.syntax import Atom, Guard
+from runelift.ir.types import Atom
 
 FUNCTION, ENDING = "main", "ending"
 """The names of every plan's functions; an entry point's own may be a keyword or a built-in."""

@@ -39,12 +39,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, greatest, least
-from runelift.ir.syntax import (
-    Const,
-    Operator,
-    SegRed,
-    i64,
-)
+from runelift.ir.syntax import Operator, SegRed
+from runelift.ir.types import Const, i64
 
 LANE_STATEMENTS = 24
 """Elements that take more statements are not computed for all lanes of a vector at once."""

@@ -17,7 +17,6 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     Assert,
-    Atom,
     AtomExp,
     Body,
     Convert,
@@ -45,13 +44,12 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Stm,
-    Type,
     Update,
     Versions,
     WhileLoop,
-    shape_of,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.types import Atom, Type, shape_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, least
-from runelift.ir.syntax import (
-    SegScan,
-    i64,
-)
+from runelift.ir.syntax import SegScan
+from runelift.ir.types import i64
 
 
 def segscan(lowering: Lowering, exp: SegScan) -> None:

@@ -15,19 +15,9 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Reducing
-from runelift.ir.syntax import (
-    Body,
-    Const,
-    Hist,
-    Lambda,
-    Loop,
-    Operator,
-    Param,
-    Redomap,
-    Scanomap,
-    Scatter,
-)
+from runelift.ir.syntax import Body, Hist, Lambda, Loop, Operator, Param, Redomap, Scanomap, Scatter
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Const
 
 
 @dataclass(slots=True)

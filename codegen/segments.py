@@ -17,8 +17,9 @@ from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import reducing
-from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, Stm, Type
+from runelift.ir.syntax import Body, Index, SegDim, SegMap, SegRed, Stm
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Type
 
 
 @dataclass(frozen=True, slots=True)

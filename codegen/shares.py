@@ -35,7 +35,8 @@ from runelift.ir.imp import Stm as ImpStm
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, product
-from runelift.ir.syntax import ArrayType, Atom, Param
+from runelift.ir.syntax import Param
+from runelift.ir.types import ArrayType, Atom
 
 UNROLLED = 40
 """Loops over a chunk are unrolled where their body has at most this many statements."""

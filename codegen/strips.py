@@ -20,7 +20,8 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Reducing, dependences, is_cheap, reducing
-from runelift.ir.syntax import Atom, Body, Map, Operator
+from runelift.ir.syntax import Body, Map, Operator
+from runelift.ir.types import Atom
 
 BREADTH = 16
 """How many columns a strip has where a work-item goes through all of them."""

@@ -16,7 +16,7 @@ from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import expressions, named_by, statements, subexpressions
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
-from runelift.ir.syntax import zero
+from runelift.ir.types import zero
 
 
 def may_team(code: Sequence[Stm]) -> bool:

@@ -43,14 +43,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.products import Product
 from runelift.ir.sizes import Size, ceil_div
-from runelift.ir.syntax import (
-    Atom,
-    Body,
-    Index,
-    SliceDim,
-    elem_of,
-    i64,
-)
+from runelift.ir.syntax import Body, Index, SliceDim
+from runelift.ir.types import Atom, elem_of, i64
 
 RUN = 4
 """How many rows or columns of a work-item are neighbours, if it has as many."""

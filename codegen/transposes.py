@@ -30,7 +30,8 @@ from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, least, product
-from runelift.ir.syntax import Index, SegMap, elem_of, i64
+from runelift.ir.syntax import Index, SegMap
+from runelift.ir.types import elem_of, i64
 
 TILE = 32
 """The side of a tile, in elements."""

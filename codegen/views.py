@@ -14,7 +14,7 @@ from runelift.ir.imp import Exp
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import Const, i64
+from runelift.ir.types import Const, i64
 
 Indices = Sequence[Exp]
 

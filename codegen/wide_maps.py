@@ -34,8 +34,9 @@ from runelift.ir.imp import Exp, Stm
 from runelift.ir.imp.traverse import expressions, statements, subexpressions
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, product
-from runelift.ir.syntax import SOACS, Body, Loop, SegMap, elem_of, i64, shape_of
+from runelift.ir.syntax import SOACS, Body, Loop, SegMap
 from runelift.ir.traverse import bodies_of
+from runelift.ir.types import elem_of, i64, shape_of
 
 BESIDE = 256
 """So many work-items share a block of points in one dimension, whatever the size of groups is."""

@@ -10,10 +10,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.syntax import (
     SEGOPS,
-    ArrayType,
-    Atom,
     Body,
-    Const,
     Convert,
     Exp,
     ForLoop,
@@ -37,13 +34,11 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Stm,
-    Type,
     Update,
     Versions,
-    elem_of,
-    shape_of,
 )
 from runelift.ir.traverse import bodies_of, lambdas_of, uses
+from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, shape_of
 
 
 def check(program: Program, phase: str = "core") -> None:

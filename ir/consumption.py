@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from runelift.ir.names import VName
 from runelift.ir.syntax import (
     SOACS,
-    Atom,
     AtomExp,
     Body,
     Copy,
@@ -34,6 +33,7 @@ from runelift.ir.syntax import (
     Versions,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.types import Atom
 
 
 def consumed_names(program: Program) -> frozenset[VName]:

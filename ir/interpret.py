@@ -20,13 +20,10 @@ from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Loc
 from runelift.ir.syntax import (
     ArrayLit,
-    ArrayType,
     Assert,
-    Atom,
     AtomExp,
     Body,
     Concat,
-    Const,
     Convert,
     Copy,
     Dest,
@@ -59,14 +56,10 @@ from runelift.ir.syntax import (
     SliceDim,
     Space,
     Stm,
-    Type,
     Update,
     Versions,
-    elem_of,
-    i64,
-    row_of,
-    shape_of,
 )
+from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, row_of, shape_of
 
 Value: TypeAlias = Any
 """A NumPy scalar or a NumPy array."""

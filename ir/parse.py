@@ -15,32 +15,28 @@ from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedInput, UnexpectedToken, VisitError
 
 from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.source import Source, Span
 from runelift.ir.syntax import (
     ArrayLit,
-    ArrayType,
     Assert,
-    Atom,
     AtomExp,
     Body,
     Concat,
-    Const,
     Convert,
     Copy,
     Dest,
     Exp,
     ForLoop,
     Fun,
-    Guard,
     Hist,
     HistOp,
     If,
     Index,
     Iota,
-    Kind,
     Lambda,
     Level,
     Loop,
@@ -54,7 +50,6 @@ from runelift.ir.syntax import (
     Redomap,
     Replicate,
     Reshape,
-    Rival,
     Scanomap,
     Scatter,
     SegDim,
@@ -65,12 +60,12 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Stm,
-    Type,
     Update,
     Version,
     Versions,
     WhileLoop,
 )
+from runelift.ir.types import ArrayType, Atom, Const, Type
 
 T = TypeVar("T")
 GRAMMAR = (resources.files("runelift.ir") / "core.lark").read_text()

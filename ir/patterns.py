@@ -21,11 +21,8 @@ from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
 from runelift.ir.syntax import (
     SEGOPS,
-    ArrayType,
-    Atom,
     AtomExp,
     Body,
-    Const,
     Dim,
     ForLoop,
     Fun,
@@ -46,10 +43,9 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Stm,
-    Type,
-    i64,
 )
 from runelift.ir.traverse import bodies_of, bound_by, free_vars, lambdas_of
+from runelift.ir.types import ArrayType, Atom, Const, Type, i64
 
 
 class Pattern(IntEnum):

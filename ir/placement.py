@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from runelift.ir.syntax import Rearrange, Stm, Update, shape_of
+from runelift.ir.syntax import Rearrange, Stm, Update
+from runelift.ir.types import shape_of
 
 MOVED = "moved"
 """The attribute of an update that stands right behind what makes its value."""

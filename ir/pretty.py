@@ -6,23 +6,21 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import assert_never
 
+from runelift.ir.guards import Guard
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     ArrayLit,
     Assert,
-    Atom,
     AtomExp,
     Body,
     Concat,
-    Const,
     Convert,
     Copy,
     Dim,
     Exp,
     ForLoop,
     Fun,
-    Guard,
     Hist,
     If,
     Index,
@@ -48,12 +46,10 @@ from runelift.ir.syntax import (
     SliceDim,
     Space,
     Stm,
-    Type,
     Update,
     Versions,
-    elem_of,
-    shape_of,
 )
+from runelift.ir.types import Atom, Const, Type, elem_of, shape_of
 
 Lines = Iterator[str]
 _PAD = "  "

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    Atom,
     AtomExp,
     Body,
     Convert,
@@ -25,9 +24,9 @@ from runelift.ir.syntax import (
     Reshape,
     SegMap,
     Stm,
-    Type,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, Type
 
 REPEATED = (Index, Rearrange, Reshape, AtomExp, PrimOp, Convert, Iota)
 """What may come before the reduction: it is computed again for every element that is loaded."""

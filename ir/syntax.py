@@ -32,9 +32,10 @@ nodes alone, and a SOAC is a sequential loop of whoever executes it.  Names boun
 may appear in the types of later names of the same pattern, which is how a size that only the
 expression knows (the length of a filtered array) travels: as one more result before the array.
 
-Nodes have no methods beyond properties of themselves; functions over the union live in
-:mod:`~runelift.ir.traverse`, :mod:`~runelift.ir.pretty`, :mod:`~runelift.ir.check` and
-:mod:`~runelift.ir.interpret`.
+``Type`` and ``Atom`` are those of :mod:`~runelift.ir.types`, ``Guard`` is that of
+:mod:`~runelift.ir.guards`.  Nodes have no methods beyond properties of themselves; functions over
+the union live in :mod:`~runelift.ir.traverse`, :mod:`~runelift.ir.pretty`,
+:mod:`~runelift.ir.check` and :mod:`~runelift.ir.interpret`.
 """
 
 from __future__ import annotations
@@ -43,79 +44,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.sizes import Size
 from runelift.ir.source import Loc
-
-# Atoms and types
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Const:
-    """A constant of a primitive type.  Equality is by bits: ``0.0`` and ``-0.0`` differ."""
-
-    value: int | float | bool
-    prim: Prim
-
-    def __eq__(self, other: object) -> bool:
-        return (isinstance(other, Const) and self.prim is other.prim
-                and repr(self.value) == repr(other.value))
-
-    def __hash__(self) -> int:
-        return hash((self.prim, repr(self.value)))
-
-
-Atom: TypeAlias = VName | Const
-
-
-def i64(value: int) -> Const:
-    """The constant ``value`` of type i64, the type of sizes and indices."""
-    return Const(int(value), Prim.I64)
-
-
-def zero(prim: Prim) -> Const:
-    """The constant 0 of a type, which is false for bool."""
-    return Const(prim.dtype.type(0).item(), prim)
-
-
-TRUE = Const(True, Prim.BOOL)
-FALSE = Const(False, Prim.BOOL)
-
-
-@dataclass(frozen=True, slots=True)
-class ArrayType:
-    """``[d0]...[dk]elem``; the rank is at least 1 and the sizes are i64 atoms."""
-
-    elem: Prim
-    shape: tuple[Atom, ...]
-
-
-Type: TypeAlias = Prim | ArrayType
-
-
-def array_of(dims: tuple[Atom, ...], row: Type) -> Type:
-    """The type of an array with outer sizes ``dims`` and elements of type ``row``."""
-    if not dims:
-        return row
-    return ArrayType(elem_of(row), dims + shape_of(row))
-
-
-def row_of(array: Type, depth: int = 1) -> Type:
-    """The type of an element of ``array`` after ``depth`` indices."""
-    rest = shape_of(array)[depth:]
-    return ArrayType(elem_of(array), rest) if rest else elem_of(array)
-
-
-def shape_of(type_: Type) -> tuple[Atom, ...]:
-    """The sizes of a type, outermost first; none for a primitive type."""
-    return type_.shape if isinstance(type_, ArrayType) else ()
-
-
-def elem_of(type_: Type) -> Prim:
-    """The primitive type at the bottom of a type."""
-    return type_.elem if isinstance(type_, ArrayType) else type_
-
+from runelift.ir.types import Atom, Const, Type
 
 # Statements
 
@@ -526,66 +459,6 @@ class SegHist:
 
 
 # Versions
-
-
-class Kind(Enum):
-    """What kind of parallelism a code version exploits."""
-
-    OUTER = "outer"
-    """The nest around, with everything inside sequential in a work-item."""
-    INTRA = "intra"
-    """The nest around over work-groups, what is inside over the work-items of each."""
-    REDOMAP = "redomap"
-    """A reduction or scan whose map part is sequential inside."""
-    FLAT = "flat"
-    """Everything: the body is flattened further, and may hold versions of its own."""
-
-
-class Rival(Enum):
-    """What versions that follow do better, wherever it matters.
-
-    They give neighbouring work-items, which may run together, neighbouring elements.
-    """
-
-    MAPS = "maps"
-    """They map all elements.  A device may merge small launches of such in a loop (of intra
-    versions only those in loops have this rival)."""
-    PRODUCT = "product"
-    """They compute a product by tiles, which pays where there is much to do."""
-    POINTS = "points"
-    """They give each point of a row a work-item too, in groups of any size."""
-
-
-@dataclass(frozen=True, slots=True)
-class Guard:
-    """When to run a version: ``threshold <= par``, if it fits the device at all.
-
-    ``key`` is stable under edits elsewhere in the program (function, source position of the
-    SOAC, kind, depth); ``name`` is Futhark's (``main.suff_outer_par_0``) and names the
-    threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
-    ``group`` is how many elements one work-group has, with those that its work-items run through
-    alone, ``groups`` how many work-groups there are (of an intra version, and of the outer version
-    beside it).  ``default`` is the threshold when nothing was tuned; None means the device's, and
-    of an outer version the less of both.  ``rival`` is what speaks for versions that follow.
-    ``streams``: a group keeps nothing of its row, as it only reduces it (of an intra version, and
-    of the outer version beside it).
-    """
-
-    name: str
-    key: str
-    kind: Kind
-    par: Size
-    group: Size | None = None
-    default: int | None = None
-    groups: Size | None = None
-    rival: Rival | None = None
-    streams: bool = False
-
-    def untuned(self, device: int) -> int:
-        """The threshold when nothing was tuned; ``device`` is the device's own."""
-        if self.default is None:
-            return device
-        return min(device, self.default) if self.kind is Kind.OUTER else self.default
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,17 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from runelift.ir.guards import Guard
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
     ArrayLit,
-    ArrayType,
     Assert,
-    Atom,
     AtomExp,
     Body,
     Concat,
-    Const,
     Convert,
     Copy,
     Dest,
@@ -28,7 +26,6 @@ from runelift.ir.syntax import (
     Exp,
     ForLoop,
     Fun,
-    Guard,
     Hist,
     HistOp,
     If,
@@ -57,12 +54,12 @@ from runelift.ir.syntax import (
     SliceDim,
     Space,
     Stm,
-    Type,
     Update,
     Version,
     Versions,
     WhileLoop,
 )
+from runelift.ir.types import ArrayType, Atom, Const, Type
 
 FLAT = frozenset({ArrayLit, Assert, AtomExp, Concat, Convert, Copy, Index, Iota, PrimOp,
                   Rearrange, Replicate, Reshape, Update})

@@ -25,12 +25,9 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
-    TRUE,
     Assert,
-    Atom,
     AtomExp,
     Body,
-    Const,
     Dim,
     Exp,
     ForLoop,
@@ -55,12 +52,10 @@ from runelift.ir.syntax import (
     SliceDim,
     Space,
     Stm,
-    Type,
     Update,
-    i64,
-    shape_of,
 )
 from runelift.ir.traverse import bodies_of, lambdas_of, map_inside
+from runelift.ir.types import TRUE, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.rule import Rewriting, rule
 
 LARGEST_COEFFICIENT = 1 << 10

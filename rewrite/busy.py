@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
+from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
@@ -34,23 +35,20 @@ from runelift.ir.syntax import (
     Exp,
     ForLoop,
     Fun,
-    Guard,
     Index,
-    Kind,
     Loop,
     Map,
     PrimOp,
     Program,
-    Rival,
     SegMap,
     SegRed,
     SliceDim,
     Stm,
-    Type,
     Version,
     Versions,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, uses
+from runelift.ir.types import Type
 from runelift.rewrite.rule import Rewriting, Rule, rule
 
 SHARED_POINTS = 4096

@@ -8,7 +8,8 @@ from runelift.ir import failures
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc
-from runelift.ir.syntax import Assert, Atom, Param, PrimOp, Stm, i64
+from runelift.ir.syntax import Assert, Param, PrimOp, Stm
+from runelift.ir.types import Atom, i64
 
 
 def bounds_checks(names: Names, indices: Sequence[Atom], shape: Sequence[Atom],

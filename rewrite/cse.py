@@ -10,7 +10,6 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS
 from runelift.ir.syntax import (
     ArrayLit,
-    Atom,
     Body,
     Concat,
     Convert,
@@ -29,9 +28,9 @@ from runelift.ir.syntax import (
     Reshape,
     Scanomap,
     Stm,
-    shape_of,
 )
 from runelift.ir.traverse import Mapper, map_body, map_exp, map_lambda
+from runelift.ir.types import Atom, shape_of
 from runelift.rewrite.dead import remove_unused
 from runelift.rewrite.forward import rewrite_forward
 from runelift.rewrite.pick import let

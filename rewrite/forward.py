@@ -16,11 +16,8 @@ from runelift.ir.consumption import consumed_names
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    FALSE,
     SEGOPS,
-    TRUE,
     Assert,
-    Atom,
     AtomExp,
     Body,
     Exp,
@@ -45,6 +42,7 @@ from runelift.ir.syntax import (
     Stm,
 )
 from runelift.ir.traverse import Mapper, bodies_of, lambdas_of, map_exp, map_stm
+from runelift.ir.types import FALSE, TRUE, Atom
 from runelift.rewrite.rule import STEPS, Rewriting, RuleBook, rule
 from runelift.rewrite.scope import Scope, is_counting
 

@@ -19,7 +19,6 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     SOACS,
-    Atom,
     Body,
     Exp,
     Hist,
@@ -36,6 +35,7 @@ from runelift.ir.syntax import (
     Stm,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside
+from runelift.ir.types import Atom
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import Rewriting, Rule
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows

@@ -18,11 +18,9 @@ from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import (
     ArrayLit,
-    Atom,
     AtomExp,
     Body,
     Concat,
-    Const,
     Convert,
     Exp,
     ForLoop,
@@ -42,9 +40,9 @@ from runelift.ir.syntax import (
     Reshape,
     Scanomap,
     Stm,
-    shape_of,
 )
 from runelift.ir.traverse import Mapper, bodies_of, free_vars, lambdas_of, map_exp, uses
+from runelift.ir.types import Atom, Const, shape_of
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import Rewriting, rule
 from runelift.rewrite.rules.unused import sizes_of

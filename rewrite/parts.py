@@ -9,7 +9,6 @@ from runelift.ir.names import Names, VName
 from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    Atom,
     AtomExp,
     Concat,
     Convert,
@@ -21,15 +20,11 @@ from runelift.ir.syntax import (
     SegMap,
     SliceDim,
     Stm,
-    Type,
     Update,
     Versions,
-    elem_of,
-    i64,
-    shape_of,
-    zero,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, Type, elem_of, i64, shape_of, zero
 from runelift.rewrite.rule import rule
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from runelift.ir.names import VName
-from runelift.ir.syntax import Atom, AtomExp, Body, Exp, Lambda, Param, Stm, shape_of
+from runelift.ir.syntax import AtomExp, Body, Exp, Lambda, Param, Stm
+from runelift.ir.types import Atom, shape_of
 
 Item = TypeVar("Item")
 

@@ -18,7 +18,6 @@ from runelift.ir.placement import Placement, placements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
-    Atom,
     Body,
     Copy,
     Dim,
@@ -30,9 +29,9 @@ from runelift.ir.syntax import (
     SegMap,
     SliceDim,
     Stm,
-    shape_of,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, shape_of
 from runelift.rewrite.bounds import Known
 from runelift.rewrite.regions import (
     Access,

@@ -15,10 +15,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     Assert,
-    Atom,
     AtomExp,
     Body,
-    Const,
     Convert,
     Dest,
     Exp,
@@ -37,15 +35,11 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Stm,
-    Type,
     Update,
     Versions,
-    elem_of,
-    i64,
-    shape_of,
-    zero,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, Const, Type, elem_of, i64, shape_of, zero
 from runelift.rewrite.checks import bounds_checks
 from runelift.rewrite.rule import Rewriting, rule
 

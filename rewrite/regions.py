@@ -12,8 +12,9 @@ from typing import TypeAlias
 
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import Atom, Body, Dim, Exp, If, Index, Lambda, SliceDim, Stm
+from runelift.ir.syntax import Body, Dim, Exp, If, Index, Lambda, SliceDim, Stm
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, uses
+from runelift.ir.types import Atom
 from runelift.rewrite.bounds import Known
 
 ONE = Size.of(1)

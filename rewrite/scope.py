@@ -12,20 +12,8 @@ from typing import TypeAlias
 
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    ArrayType,
-    Atom,
-    Const,
-    Dim,
-    Exp,
-    Iota,
-    Param,
-    SliceDim,
-    Stm,
-    Type,
-    i64,
-    shape_of,
-)
+from runelift.ir.syntax import Dim, Exp, Iota, Param, SliceDim, Stm
+from runelift.ir.types import ArrayType, Atom, Const, Type, i64, shape_of
 
 Known: TypeAlias = dict[Hashable, list[tuple[Exp, tuple[VName, ...]]]]
 """Expressions with equal keys, and the names of their results."""

@@ -28,7 +28,6 @@ from runelift.ir.consumption import consumed_in
 from runelift.ir.names import Names, VName
 from runelift.ir.placement import MOVED, PLACED
 from runelift.ir.syntax import (
-    Atom,
     Body,
     Concat,
     Copy,
@@ -48,6 +47,7 @@ from runelift.ir.syntax import (
     Versions,
 )
 from runelift.ir.traverse import free_vars, map_inside, substitute_stm
+from runelift.ir.types import Atom
 from runelift.rewrite.bounds import Known
 from runelift.rewrite.parts import concat_in_parts, maker, scalars_for
 from runelift.rewrite.placing import Views, made_in_place, note_view, shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.ir.syntax import Guard, Kind, Rival
+from runelift.ir.guards import Guard, Kind, Rival
 
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""

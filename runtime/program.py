@@ -17,7 +17,7 @@ from runelift.ir.interpret import interpret
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
-from runelift.ir.syntax import Atom, Const
+from runelift.ir.types import Atom, Const
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.device import DeviceInfo, select

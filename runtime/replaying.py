@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from runelift.codegen.plan import Choose, Plan, all_steps, kernels
+from runelift.ir.guards import Kind
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import Const, Kind
+from runelift.ir.types import Const
 from runelift.runtime import interrupts
 from runelift.runtime.choice import Crowd
 from runelift.runtime.differences import Differences, Pair

@@ -9,9 +9,10 @@ import numpy as np
 import runelift
 from runelift.frontend.files import read_source
 from runelift.frontend.load import load
+from runelift.ir.guards import Kind
 from runelift.ir.names import Names
 from runelift.ir.source import Source
-from runelift.ir.syntax import Kind, Program
+from runelift.ir.syntax import Program
 from runelift.rewrite.flatten import FLATTENING, derive, flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.rewrite.simplify import SIMPLIFICATION

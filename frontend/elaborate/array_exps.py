@@ -22,20 +22,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
-from runelift.ir.syntax import (
-    FALSE,
-    TRUE,
-    ArrayLit,
-    Assert,
-    Atom,
-    Const,
-    Dim,
-    SliceDim,
-    array_of,
-    elem_of,
-    i64,
-    shape_of,
-)
+from runelift.ir.syntax import ArrayLit, Assert, Dim, SliceDim
+from runelift.ir.types import FALSE, TRUE, Atom, Const, array_of, elem_of, i64, shape_of
 
 if TYPE_CHECKING:
     from runelift.frontend.elaborate.exps import Evaluator

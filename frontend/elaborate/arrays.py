@@ -24,13 +24,10 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Span
 from runelift.ir.syntax import (
-    ArrayType,
     Assert,
-    Atom,
     AtomExp,
     Body,
     Concat,
-    Const,
     Copy,
     Dest,
     Dim,
@@ -51,8 +48,13 @@ from runelift.ir.syntax import (
     Scanomap,
     Scatter,
     SliceDim,
-    Type,
     Update,
+)
+from runelift.ir.types import (
+    ArrayType,
+    Atom,
+    Const,
+    Type,
     array_of,
     elem_of,
     i64,

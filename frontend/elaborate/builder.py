@@ -15,19 +15,8 @@ from runelift.ir.integers import compute, computes, wrapping
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Loc, Span
-from runelift.ir.syntax import (
-    Atom,
-    AtomExp,
-    Body,
-    Const,
-    Convert,
-    Exp,
-    Lambda,
-    Param,
-    PrimOp,
-    Stm,
-    Type,
-)
+from runelift.ir.syntax import AtomExp, Body, Convert, Exp, Lambda, Param, PrimOp, Stm
+from runelift.ir.types import Atom, Const, Type
 
 HOISTED = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le"})
 """Integer operations that cannot fail and cost next to nothing."""

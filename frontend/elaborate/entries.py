@@ -29,17 +29,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
-from runelift.ir.syntax import (
-    Assert,
-    Atom,
-    Fun,
-    Param,
-    Program,
-    array_of,
-    elem_of,
-    i64,
-    shape_of,
-)
+from runelift.ir.syntax import Assert, Fun, Param, Program
+from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
 
 
 def elaborate(module: ast.Flat, names: Names,

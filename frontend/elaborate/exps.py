@@ -51,19 +51,8 @@ from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, Prog
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Loc, Span
-from runelift.ir.syntax import (
-    FALSE,
-    TRUE,
-    Assert,
-    Atom,
-    Const,
-    If,
-    Param,
-    PrimOp,
-    array_of,
-    elem_of,
-    shape_of,
-)
+from runelift.ir.syntax import Assert, If, Param, PrimOp
+from runelift.ir.types import FALSE, TRUE, Atom, Const, array_of, elem_of, shape_of
 
 NO_PARAMETERS: Mapping[str, int] = MappingProxyType({})
 

@@ -21,7 +21,8 @@ from runelift.frontend.prelude import OPERATORS
 from runelift.ir import failures
 from runelift.ir.prim import OPS, SAME_BITS, Prim
 from runelift.ir.source import Span
-from runelift.ir.syntax import TRUE, Assert, Atom, Const, i64, shape_of
+from runelift.ir.syntax import Assert
+from runelift.ir.types import TRUE, Atom, Const, i64, shape_of
 
 
 class Evaluator(Protocol):

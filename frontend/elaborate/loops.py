@@ -23,17 +23,8 @@ from runelift.frontend.elaborate.values import (
 from runelift.ir.errors import CompilerBug
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
-from runelift.ir.syntax import (
-    Atom,
-    ForLoop,
-    Loop,
-    LoopParam,
-    Param,
-    WhileLoop,
-    array_of,
-    elem_of,
-    shape_of,
-)
+from runelift.ir.syntax import ForLoop, Loop, LoopParam, Param, WhileLoop
+from runelift.ir.types import Atom, array_of, elem_of, shape_of
 
 if TYPE_CHECKING:
     from runelift.frontend.elaborate.exps import Evaluator

@@ -31,13 +31,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Applied, Size
 from runelift.ir.source import Span
-from runelift.ir.syntax import (
-    TRUE,
-    Assert,
-    Atom,
-    i64,
-    shape_of,
-)
+from runelift.ir.syntax import Assert
+from runelift.ir.types import TRUE, Atom, i64, shape_of
 
 if TYPE_CHECKING:
     from runelift.frontend.elaborate.exps import Evaluator

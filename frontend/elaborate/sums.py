@@ -23,7 +23,7 @@ from runelift.frontend.types import Array, Record, Sum, Tuple, Type, payload
 from runelift.ir.errors import CompilerBug
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
-from runelift.ir.syntax import TRUE, Atom, Const, elem_of, shape_of
+from runelift.ir.types import TRUE, Atom, Const, elem_of, shape_of
 
 if TYPE_CHECKING:
     from runelift.frontend.elaborate.exps import Evaluator

@@ -17,7 +17,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
-from runelift.ir.syntax import FALSE, Atom, Const, Type, shape_of
+from runelift.ir.types import FALSE, Atom, Const, Type, shape_of
 
 
 @dataclass(frozen=True, slots=True)

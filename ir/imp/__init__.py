@@ -24,7 +24,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Loc
-from runelift.ir.syntax import Const
+from runelift.ir.types import Const
 
 
 class Space(Enum):

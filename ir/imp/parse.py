@@ -20,7 +20,7 @@ from runelift.ir.names import VName
 from runelift.ir.parse import GRAMMAR, Malformed, Reader, read, vname
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import Atom
+from runelift.ir.types import Atom
 
 
 def parse(text: str, name: str = "<kernels>") -> tuple[Kernel, ...]:

@@ -24,7 +24,6 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     SEGOPS,
-    Atom,
     AtomExp,
     Body,
     Exp,
@@ -54,9 +53,6 @@ from runelift.ir.syntax import (
     Space,
     Stm,
     Versions,
-    array_of,
-    i64,
-    shape_of,
 )
 from runelift.ir.traverse import (
     Mapper,
@@ -67,6 +63,7 @@ from runelift.ir.traverse import (
     substitute_body,
     substitute_stm,
 )
+from runelift.ir.types import Atom, array_of, i64, shape_of
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.irregular import in_turn

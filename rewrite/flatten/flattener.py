@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -14,8 +15,6 @@ from runelift.ir.syntax import (
     Exp,
     ForLoop,
     Fun,
-    Guard,
-    Kind,
     Lambda,
     Level,
     Loop,
@@ -24,9 +23,9 @@ from runelift.ir.syntax import (
     SegDim,
     Space,
     Stm,
-    Type,
 )
 from runelift.ir.traverse import bodies_of, lambdas_of, rename_body, rename_lambda
+from runelift.ir.types import Type
 from runelift.rewrite.flatten.book import FlatteningRule
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.nest import Nest

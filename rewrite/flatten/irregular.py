@@ -16,7 +16,6 @@ from dataclasses import replace
 
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    Atom,
     Body,
     ForLoop,
     Index,
@@ -31,14 +30,9 @@ from runelift.ir.syntax import (
     SegScatter,
     Space,
     Stm,
-    Type,
     Update,
-    array_of,
-    elem_of,
-    row_of,
-    shape_of,
-    zero,
 )
+from runelift.ir.types import Atom, Type, array_of, elem_of, row_of, shape_of, zero
 from runelift.rewrite.flatten.flattener import Flattener
 from runelift.rewrite.flatten.nest import Nest, whole
 

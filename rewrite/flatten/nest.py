@@ -19,22 +19,9 @@ from types import MappingProxyType
 
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size, product
-from runelift.ir.syntax import (
-    Atom,
-    Body,
-    Const,
-    Dim,
-    Index,
-    Param,
-    SegDim,
-    SliceDim,
-    Space,
-    Stm,
-    Type,
-    i64,
-    shape_of,
-)
+from runelift.ir.syntax import Body, Dim, Index, Param, SegDim, SliceDim, Space, Stm
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, Const, Type, i64, shape_of
 
 
 def size_of(atom: Atom) -> Size:

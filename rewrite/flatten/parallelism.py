@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    Atom,
     Body,
-    Const,
     ForLoop,
     Hist,
     If,
@@ -28,6 +26,7 @@ from runelift.ir.syntax import (
     Space,
     Stm,
 )
+from runelift.ir.types import Atom, Const
 
 INTRA_WIDTH = 32
 """Constant widths below this are not worth the work-items of a group (Futhark's figure)."""

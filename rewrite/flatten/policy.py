@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
-from runelift.ir.syntax import Body, Kind, Stm
+from runelift.ir.guards import Kind
+from runelift.ir.syntax import Body, Stm
 from runelift.rewrite.flatten.parallelism import worth_intragroup, worth_sequentialising
 
 Policy: TypeAlias = Callable[["Candidates"], frozenset[Kind]]

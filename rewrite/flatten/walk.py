@@ -16,10 +16,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.syntax import (
     Assert,
-    Atom,
     AtomExp,
     Body,
-    Const,
     Convert,
     Copy,
     Exp,
@@ -36,12 +34,9 @@ from runelift.ir.syntax import (
     SliceDim,
     Space,
     Stm,
-    Type,
-    array_of,
-    elem_of,
-    shape_of,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
 from runelift.rewrite.flatten.book import performed_by_walk
 from runelift.rewrite.flatten.nest import Nest
 

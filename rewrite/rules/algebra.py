@@ -6,7 +6,8 @@ from __future__ import annotations
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
-from runelift.ir.syntax import FALSE, TRUE, Atom, AtomExp, Const, Convert, Exp, PrimOp, Stm
+from runelift.ir.syntax import AtomExp, Convert, Exp, PrimOp, Stm
+from runelift.ir.types import FALSE, TRUE, Atom, Const
 from runelift.rewrite.rule import Replacement, RuleBook, rule
 from runelift.rewrite.scope import Scope
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    FALSE,
-    TRUE,
     Assert,
-    Atom,
     AtomExp,
     Body,
-    Const,
     ForLoop,
     If,
     Lambda,
@@ -20,10 +16,9 @@ from runelift.ir.syntax import (
     PrimOp,
     Stm,
     WhileLoop,
-    i64,
-    shape_of,
 )
 from runelift.ir.traverse import rename_lambda
+from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
 from runelift.rewrite.pick import bound_in, let, pick, pick_body, repeated
 from runelift.rewrite.rule import Replacement, RuleBook, rule
 from runelift.rewrite.scope import Scope

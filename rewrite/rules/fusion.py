@@ -18,7 +18,6 @@ from typing import TypeVar
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    Atom,
     Body,
     Hist,
     Lambda,
@@ -31,12 +30,9 @@ from runelift.ir.syntax import (
     Scatter,
     Soac,
     Stm,
-    array_of,
-    elem_of,
-    row_of,
-    shape_of,
 )
 from runelift.ir.traverse import rename_lambda, substitute_body
+from runelift.ir.types import Atom, array_of, elem_of, row_of, shape_of
 from runelift.rewrite.rule import Rule, rule
 from runelift.rewrite.rules.soac import operands
 

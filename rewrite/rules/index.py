@@ -9,11 +9,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
     ArrayLit,
-    ArrayType,
-    Atom,
     AtomExp,
     Concat,
-    Const,
     Convert,
     Copy,
     Dim,
@@ -25,12 +22,9 @@ from runelift.ir.syntax import (
     Reshape,
     SliceDim,
     Stm,
-    Type,
     Update,
-    elem_of,
-    i64,
-    shape_of,
 )
+from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, shape_of
 from runelift.rewrite.rule import Replacement, RuleBook, rule
 from runelift.rewrite.scope import Scope, is_whole
 

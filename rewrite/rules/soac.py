@@ -9,7 +9,6 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS
 from runelift.ir.syntax import (
     ArrayLit,
-    Atom,
     AtomExp,
     Body,
     Copy,
@@ -27,13 +26,8 @@ from runelift.ir.syntax import (
     Scatter,
     Soac,
     Stm,
-    Type,
-    array_of,
-    elem_of,
-    i64,
-    shape_of,
-    zero,
 )
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
 from runelift.rewrite.pick import bound_by_lambda, let, pick, pick_lambda, repeated
 from runelift.rewrite.rule import Replacement, RuleBook, rule
 from runelift.rewrite.scope import Scope, is_counting, whole

@@ -32,13 +32,12 @@ from runelift.ir.syntax import (
     SegRed,
     SegScan,
     Stm,
-    Type,
     Update,
     Versions,
     WhileLoop,
-    shape_of,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.types import Type, shape_of
 from runelift.rewrite.pick import names_in, pick, pick_body
 from runelift.rewrite.rule import Replacement, RuleBook, rule
 from runelift.rewrite.scope import Scope

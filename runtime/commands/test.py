@@ -27,7 +27,8 @@ from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
-from runelift.ir.syntax import Program, elem_of
+from runelift.ir.syntax import Program
+from runelift.ir.types import elem_of
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
-from runelift.ir.syntax import Guard
+from runelift.ir.guards import Guard
 from runelift.runtime.finer import Guarded
 from runelift.runtime.records import Encounter
 from runelift.runtime.statistics import median

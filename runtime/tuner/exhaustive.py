@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from runelift.ir.syntax import Guard
+from runelift.ir.guards import Guard
 from runelift.runtime.tuner.clocks import Clock, Clocks
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.fit import allowed_times, compared

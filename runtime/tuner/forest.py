@@ -15,7 +15,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import CompilerBug
-from runelift.ir.syntax import Body, Fun, Guard, Kind, Loop, Program, Versions
+from runelift.ir.guards import Guard, Kind
+from runelift.ir.syntax import Body, Fun, Loop, Program, Versions
 from runelift.ir.traverse import bodies_of
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import Guard, Kind
 from runelift.runtime.records import Encounter
 from runelift.runtime.tuner.forest import Alternative, Forest, Site
 from runelift.runtime.tuner.log import Measurements

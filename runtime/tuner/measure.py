@@ -21,7 +21,7 @@ from functools import partial
 from typing import Any, ClassVar, Protocol, TypeAlias
 
 from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.ir.syntax import Kind
+from runelift.ir.guards import Kind
 from runelift.runtime.outlook import Outlook
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.contenders import missed

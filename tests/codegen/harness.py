@@ -31,6 +31,7 @@ from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
 from runelift.codegen.views import View, row_major
 from runelift.ir import imp
 from runelift.ir.errors import ProgramFailure
+from runelift.ir.guards import Kind
 from runelift.ir.imp.check import check as imp_check
 from runelift.ir.imp.interpret import Launch
 from runelift.ir.imp.interpret import run as imp_run
@@ -40,13 +41,9 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
-    ArrayType,
-    Atom,
     Body,
-    Const,
     Fun,
     Index,
-    Kind,
     Level,
     Operator,
     Param,
@@ -57,14 +54,10 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Stm,
-    Type,
-    array_of,
-    elem_of,
-    i64,
-    shape_of,
 )
 from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
+from runelift.ir.types import ArrayType, Atom, Const, Type, array_of, elem_of, i64, shape_of
 from runelift.runtime.device import find_devices
 from runelift.runtime.shares import ShareLimits, share_out, spread, subgroup_of
 

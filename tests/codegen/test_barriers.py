@@ -8,7 +8,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import Const
+from runelift.ir.types import Const
 
 I64 = Prim.I64
 A, B = VName("a", 1), VName("b", 2)

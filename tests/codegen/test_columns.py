@@ -11,7 +11,8 @@ import runelift
 from runelift.codegen.columns import columns_of_reduction
 from runelift.codegen.plan import Launch, all_steps
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import ArrayType, Index, Level, Param, SegDim, SegRed
+from runelift.ir.syntax import Index, Level, Param, SegDim, SegRed
+from runelift.ir.types import ArrayType
 from runelift.runtime import executor
 from runelift.runtime.tuner.forest import plans
 

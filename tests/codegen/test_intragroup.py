@@ -14,9 +14,7 @@ from runelift.ir.imp.traverse import blocks
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    TRUE,
     ArrayLit,
-    ArrayType,
     Body,
     Concat,
     Copy,
@@ -43,12 +41,10 @@ from runelift.ir.syntax import (
     SliceDim,
     Space,
     Stm,
-    Type,
     Update,
     WhileLoop,
-    array_of,
-    i64,
 )
+from runelift.ir.types import TRUE, ArrayType, Type, array_of, i64
 
 from .harness import Builder, Host, Rows, agree, rows, slice_all
 

@@ -16,17 +16,8 @@ from runelift.ir.imp.parse import parse
 from runelift.ir.imp.pretty import pretty
 from runelift.ir.imp.traverse import statements
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    ArrayType,
-    Const,
-    Index,
-    Level,
-    Operator,
-    Param,
-    SegDim,
-    SegScan,
-    Stm,
-)
+from runelift.ir.syntax import Index, Level, Operator, Param, SegDim, SegScan, Stm
+from runelift.ir.types import ArrayType, Const
 
 from .harness import (
     CHUNK,

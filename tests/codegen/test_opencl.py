@@ -10,19 +10,8 @@ from runelift.ir import imp
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, OPS, SCALARS, Prim
-from runelift.ir.syntax import (
-    ArrayType,
-    Const,
-    Convert,
-    If,
-    Index,
-    Level,
-    Param,
-    SegDim,
-    SegMap,
-    Stm,
-    i64,
-)
+from runelift.ir.syntax import Convert, If, Index, Level, Param, SegDim, SegMap, Stm
+from runelift.ir.types import ArrayType, Const, i64
 
 from .harness import DEVICE, Builder, agree, lowered_results
 

@@ -18,7 +18,7 @@ import runelift
 from runelift.codegen import plan
 from runelift.frontend.files import read_source
 from runelift.ir.names import VName
-from runelift.ir.syntax import Const
+from runelift.ir.types import Const
 from runelift.runtime.compiler import compile_source
 
 from .harness import DEVICE, ModelMachine

@@ -11,7 +11,6 @@ from runelift.codegen import plan
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    ArrayType,
     Convert,
     Dest,
     ForLoop,
@@ -28,10 +27,8 @@ from runelift.ir.syntax import (
     SegRed,
     SegScan,
     SegScatter,
-    Type,
-    array_of,
-    i64,
 )
+from runelift.ir.types import ArrayType, Type, array_of, i64
 
 from .harness import CHUNK, PATIENCE, STAGED, WINDOW, Builder, agree, rows
 

@@ -12,9 +12,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
-    TRUE,
     ArrayLit,
-    ArrayType,
     Concat,
     Copy,
     Dest,
@@ -41,8 +39,8 @@ from runelift.ir.syntax import (
     Stm,
     Update,
     WhileLoop,
-    i64,
 )
+from runelift.ir.types import TRUE, ArrayType, i64
 
 from .harness import Builder, Host, Rows, rows, slice_all
 

@@ -13,7 +13,8 @@ import runelift
 from runelift.codegen import plan
 from runelift.ir.errors import RuneliftError
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import Level, SegMap, i64
+from runelift.ir.syntax import Level, SegMap
+from runelift.ir.types import i64
 from runelift.runtime.executor import Run
 from runelift.runtime.tuner.forest import plans
 

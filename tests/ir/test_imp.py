@@ -21,7 +21,7 @@ from runelift.ir.imp.pretty import pretty
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import Const
+from runelift.ir.types import Const
 from runelift.runtime.compiler import compile_source
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.fut"))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from runelift.frontend.files import read_source
 from runelift.ir.errors import ProgramError
+from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.names import VName
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
@@ -20,18 +21,15 @@ from runelift.ir.syntax import (
     Assert,
     AtomExp,
     Body,
-    Const,
     Exp,
     Fun,
-    Guard,
-    Kind,
     Param,
     Program,
-    Rival,
     Stm,
     Version,
     Versions,
 )
+from runelift.ir.types import Const
 from runelift.runtime.compiler import compile_source
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.fut"))

@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
-    ArrayType,
     Body,
-    Const,
     Dest,
     Exp,
     Fun,
-    Guard,
     Hist,
     HistOp,
     Index,
-    Kind,
     Lambda,
     Level,
     Operator,
@@ -35,11 +32,10 @@ from runelift.ir.syntax import (
     SegDim,
     SegMap,
     Stm,
-    Type,
     Version,
     Versions,
-    i64,
 )
+from runelift.ir.types import ArrayType, Const, Type, i64
 
 I32, I64 = Prim.I32, Prim.I64
 VALUES = np.array([3, 1, 4], np.int32)

@@ -12,11 +12,12 @@ import pytest
 import runelift
 from runelift.frontend.load import load
 from runelift.ir.errors import ProgramWarning
+from runelift.ir.guards import Kind
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.pretty import pretty
 from runelift.ir.source import Source
-from runelift.ir.syntax import Kind, Program
+from runelift.ir.syntax import Program
 from runelift.rewrite.flatten import flatten
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.runtime.cli import main

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.source import Source
-from runelift.ir.syntax import Guard, Kind, Rival
 from runelift.rewrite.busy import SHARED_POINTS
 from runelift.runtime.choice import Choice
 from runelift.runtime.compiler import compile_source

@@ -30,9 +30,9 @@ from runelift.ir.syntax import (
     Redomap,
     Scanomap,
     Stm,
-    i64,
 )
 from runelift.ir.traverse import bodies_of, lambdas_of
+from runelift.ir.types import i64
 from runelift.rewrite import pipeline
 from runelift.rewrite.passes import HOIST, Pass
 from runelift.rewrite.pipeline import Timing, optimise, run_passes

@@ -5,21 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import (
-    Body,
-    ForLoop,
-    Fun,
-    Guard,
-    Kind,
-    Loop,
-    Program,
-    Stm,
-    Version,
-    Versions,
-    i64,
-)
+from runelift.ir.syntax import Body, ForLoop, Fun, Loop, Program, Stm, Version, Versions
+from runelift.ir.types import i64
 from runelift.runtime.records import Encounter, Record, Timing
 from runelift.runtime.tuner.forest import Forest, Site, entry_forest
 

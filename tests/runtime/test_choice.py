@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.sizes import Size
-from runelift.ir.syntax import Guard, Kind
 from runelift.runtime.choice import Choice
 from runelift.runtime.tuner.autotune import default_thresholds
 from runelift.runtime.tuner.costs import Point

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    ArrayType,
-    Atom,
     AtomExp,
     Body,
     Dim,
@@ -21,12 +19,9 @@ from runelift.ir.syntax import (
     Replicate,
     Scanomap,
     Stm,
-    Type,
     Update,
-    array_of,
-    shape_of,
-    zero,
 )
+from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import whole

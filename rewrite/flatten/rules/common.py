@@ -6,17 +6,8 @@ from typing import TypeVar
 
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.syntax import (
-    SOACS,
-    Atom,
-    Const,
-    Exp,
-    Lambda,
-    Param,
-    Stm,
-    Type,
-    shape_of,
-)
+from runelift.ir.syntax import SOACS, Exp, Lambda, Param, Stm
+from runelift.ir.types import Atom, Const, Type, shape_of
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.walk import Walk
 

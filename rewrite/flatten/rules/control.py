@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import (
     Body,
-    Const,
     ForLoop,
     If,
-    Kind,
     Level,
     Loop,
     LoopParam,
@@ -22,9 +21,8 @@ from runelift.ir.syntax import (
     Stm,
     Version,
     Versions,
-    array_of,
-    shape_of,
 )
+from runelift.ir.types import Const, array_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import describe

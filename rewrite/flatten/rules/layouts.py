@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from runelift.ir.syntax import (
-    Exp,
-    Index,
-    Param,
-    Rearrange,
-    Reshape,
-    SliceDim,
-    Stm,
-    array_of,
-    shape_of,
-)
+from runelift.ir.syntax import Exp, Index, Param, Rearrange, Reshape, SliceDim, Stm
+from runelift.ir.types import array_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import is_whole, whole

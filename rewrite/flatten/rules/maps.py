@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import greatest, least, product
 from runelift.ir.syntax import (
     AtomExp,
     Body,
-    Const,
     Exp,
-    Guard,
-    Kind,
     Lambda,
     Level,
     Loop,
@@ -20,9 +18,9 @@ from runelift.ir.syntax import (
     Stm,
     Version,
     Versions,
-    i64,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Const, i64
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest, size_of

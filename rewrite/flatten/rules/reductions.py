@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from runelift.ir.guards import Kind
 from runelift.ir.names import VName
 from runelift.ir.syntax import (
-    Atom,
     Body,
     Dim,
     Index,
-    Kind,
     Lambda,
     Level,
     Map,
@@ -22,12 +21,9 @@ from runelift.ir.syntax import (
     SegScan,
     Stm,
     Version,
-    array_of,
-    i64,
-    row_of,
-    shape_of,
 )
 from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest, whole

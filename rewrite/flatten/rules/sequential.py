@@ -20,12 +20,9 @@ from runelift.ir.syntax import (
     Scatter,
     SegDim,
     Stm,
-    Type,
     Update,
-    array_of,
-    i64,
-    shape_of,
 )
+from runelift.ir.types import Type, array_of, i64, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import whole

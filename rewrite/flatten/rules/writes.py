@@ -9,7 +9,6 @@ from typing import TypeVar
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
-    Atom,
     Body,
     Concat,
     Dest,
@@ -29,12 +28,9 @@ from runelift.ir.syntax import (
     SegScatter,
     SliceDim,
     Stm,
-    Type,
     Update,
-    array_of,
-    row_of,
-    shape_of,
 )
+from runelift.ir.types import Atom, Type, array_of, row_of, shape_of
 from runelift.rewrite.checks import bounds_checks
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe

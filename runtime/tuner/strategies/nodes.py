@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from runelift.ir.syntax import Guard
+from runelift.ir.guards import Guard
 from runelift.runtime.tuner.forest import Forest, Site
 
 ALWAYS = 1

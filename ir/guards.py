@@ -1,0 +1,68 @@
+"""Guards: which code versions there can be, and when one of them runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from runelift.ir.sizes import Size
+
+
+class Kind(Enum):
+    """What kind of parallelism a code version exploits."""
+
+    OUTER = "outer"
+    """The nest around, with everything inside sequential in a work-item."""
+    INTRA = "intra"
+    """The nest around over work-groups, what is inside over the work-items of each."""
+    REDOMAP = "redomap"
+    """A reduction or scan whose map part is sequential inside."""
+    FLAT = "flat"
+    """Everything: the body is flattened further, and may hold versions of its own."""
+
+
+class Rival(Enum):
+    """What versions that follow do better, wherever it matters.
+
+    They give neighbouring work-items, which may run together, neighbouring elements.
+    """
+
+    MAPS = "maps"
+    """They map all elements.  A device may merge small launches of such in a loop (of intra
+    versions only those in loops have this rival)."""
+    PRODUCT = "product"
+    """They compute a product by tiles, which pays where there is much to do."""
+    POINTS = "points"
+    """They give each point of a row a work-item too, in groups of any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """When to run a version: ``threshold <= par``, if it fits the device at all.
+
+    ``key`` is stable under edits elsewhere in the program (function, source position of the
+    SOAC, kind, depth); ``name`` is Futhark's (``main.suff_outer_par_0``) and names the
+    threshold in tuning files.  ``par`` is how many work-items the version can keep busy.
+    ``group`` is how many elements one work-group has, with those that its work-items run through
+    alone, ``groups`` how many work-groups there are (of an intra version, and of the outer version
+    beside it).  ``default`` is the threshold when nothing was tuned; None means the device's, and
+    of an outer version the less of both.  ``rival`` is what speaks for versions that follow.
+    ``streams``: a group keeps nothing of its row, as it only reduces it (of an intra version, and
+    of the outer version beside it).
+    """
+
+    name: str
+    key: str
+    kind: Kind
+    par: Size
+    group: Size | None = None
+    default: int | None = None
+    groups: Size | None = None
+    rival: Rival | None = None
+    streams: bool = False
+
+    def untuned(self, device: int) -> int:
+        """The threshold when nothing was tuned; ``device`` is the device's own."""
+        if self.default is None:
+            return device
+        return min(device, self.default) if self.kind is Kind.OUTER else self.default
