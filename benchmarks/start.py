@@ -21,8 +21,8 @@ from typing import Any
 
 from compare import EXAMPLES
 
+from runelift.runtime.compiling import compile as compile_program
 from runelift.runtime.data.values import format_values
-from runelift.runtime.program import compile as compile_program
 from runelift.runtime.statistics import median
 from runelift.runtime.testblocks import cases_of
 

@@ -12,10 +12,10 @@ from runelift.codegen.plan import Interface, Plan
 from runelift.frontend.signature import Signature
 from runelift.ir.names import Names
 from runelift.ir.source import Source
-from runelift.ir.syntax import Program as Core
 from runelift.runtime.snapshot import dumps
 
 if TYPE_CHECKING:
+    from runelift.ir.syntax import Program as Core
     from runelift.rewrite.flatten import Derivation
 
 

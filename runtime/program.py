@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runelift.codegen.plan import Interface, Plan, ValueSpec, parameters
-from runelift.frontend.files import read_source
 from runelift.ir.errors import CompilerLimitation, UserError
-from runelift.ir.interpret import interpret
-from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.source import Source
-from runelift.ir.types import Atom, Const
+from runelift.runtime.arguments import check_arguments, sizes_of
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.compare import first_difference
-from runelift.runtime.device import DeviceInfo, select
+from runelift.runtime.device import DeviceInfo
+from runelift.runtime.device_array import DeviceArray
 from runelift.runtime.finer import Finer, Guarded
-from runelift.runtime.kept import compile_anew, find_kept, keep
+from runelift.runtime.kept import keep
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
 from runelift.runtime.records import Record, Timing
@@ -30,7 +27,6 @@ from runelift.runtime.tuner.tuning_file import (
     Identity,
     Tuning,
     finer_guards,
-    tuning_of,
     unknown_names,
 )
 
@@ -47,37 +43,6 @@ BUILDING = 0.01
 """or only for this fraction of its time."""
 WARM_SECONDS = 0.02
 """Calls that take longer in all gain nothing by what is done for short ones."""
-
-
-class DeviceArray:
-    """An array on the device: a result that was asked to stay there, or an argument."""
-
-    def __init__(self, buffer: Any, prim: Prim, shape: tuple[int, ...], device: Any) -> None:
-        self.buffer = buffer
-        self.prim = prim
-        self.shape = shape
-        self.device = device
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The NumPy type of the elements."""
-        return self.prim.dtype
-
-    def get(self) -> np.ndarray[Any, Any]:
-        """The elements as a NumPy array."""
-        import pyopencl as cl
-
-        out = np.empty(self.shape, self.prim.dtype)
-        if out.size:
-            cl.enqueue_copy(self.device.plain, out, self.buffer.handle, is_blocking=True)
-        return out
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        return self.get().astype(dtype, copy=False) if dtype is not None else self.get()
-
-    def __repr__(self) -> str:
-        shape = "".join(f"[{n}]" for n in self.shape)
-        return f"<DeviceArray {shape}{self.prim.value}>"
 
 
 class Program:
@@ -133,7 +98,9 @@ class Program:
         ``force`` names the alternative to run at a site; ``thresholds`` override the tuning.
         """
         if self.device_info is None:
-            fun_args = _check_arguments(self.interface(entry), list(args))
+            from runelift.ir.interpret import interpret
+
+            fun_args = check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
         from runelift.runtime.tape import perform, prepare
 
@@ -326,8 +293,8 @@ class Program:
               upload: Callable[[Any], Any] | None = None) -> dict[str, Any]:
         """Arguments by the name of their parameter, arrays on the device."""
         upload = upload or self._upload
-        values = _check_arguments(plan, args)
-        sizes = _sizes(plan, values)
+        values = check_arguments(plan, args)
+        sizes = sizes_of(plan, values)
         bound: dict[str, Any] = {str(name): size for name, size in sizes.items()}
         for spec, value in zip(plan.params, values, strict=True):
             bound[str(spec.name)] = (value.item() if spec.shape is None
@@ -377,28 +344,9 @@ class Program:
         point has kernels in the imperative IR, ``imp``, and in OpenCL C, ``kernels``, and a
         ``host`` plan in Python.
         """
-        stages = {"core": self.compiled.core, "opt": self.compiled.optimised,
-                  "flat": self.compiled.versioned}
-        if stage in stages:
-            from runelift.ir.pretty import pretty
+        from runelift.runtime.stages import stage_text
 
-            return pretty(stages[stage])
-        from runelift.codegen.plan import kernels
-
-        plan = self._plan(entry or self.entries[0])
-        if stage == "imp":
-            from runelift.ir.imp.pretty import pretty as pretty_kernels
-
-            return pretty_kernels(kernels(plan.steps))
-        if stage == "kernels":
-            from runelift.codegen.opencl import opencl_program
-
-            return opencl_program(kernels(plan.steps), {})
-        if stage == "host":
-            from runelift.codegen.python import python_source
-
-            return python_source(plan).source
-        raise UserError(f"Unknown stage '{stage}'.")
+        return stage_text(self.compiled, stage, lambda: self._plan(entry or self.entries[0]))
 
     @property
     def tree(self) -> Any:
@@ -492,125 +440,3 @@ class Program:
         result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
-
-
-def compile(source_or_path: str | Path, *, device: str | None = None,
-            tuning: str | Path | Mapping[str, int] | None = None,
-            settings: Mapping[str, int] | None = None, policy: str = "all",
-            fp_contract: bool = False, runs: bool = True) -> Program:
-    """Compile a program from a path or from source text.
-
-    ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
-    exists.  ``settings`` go before it, and must be names of the program with values that its
-    parameters can have.  With ``fp_contract`` the device may round ``a * b + c`` once instead of
-    twice, which is faster, and no longer what the interpreter computes to the last bit.  Where it
-    ``runs`` in this process, others may start to build its kernels.  Raises UserError or
-    CompilerLimitation.
-    """
-    path = _as_path(source_or_path)
-    source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
-    chosen = tuning_of(path, tuning)
-    values = {**chosen.values, **(settings or {})}
-    compiled = find_kept(source, policy=policy, parameters=values)
-    info, first = select(device), None
-    if compiled is None:
-        first = _first_run(info, device, source) if runs else None
-        try:
-            compiled = compile_anew(source, policy=policy, parameters=values)
-        except BaseException:
-            if first is not None:
-                first.end()
-            raise
-    program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
-    for problem in program.problems(settings or {}):
-        raise UserError(problem.replace("; it is ignored", ""))
-    if chosen.file is not None:
-        program.take(chosen, settings or {})
-    return program
-
-
-def _first_run(info: DeviceInfo | None, device: str | None, source: Source) -> FirstRun | None:
-    """Processes for the first run of a program that has to be compiled."""
-    from runelift.runtime.first_run import first_run  # it imports what other runs do without
-
-    return first_run(info, device, source)
-
-
-def _as_path(source_or_path: str | Path) -> Path | None:
-    if isinstance(source_or_path, Path):
-        return source_or_path
-    if "\n" in source_or_path or not source_or_path.endswith(".fut"):
-        return None
-    return Path(source_or_path)
-
-
-def outline(args: Sequence[Any]) -> list[Any]:
-    """Arguments of the same shapes as these, which take no memory."""
-    return [np.broadcast_to(np.zeros((), array.dtype), array.shape)
-            if (array := np.asarray(arg)).ndim else arg for arg in args]
-
-
-def _check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
-    """The arguments as NumPy values of the right types; UserError if one is wrong."""
-    if len(args) != len(plan.params):
-        raise UserError(f"Entry point '{plan.entry}' takes {len(plan.params)} arguments, but "
-                        f"{len(args)} are given.")
-    return [_check_argument(spec, arg) for spec, arg in zip(plan.params, args, strict=True)]
-
-
-def _check_argument(spec: ValueSpec, arg: Any) -> Any:
-    if isinstance(arg, DeviceArray):
-        if spec.shape is None or arg.prim is not spec.prim or len(arg.shape) != len(spec.shape):
-            raise UserError(f"Argument '{spec.name.base}' should be {show_spec(spec)}, "
-                            f"not {arg!r}.")
-        return arg
-    value = np.asarray(arg)
-    rank = len(spec.shape) if spec.shape is not None else 0
-    python_scalar = rank == 0 and isinstance(arg, int | float | bool)
-    if value.ndim != rank or (value.dtype != spec.prim.dtype
-                              and not (python_scalar and _fits(arg, spec.prim))):
-        found = "".join(f"[{n}]" for n in value.shape) + _dtype_name(value.dtype)
-        raise UserError(f"Argument '{spec.name.base}' should be {show_spec(spec)}, "
-                        f"but has type {found}.")
-    return value.astype(spec.prim.dtype, copy=False)
-
-
-def _fits(value: int | float | bool, prim: Prim) -> bool:
-    """Whether a Python number may stand for a scalar of type ``prim``."""
-    if isinstance(value, bool) or prim is Prim.BOOL:
-        return isinstance(value, bool) and prim is Prim.BOOL
-    if isinstance(value, float):
-        return prim.is_float
-    return prim.is_float or int(prim.least) <= value <= int(prim.greatest)
-
-
-def _dtype_name(dtype: np.dtype[Any]) -> str:
-    return next((p.value for p in Prim if p.dtype == dtype), str(dtype))
-
-
-def show_spec(spec: ValueSpec) -> str:
-    """The type of a parameter or result in source syntax."""
-    shape = "".join(f"[{_show(s)}]" for s in spec.shape or ())
-    return f"{shape}{spec.prim.value}"
-
-
-def _show(size: Atom) -> str:
-    return str(size.value) if isinstance(size, Const) else size.base
-
-
-def _sizes(plan: Interface, values: list[Any]) -> dict[VName, int]:
-    """The size parameters, from the shapes of the arguments, which must agree."""
-    known: dict[VName, int] = {
-        spec.name: int(value) for spec, value in zip(plan.params, values, strict=True)
-        if spec.shape is None and spec.prim is Prim.I64}
-    for spec, value in zip(plan.params, values, strict=True):
-        for size, length in zip(spec.shape or (), getattr(value, "shape", ()), strict=False):
-            expected = int(size.value) if isinstance(size, Const) else known.get(size)
-            if expected is None:
-                assert isinstance(size, VName)
-                known[size] = length
-            elif expected != length:
-                raise UserError(
-                    f"Argument '{spec.name.base}' has shape {list(value.shape)}, but its type is "
-                    f"{show_spec(spec)} and size '{_show(size)}' is {expected}.")
-    return {name: known.get(name, 0) for name in plan.sizes}

@@ -9,20 +9,24 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from runelift.runtime.compiling import compile
+    from runelift.runtime.device_array import DeviceArray
     from runelift.runtime.opaques import Opaque
-    from runelift.runtime.program import DeviceArray, Program, compile
+    from runelift.runtime.program import Program
 
 __all__ = ["DeviceArray", "Opaque", "Program", "compile"]
 __version__ = "0.1.0"
 
+_HOMES = {"DeviceArray": "device_array", "Opaque": "opaques", "Program": "program",
+          "compile": "compiling"}
+
 
 def __getattr__(name: str) -> Any:
     """The public names, imported when first used so that ``import runelift`` is fast."""
-    if name in __all__:
-        from runelift.runtime import opaques, program
-
-        return getattr(opaques if name == "Opaque" else program, name)
+    if name in _HOMES:
+        return getattr(import_module(f"runelift.runtime.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'runelift' has no attribute '{name}'")

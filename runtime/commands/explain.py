@@ -35,8 +35,8 @@ from runelift.runtime.commands.options import (
     rewriting_of,
 )
 from runelift.runtime.compiler import compile_source
+from runelift.runtime.compiling import compile as compile_program
 from runelift.runtime.parameters import render
-from runelift.runtime.program import compile as compile_program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -154,7 +154,7 @@ def existing(path: Path) -> Path:
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
                  settings: Mapping[str, int] | None = None) -> Program:
     """Compile the program of the command line; one that is not ``tuned`` runs elsewhere."""
-    from runelift.runtime.program import compile as compile_program
+    from runelift.runtime.compiling import compile as compile_program
 
     path = existing(args.program)
     return compile_program(path, device=args.device, policy=args.policy,

@@ -247,7 +247,7 @@ class _Subject:
     """A compiled program under test."""
 
     def __init__(self, path: Path, source: Source, args: argparse.Namespace) -> None:
-        from runelift.runtime.program import compile as compile_program
+        from runelift.runtime.compiling import compile as compile_program
 
         self._args = args
         if args.interpreter:

@@ -16,11 +16,12 @@ from typing import Any
 
 from runelift.ir.errors import CompilerBug
 from runelift.runtime import interrupts
+from runelift.runtime.arguments import outline
 from runelift.runtime.parameters import Space
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.processes.process import Process
-from runelift.runtime.program import Program, outline
+from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed

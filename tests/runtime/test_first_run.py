@@ -135,7 +135,7 @@ def test_one_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_wrong_program_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(first_run.COUNT, "1")
     started = list[FirstRun]()
-    monkeypatch.setattr("runelift.runtime.program._first_run", lambda *args: (
+    monkeypatch.setattr("runelift.runtime.compiling._first_run", lambda *args: (
         started.append(found := first_run.first_run(*args)), found)[1])  # type: ignore[func-returns-value, arg-type]
     with pytest.raises(runelift.ir.errors.UserError):
         runelift.compile("entry main (x: i32): f32 = x", device="pocl", tuning={})

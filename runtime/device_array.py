@@ -1,0 +1,40 @@
+"""Arrays that stay on the device from one call of an entry point to the next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from runelift.ir.prim import Prim
+
+
+class DeviceArray:
+    """An array on the device: a result that was asked to stay there, or an argument."""
+
+    def __init__(self, buffer: Any, prim: Prim, shape: tuple[int, ...], device: Any) -> None:
+        self.buffer = buffer
+        self.prim = prim
+        self.shape = shape
+        self.device = device
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The NumPy type of the elements."""
+        return self.prim.dtype
+
+    def get(self) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array."""
+        import pyopencl as cl
+
+        out = np.empty(self.shape, self.prim.dtype)
+        if out.size:
+            cl.enqueue_copy(self.device.plain, out, self.buffer.handle, is_blocking=True)
+        return out
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self.get().astype(dtype, copy=False) if dtype is not None else self.get()
+
+    def __repr__(self) -> str:
+        shape = "".join(f"[{n}]" for n in self.shape)
+        return f"<DeviceArray {shape}{self.prim.value}>"
