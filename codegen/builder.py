@@ -13,14 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
-from runelift.codegen.views import (
-    Indices,
-    View,
-    flat_index,
-    lit,
-    op,
-    row_major,
-)
+from runelift.codegen.views import Indices, View, flat_index, lit, op, row_major
 from runelift.ir import imp
 from runelift.ir.consumption import idle_copies
 from runelift.ir.errors import CompilerBug, CompilerLimitation

@@ -11,11 +11,7 @@ from dataclasses import dataclass, field
 
 from runelift.codegen.barriers import LID
 from runelift.codegen.builder import Value
-from runelift.codegen.launches import (
-    LSIZE,
-    local_arrays,
-    require_scalar,
-)
+from runelift.codegen.launches import LSIZE, local_arrays, require_scalar
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import View, lit, op
 from runelift.ir import imp

@@ -34,6 +34,7 @@ from runelift.ir.types import elem_of, i64, shape_of
 SMALL_BYTES = 256
 """Kernels are built for the size of a work-item's arrays up to this many bytes in all."""
 
+
 def lower_segop(stm: Stm, env: PlanEnv, names: Names,
                 parameters: Parameters | None = None) -> Lowered:
     """The kernels and launches of a segmented operation at host level.

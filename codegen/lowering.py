@@ -13,13 +13,7 @@ from typing import TypeAlias, assert_never
 from runelift.codegen.builder import Value
 from runelift.codegen.second_order import SecondOrder
 from runelift.codegen.strips import BREADTH, all_strips, columns_of_lambda
-from runelift.codegen.views import (
-    View,
-    iota,
-    lit,
-    op,
-    replicate,
-)
+from runelift.codegen.views import View, iota, lit, op, replicate
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.builder import CodeBuilder, Value
-from runelift.codegen.views import (
-    View,
-    lit,
-)
+from runelift.codegen.views import View, lit
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName

@@ -13,10 +13,7 @@ from dataclasses import dataclass, field
 
 from runelift.codegen import plan
 from runelift.codegen.barriers import PADDING, padded
-from runelift.codegen.launches import (
-    LID,
-    LSIZE,
-)
+from runelift.codegen.launches import LID, LSIZE
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.views import (
     Indices,

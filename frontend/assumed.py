@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from runelift.frontend import ast
+from runelift.frontend import ast, module_ast
 from runelift.frontend.parser import parse
 from runelift.frontend.prelude import ASSUMED, EQUALITY, OPERATORS, member, members
 from runelift.frontend.sealing import Sealing
@@ -61,7 +61,7 @@ def _plain(sig: Signature, prefix: str, fresh: Callable[[str], str],
     found = Structure({name: ast.QualName((), ASSUMED) for name in sig.values})
     for name, specified in sig.types.items():
         spec = specified.spec
-        assert isinstance(spec, ast.TypeSpec)
+        assert isinstance(spec, module_ast.TypeSpec)
         unit = ast.TypeTuple(spec.span, ())
         sizes = [ast.Name(p.span, ast.QualName((), p.name)) for p in spec.type_params
                  if isinstance(p, ast.SizeParam)]
@@ -75,7 +75,7 @@ def _plain(sig: Signature, prefix: str, fresh: Callable[[str], str],
 
 
 @cache
-def prelude_signature(name: str) -> ast.SigExp:
+def prelude_signature(name: str) -> module_ast.SigExp:
     """A module type of the prelude."""
     models, left_out = MODELS[name]
     names = [*OPERATORS, *EQUALITY, *(prim.value for prim in Prim), *members(models[0])]
@@ -85,7 +85,7 @@ def prelude_signature(name: str) -> ast.SigExp:
                      for each, found in types.items() if None not in found)
     text = f"module type {name} = {{ type t  {'type int_t' * (name == 'float')}\n{values}}}"
     (dec,) = parse(Source("prelude", text)).decs
-    assert isinstance(dec, ast.SigDec)
+    assert isinstance(dec, module_ast.SigDec)
     return dec.sig
 
 

@@ -1,58 +1,22 @@
-"""The surface syntax tree.  Nodes follow Futhark's grammar and carry their source span.
+"""The surface syntax tree, without modules (:mod:`runelift.frontend.module_ast`).
 
-The parser leaves ``Exp.type`` and ``Pattern.type`` as None; the type checker fills them in
-(see :mod:`runelift.frontend.types`), and the elaborator reads them.  Nodes compare by
-identity.
+Nodes follow Futhark's grammar, carry their source span and compare by identity.  The parser
+leaves ``Exp.type`` and ``Pattern.type`` as None; the type checker fills them in (see
+:mod:`runelift.frontend.types`), and the elaborator reads them.  Types, patterns and expressions
+are one grammar, as each of them may stand in the others.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
+from runelift.frontend.nodes import Node
 from runelift.frontend.types import Type
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Source, Span
-
-
-@dataclass(slots=True, eq=False)
-class Node:
-    """Anything with a place in the source."""
-
-    span: Span
-
-
-NodeType = TypeVar("NodeType", bound=Node)
-
-
-_NOTES = frozenset({"span", "type", "as_size", "op_type", "operator"})
-"""Fields that hold no syntax."""
-
-_FIELDS: dict[type[Node], tuple[tuple[str, ...], tuple[str, ...]]] = {}
-
-
-def _fields(kind: type[Node]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """All fields of a kind of node, and those that hold syntax."""
-    if kind not in _FIELDS:
-        names = tuple(f.name for f in fields(kind))
-        _FIELDS[kind] = names, tuple(n for n in names if n not in _NOTES)
-    return _FIELDS[kind]
-
-
-def parts(kind: type[Node]) -> tuple[str, ...]:
-    """The fields of a kind of node that hold syntax."""
-    return _fields(kind)[1]
-
-
-def duplicate(node: NodeType) -> NodeType:
-    """Another node with the same parts."""
-    kind = type(node)
-    new = kind.__new__(kind)
-    for name in _fields(kind)[0]:
-        setattr(new, name, getattr(node, name))
-    return new
 
 
 @dataclass(frozen=True, slots=True)
@@ -566,13 +530,6 @@ class AttrExp(Exp):
 # Declarations
 
 
-@dataclass(frozen=True, slots=True)
-class Attributes:
-    """What ``#[...]`` in front of a declaration says."""
-
-    names: tuple[str, ...]
-
-
 @dataclass(slots=True, eq=False)
 class ValDec(Node):
     """``def``, ``let`` or ``entry``: a function, or a constant if it has no parameters.
@@ -609,171 +566,8 @@ class TypeDec(Node):
     hidden: bool = field(default=False, kw_only=True)
 
 
-# The module language
-
-
-@dataclass(slots=True, eq=False)
-class ModName(Node):
-    """``M``, ``M.N``."""
-
-    name: QualName
-
-
-@dataclass(slots=True, eq=False)
-class ModBody(Node):
-    """``{ decs }``."""
-
-    decs: tuple[Dec, ...]
-
-
-@dataclass(slots=True, eq=False)
-class ModApply(Node):
-    """``F M``: a parametric module applied to a module."""
-
-    fun: ModExp
-    arg: ModExp
-
-
-@dataclass(slots=True, eq=False)
-class ModAscript(Node):
-    """``M : S``: only what ``S`` lists can be seen."""
-
-    mod: ModExp
-    sig: SigExp
-
-
-@dataclass(slots=True, eq=False)
-class ModLambda(Node):
-    """``\\(P: S) -> M``."""
-
-    param: str
-    sig: SigExp
-    body: ModExp
-
-
-@dataclass(slots=True, eq=False)
-class ModImport(Node):
-    """``import "path"``: the module that a file is."""
-
-    path: str
-
-
-ModExp: TypeAlias = ModName | ModBody | ModApply | ModAscript | ModLambda | ModImport
-
-
-@dataclass(slots=True, eq=False)
-class SigName(Node):
-    """``S``, ``M.S``."""
-
-    name: QualName
-
-
-@dataclass(slots=True, eq=False)
-class SigBody(Node):
-    """``{ specs }``."""
-
-    specs: tuple[Spec, ...]
-
-
-@dataclass(slots=True, eq=False)
-class SigWith(Node):
-    """``S with t 'a = u``."""
-
-    sig: SigExp
-    name: QualName
-    type_params: tuple[SizeParam | TypeParam, ...]
-    definition: TypeExp
-
-
-@dataclass(slots=True, eq=False)
-class SigArrow(Node):
-    """``(P: S) -> T``."""
-
-    param: str | None
-    domain: SigExp
-    codomain: SigExp
-
-
-SigExp: TypeAlias = SigName | SigBody | SigWith | SigArrow
-
-
-@dataclass(slots=True, eq=False)
-class ValSpec(Node):
-    """``val f 'a : t``."""
-
-    name: str
-    type_params: tuple[SizeParam | TypeParam, ...]
-    type_exp: TypeExp
-
-
-@dataclass(slots=True, eq=False)
-class TypeSpec(Node):
-    """``type t 'a``, abstract, or ``type t = u``."""
-
-    name: str
-    type_params: tuple[SizeParam | TypeParam, ...]
-    definition: TypeExp | None
-    kind: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class ModSpec(Node):
-    """``module M : S``."""
-
-    name: str
-    sig: SigExp
-
-
-@dataclass(slots=True, eq=False)
-class IncludeSpec(Node):
-    """``include S``."""
-
-    sig: SigExp
-
-
-Spec: TypeAlias = ValSpec | TypeSpec | ModSpec | IncludeSpec
-
-
-@dataclass(slots=True, eq=False)
-class ModDec(Node):
-    """``module M = ...``; parameters and ascription are part of ``mod``."""
-
-    name: str
-    mod: ModExp
-
-
-@dataclass(slots=True, eq=False)
-class SigDec(Node):
-    """``module type S = ...``."""
-
-    name: str
-    sig: SigExp
-
-
-@dataclass(slots=True, eq=False)
-class OpenDec(Node):
-    """``open M``, or ``import "path"`` on its own."""
-
-    mod: ModExp
-
-
-@dataclass(slots=True, eq=False)
-class LocalDec(Node):
-    """``local dec``: not seen from outside."""
-
-    dec: Dec
-
-
 CoreDec: TypeAlias = ValDec | TypeDec
 """What is left when the modules have been evaluated away."""
-Dec: TypeAlias = ValDec | TypeDec | ModDec | SigDec | OpenDec | LocalDec
-
-
-@dataclass(slots=True, eq=False)
-class Module(Node):
-    """A source file."""
-
-    decs: tuple[Dec, ...]
 
 
 @dataclass(slots=True, eq=False)

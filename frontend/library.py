@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
-from runelift.frontend import ast
+from runelift.frontend import ast, module_ast
+from runelift.frontend.nodes import walk
 from runelift.frontend.parser import parse
 from runelift.ir.source import Source
 
@@ -27,7 +27,7 @@ def _library() -> dict[str, ast.ValDec]:
         match dec:
             case ast.ValDec(_, name):
                 found[name] = dec
-            case ast.ModDec(_, name, ast.ModBody(_, members)):
+            case module_ast.ModDec(_, name, module_ast.ModBody(_, members)):
                 for member in members:
                     if isinstance(member, ast.ValDec):
                         member.name = f"{name}.{member.name}"
@@ -37,15 +37,3 @@ def _library() -> dict[str, ast.ValDec]:
 
 def _names(program: ast.Flat) -> set[str]:
     return {node.name.name for node in walk(program) if isinstance(node, ast.Name)}
-
-
-def walk(node: object) -> Iterator[ast.Node]:
-    """All nodes of a tree."""
-    todo = [node]
-    while todo:
-        item = todo.pop()
-        if isinstance(item, tuple):
-            todo.extend(item)
-        elif isinstance(item, ast.Node):
-            yield item
-            todo.extend(getattr(item, name) for name in ast.parts(type(item)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from runelift.frontend import ast
+from runelift.frontend import ast, module_ast
 from runelift.frontend.check import check_module
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
 from runelift.frontend.files import read_source
@@ -51,7 +51,7 @@ def checked(source: Source) -> ast.Flat:
     """Parse and check a program; ProgramError with what is wrong with it."""
     imports: list[Source] = []
 
-    def read(path: Path, span: Span) -> ast.Module:
+    def read(path: Path, span: Span) -> module_ast.Module:
         module = _read_import(path, span)
         imports.append(module.span.source)
         return module
@@ -62,7 +62,7 @@ def checked(source: Source) -> ast.Flat:
     return program
 
 
-def _read_import(path: Path, span: Span) -> ast.Module:
+def _read_import(path: Path, span: Span) -> module_ast.Module:
     try:
         return parse(read_source(path))
     except UserError as error:

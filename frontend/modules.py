@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from runelift.frontend import ast
+from runelift.frontend import ast, module_ast
 from runelift.frontend.assumed import assumed, is_parametric, prelude_signature
-from runelift.frontend.library import walk
+from runelift.frontend.nodes import walk
 from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.frontend.renaming import rename, with_params
 from runelift.frontend.sealing import Sealing, hides
@@ -37,14 +37,14 @@ from runelift.frontend.structures import (
 from runelift.ir.errors import Diagnostic, Label, ProgramError
 from runelift.ir.source import Span
 
-Reader: TypeAlias = Callable[[Path, Span], ast.Module]
+Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]
 """Reads and parses an imported file."""
-
 
 T = TypeVar("T")
 NOTHING = Signature()
 
-def flatten_modules(module: ast.Module, read: Reader) -> ast.Flat:
+
+def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
     """``module`` and all that it imports as declarations without modules."""
     evaluator = _Evaluator(read)
     evaluator.declarations(module.decs, Structure(), Structure(), "", entries=True)
@@ -60,7 +60,7 @@ class _Evaluator:
         self._aliases: set[str] = set()
         """Values that are defined as others are: these may be more general than is specified."""
         self._files: dict[Path, Structure | None] = {}
-        self._checked: set[ast.ModLambda] = set()
+        self._checked: set[module_ast.ModLambda] = set()
         self._sealing = Sealing(self._fresh, self._emit)
 
     def _fresh(self, name: str) -> str:
@@ -80,12 +80,12 @@ class _Evaluator:
 
     # Declarations
 
-    def declarations(self, decs: Iterable[ast.Dec], scope: Structure, exported: Structure,
+    def declarations(self, decs: Iterable[module_ast.Dec], scope: Structure, exported: Structure,
                      prefix: str, *, entries: bool = False) -> None:
         """Evaluate declarations: they extend ``scope`` and, unless local, ``exported``."""
-        seen: dict[tuple[type[ast.Dec], str], Span] = {}
+        seen: dict[tuple[type[module_ast.Dec], str], Span] = {}
         for dec in decs:
-            if isinstance(dec, ast.ValDec | ast.TypeDec | ast.ModDec | ast.SigDec):
+            if isinstance(dec, ast.ValDec | ast.TypeDec | module_ast.ModDec | module_ast.SigDec):
                 place = dec.name_span if isinstance(dec, ast.ValDec) else dec.span
                 first = seen.setdefault((type(dec), dec.name), place)
                 if first is not place:
@@ -94,7 +94,7 @@ class _Evaluator:
                         (Label(first, "first defined here"),)))
             self._declaration(dec, scope, exported, prefix, entries)
 
-    def _declaration(self, dec: ast.Dec, scope: Structure, exported: Structure, prefix: str,
+    def _declaration(self, dec: module_ast.Dec, scope: Structure, exported: Structure, prefix: str,
                      entries: bool) -> None:
         found = Structure()
         match dec:
@@ -106,18 +106,18 @@ class _Evaluator:
             case ast.TypeDec(span, name, type_params):
                 _check_distinct([p.name for p in type_params], span)
                 found.types[name] = self._type(dec, scope, prefix)
-            case ast.ModDec(_, name, mod):
+            case module_ast.ModDec(_, name, mod):
                 found.modules[name] = self.evaluate(mod, scope, f"{prefix}{name}.")
-            case ast.SigDec(_, name, sig):
+            case module_ast.SigDec(_, name, sig):
                 found.signatures[name] = self._signature(sig, scope)
-            case ast.OpenDec(span, mod):
+            case module_ast.OpenDec(span, mod):
                 opened = self.evaluate(mod, scope, prefix)
                 if isinstance(opened, Functor):
                     raise wrong("not-a-structure", span, "A parametric module cannot be opened.",
                                 "Apply it to a module first.")
                 found = (Structure(opened=(opened.prim,)) if isinstance(opened, Builtin)
                          else opened)
-            case ast.LocalDec(_, inner):
+            case module_ast.LocalDec(_, inner):
                 self._declaration(inner, scope, Structure(), prefix, entries)
         scope.add(found)
         exported.add(found)
@@ -148,19 +148,19 @@ class _Evaluator:
 
     # Modules
 
-    def evaluate(self, mod: ast.ModExp, scope: Structure, prefix: str) -> Mod:
+    def evaluate(self, mod: module_ast.ModExp, scope: Structure, prefix: str) -> Mod:
         """The module that an expression is; its declarations are named after ``prefix``."""
         match mod:
-            case ast.ModName(span, name):
+            case module_ast.ModName(span, name):
                 if name.name in LIBRARY_MODULES and name.name not in scope.modules:
                     raise wrong("not-a-module", span, f"The '{name}' module may not be used in "
                                 "module expressions.")
                 return find_module((*name.quals, name.name), scope, span)
-            case ast.ModBody(_, decs):
+            case module_ast.ModBody(_, decs):
                 found = Structure()
                 self.declarations(decs, scope.copy(), found, prefix)
                 return found
-            case ast.ModApply(span, fun, arg):
+            case module_ast.ModApply(span, fun, arg):
                 functor = self.evaluate(fun, scope, prefix)
                 if not isinstance(functor, Functor):
                     raise wrong("not-parametric", span, "This module has no parameter.")
@@ -172,19 +172,19 @@ class _Evaluator:
                 inner = functor.scope.copy()
                 inner.modules[functor.param] = self._ascribe(given, wanted, arg.span)
                 return self.evaluate(functor.body, inner, prefix)
-            case ast.ModAscript(span, inner_mod, sig):
+            case module_ast.ModAscript(span, inner_mod, sig):
                 wanted = self._signature(sig, scope)
                 plain = self._ascribe(self.evaluate(inner_mod, scope, prefix), wanted, span)
                 if hides(wanted):
                     return self._sealing.seal(plain, wanted, prefix, Structure())
                 return plain
-            case ast.ModLambda(_, param, sig, body):
+            case module_ast.ModLambda(_, param, sig, body):
                 functor = Functor(param, sig, body, scope.copy())
                 if mod not in self._checked:  # first inside of a parametric module around it
                     self._checked.add(mod)
                     self._check_functor(functor, prefix)
                 return functor
-            case ast.ModImport(span, path):
+            case module_ast.ModImport(span, path):
                 return self._import(path, span)
 
     def _check_functor(self, functor: Functor, prefix: str) -> None:
@@ -236,24 +236,24 @@ class _Evaluator:
 
     # Module types
 
-    def _signature(self, sig: ast.SigExp, scope: Structure,
+    def _signature(self, sig: module_ast.SigExp, scope: Structure,
                    known: Signature = NOTHING) -> Signature:
         """What a module type lists, which stands in one that lists ``known`` before it."""
         match sig:
-            case ast.SigName(span, name):
+            case module_ast.SigName(span, name):
                 return find_signature(name, scope, span)
-            case ast.SigBody(_, specs):
+            case module_ast.SigBody(_, specs):
                 found = Signature()
                 inner = scope.copy()
                 for spec in specs:
                     found = found.plus(self._spec(spec, inner, found))
                 return found
-            case ast.SigWith():
+            case module_ast.SigWith():
                 return self._refined(sig, self._signature(sig.sig, scope, known), scope, known)
-            case ast.SigArrow():
+            case module_ast.SigArrow():
                 return Signature(open="->", arrow=(sig, scope.copy()))
 
-    def _refined(self, sig: ast.SigWith, base: Signature, scope: Structure,
+    def _refined(self, sig: module_ast.SigWith, base: Signature, scope: Structure,
                  known: Signature) -> Signature:
         """``base with t = u``: the module type in which ``t`` is known to be ``u``."""
         inner = base
@@ -265,30 +265,30 @@ class _Evaluator:
             raise wrong("unknown-type", sig.span,
                         f"The module type has no type '{sig.name.name}'.")
         old = inner.types[sig.name.name].spec if sig.name.name in inner.types else None
-        kind = old.kind if isinstance(old, ast.TypeSpec) else ""
-        spec = ast.TypeSpec(sig.span, sig.name.name, sig.type_params, sig.definition, kind)
+        kind = old.kind if isinstance(old, module_ast.TypeSpec) else ""
+        spec = module_ast.TypeSpec(sig.span, sig.name.name, sig.type_params, sig.definition, kind)
         outside = not any(isinstance(node, ast.TypeName) and node.name.name in known.types
                           for node in walk(sig.definition))
         return base.refined((*sig.name.quals, sig.name.name),
                             Specified(spec, scope.copy(), outside))
 
-    def _spec(self, spec: ast.Spec, scope: Structure, known: Signature) -> Signature:
+    def _spec(self, spec: module_ast.Spec, scope: Structure, known: Signature) -> Signature:
         """What one line of a module type lists, after those that list ``known``."""
         match spec:
-            case ast.ValSpec(span, name, type_params, type_exp):
+            case module_ast.ValSpec(span, name, type_params, type_exp):
                 _check_distinct([p.name for p in type_params], span)
                 _check_arguments(type_exp, set())
                 _check_type_names(type_exp, scope, known, type_params)
                 return Signature(values={name: Specified(spec, scope)})
-            case ast.TypeSpec(span, name, type_params):
+            case module_ast.TypeSpec(span, name, type_params):
                 _check_distinct([p.name for p in type_params], span)
                 _check_type_names(spec.definition, scope, known, type_params)
                 return Signature(types={name: Specified(spec, scope)})
-            case ast.ModSpec(_, name, sig):
+            case module_ast.ModSpec(_, name, sig):
                 inner = scope.copy()
                 inner.types |= {name: ast.QualName((), name) for name in known.types}
                 return Signature(modules={name: self._signature(sig, inner)})
-            case ast.IncludeSpec(_, sig):
+            case module_ast.IncludeSpec(_, sig):
                 return self._signature(sig, scope, known)
 
     def _ascribe(self, mod: Mod, sig: Signature, span: Span,
@@ -321,22 +321,24 @@ class _Evaluator:
             {name: self._ascribe(modules[name], inner, span, around, f"{path}{name}.")
              for name, inner in sig.modules.items()})
 
-    def _restricted(self, functor: Functor, arrow: ast.SigArrow, scope: Structure,
+    def _restricted(self, functor: Functor, arrow: module_ast.SigArrow, scope: Structure,
                     span: Span) -> Functor:
         """``\\(P: S) -> F P : T``: the parametric module F as one of the type ``(P: S) -> T``."""
         inner, param = scope.copy(), arrow.param or "P"
         inner.modules["->"] = functor
-        whole, argument = (ast.ModName(span, ast.QualName((), name)) for name in ("->", param))
-        body = ast.ModAscript(span, ast.ModApply(span, whole, argument), arrow.codomain)
+        whole, argument = (module_ast.ModName(span, ast.QualName((), name))
+                           for name in ("->", param))
+        applied = module_ast.ModApply(span, whole, argument)
+        body = module_ast.ModAscript(span, applied, arrow.codomain)
         restricted = Functor(param, arrow.domain, body, inner)
         self._check_functor(restricted, f"{functor.param}.")
         return restricted
 
-    def _check_kind(self, name: str, spec: ast.ValSpec | ast.TypeSpec, actual: ast.QualName,
-                    span: Span) -> None:
+    def _check_kind(self, name: str, spec: module_ast.ValSpec | module_ast.TypeSpec,
+                    actual: ast.QualName, span: Span) -> None:
         """A type has the parameters that are specified, and functions inside only if they may."""
         dec = self._types.get(actual.name)
-        if dec is None or not isinstance(spec, ast.TypeSpec):
+        if dec is None or not isinstance(spec, module_ast.TypeSpec):
             return
         if [type(p) for p in dec.type_params] != [type(p) for p in spec.type_params]:
             raise wrong("type-arguments", span, f'The type "{name}" has other parameters than its '
@@ -359,7 +361,7 @@ class _Evaluator:
             scope.values |= found.values
             scope.types |= {**around.types, **found.types}
             scope.modules |= around.modules
-            if isinstance(spec, ast.ValSpec):
+            if isinstance(spec, module_ast.ValSpec):
                 inner = with_params(scope, spec.type_params, ())
                 value = found.values[spec.name]
                 general = value.name in self._aliases and isinstance(spec.type_exp, ast.TypeArrow)

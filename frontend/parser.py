@@ -1,18 +1,20 @@
 """From text to the surface syntax tree.
 
 Lark reads the grammar; :class:`_Builder` turns each production into a node of
-:mod:`~runelift.frontend.ast`, and applies operator precedence to flat chains.
+:mod:`~runelift.frontend.ast` or :mod:`~runelift.frontend.module_ast`, and applies operator
+precedence to flat chains.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
 
 from lark import Token, Transformer, UnexpectedInput
 from lark.exceptions import VisitError
 
-from runelift.frontend import ast
+from runelift.frontend import ast, module_ast
 from runelift.frontend.attributes import attributes
 from runelift.frontend.literals import character, number, string
 from runelift.frontend.operators import resolve
@@ -28,9 +30,9 @@ CONSTRUCTORS = 256
 """The most constructors that a sum type can have."""
 
 
-def parse(source: Source) -> ast.Module:
+def parse(source: Source) -> module_ast.Module:
     """The declarations of a source file; ProgramError at the first syntax error."""
-    module: ast.Module = _parse(source, "start")
+    module: module_ast.Module = _parse(source, "start")
     return module
 
 
@@ -83,12 +85,12 @@ class _Builder(Transformer[Token, Any]):
 
     # Declarations
 
-    def start(self, span: Span, children: list[Any]) -> ast.Module:
-        return ast.Module(span, tuple(children))
+    def start(self, span: Span, children: list[Any]) -> module_ast.Module:
+        return module_ast.Module(span, tuple(children))
 
     def val_dec(self, span: Span, children: list[Any]) -> ast.ValDec:
         *front, ret, body = children
-        attrs = tuple(attr for c in front if isinstance(c, ast.Attributes) for attr in c.names)
+        attrs = tuple(attr for c in front if isinstance(c, _Attributes) for attr in c.names)
         entry = any(c == "entry" for c in front if isinstance(c, Token))
         name, name_span = next((c.name, c.span) if isinstance(c, _Spanned) else c
                                for c in front if isinstance(c, tuple | _Spanned))
@@ -109,93 +111,94 @@ class _Builder(Transformer[Token, Any]):
 
     # Modules
 
-    def mod_dec(self, span: Span, children: list[Any]) -> ast.ModDec:
+    def mod_dec(self, span: Span, children: list[Any]) -> module_ast.ModDec:
         name, *params, sig, mod = _without_attrs(children)
         if sig is not None:
-            mod = ast.ModAscript(mod.span, mod, sig)
+            mod = module_ast.ModAscript(mod.span, mod, sig)
         for param, domain in reversed(params):
-            mod = ast.ModLambda(span, param, domain, mod)
-        return ast.ModDec(span, str(name), mod)
+            mod = module_ast.ModLambda(span, param, domain, mod)
+        return module_ast.ModDec(span, str(name), mod)
 
-    def mod_param(self, span: Span, children: list[Any]) -> tuple[str, ast.SigExp]:
+    def mod_param(self, span: Span, children: list[Any]) -> tuple[str, module_ast.SigExp]:
         return str(children[0]), children[1]
 
     sig_param = mod_param
 
-    def sig_dec(self, span: Span, children: list[Any]) -> ast.SigDec:
+    def sig_dec(self, span: Span, children: list[Any]) -> module_ast.SigDec:
         _, name, sig = _without_attrs(children)
-        return ast.SigDec(span, str(name), sig)
+        return module_ast.SigDec(span, str(name), sig)
 
-    def open_dec(self, span: Span, children: list[Any]) -> ast.OpenDec:
-        return ast.OpenDec(span, children[-1])
+    def open_dec(self, span: Span, children: list[Any]) -> module_ast.OpenDec:
+        return module_ast.OpenDec(span, children[-1])
 
-    def import_dec(self, span: Span, children: list[Any]) -> ast.LocalDec:
-        return ast.LocalDec(span, ast.OpenDec(span, self.mod_import(span, children[-1:])))
+    def import_dec(self, span: Span, children: list[Any]) -> module_ast.LocalDec:
+        opened = module_ast.OpenDec(span, self.mod_import(span, children[-1:]))
+        return module_ast.LocalDec(span, opened)
 
-    def local_dec(self, span: Span, children: list[Any]) -> ast.LocalDec:
-        return ast.LocalDec(span, children[-1])
+    def local_dec(self, span: Span, children: list[Any]) -> module_ast.LocalDec:
+        return module_ast.LocalDec(span, children[-1])
 
-    def mod_ascript(self, span: Span, children: list[Any]) -> ast.ModAscript:
-        return ast.ModAscript(span, *children)
+    def mod_ascript(self, span: Span, children: list[Any]) -> module_ast.ModAscript:
+        return module_ast.ModAscript(span, *children)
 
-    def mod_lambda(self, span: Span, children: list[Any]) -> ast.ModLambda:
+    def mod_lambda(self, span: Span, children: list[Any]) -> module_ast.ModLambda:
         (param, domain), sig, body = children
         if sig is not None:
-            body = ast.ModAscript(body.span, body, sig)
-        return ast.ModLambda(span, param, domain, body)
+            body = module_ast.ModAscript(body.span, body, sig)
+        return module_ast.ModLambda(span, param, domain, body)
 
-    def mod_app(self, span: Span, children: list[Any]) -> ast.ModExp:
+    def mod_app(self, span: Span, children: list[Any]) -> module_ast.ModExp:
         first, *args = children
-        mod: ast.ModExp = first
+        mod: module_ast.ModExp = first
         for arg in args:
-            mod = ast.ModApply(span, mod, arg)
+            mod = module_ast.ModApply(span, mod, arg)
         return mod
 
-    def mod_name(self, span: Span, children: list[Any]) -> ast.ModName:
-        return ast.ModName(span, children[0])
+    def mod_name(self, span: Span, children: list[Any]) -> module_ast.ModName:
+        return module_ast.ModName(span, children[0])
 
-    def mod_body(self, span: Span, children: list[Any]) -> ast.ModBody:
-        return ast.ModBody(span, tuple(children))
+    def mod_body(self, span: Span, children: list[Any]) -> module_ast.ModBody:
+        return module_ast.ModBody(span, tuple(children))
 
-    def mod_import(self, span: Span, children: list[Any]) -> ast.ModImport:
-        return ast.ModImport(span, str(children[-1])[1:-1])
+    def mod_import(self, span: Span, children: list[Any]) -> module_ast.ModImport:
+        return module_ast.ModImport(span, str(children[-1])[1:-1])
 
-    def sig_arrow(self, span: Span, children: list[Any]) -> ast.SigArrow:
+    def sig_arrow(self, span: Span, children: list[Any]) -> module_ast.SigArrow:
         domain, codomain = children
         if isinstance(domain, tuple):
-            return ast.SigArrow(span, domain[0], domain[1], codomain)
-        return ast.SigArrow(span, None, domain, codomain)
+            return module_ast.SigArrow(span, domain[0], domain[1], codomain)
+        return module_ast.SigArrow(span, None, domain, codomain)
 
-    def sig_with(self, span: Span, children: list[Any]) -> ast.SigWith:
+    def sig_with(self, span: Span, children: list[Any]) -> module_ast.SigWith:
         sig, name, *params, definition = children
-        return ast.SigWith(span, sig, name, tuple(params), definition)
+        return module_ast.SigWith(span, sig, name, tuple(params), definition)
 
-    def sig_name(self, span: Span, children: list[Any]) -> ast.SigName:
-        return ast.SigName(span, children[0])
+    def sig_name(self, span: Span, children: list[Any]) -> module_ast.SigName:
+        return module_ast.SigName(span, children[0])
 
-    def sig_body(self, span: Span, children: list[Any]) -> ast.SigBody:
-        return ast.SigBody(span, tuple(_without_attrs(children)))
+    def sig_body(self, span: Span, children: list[Any]) -> module_ast.SigBody:
+        return module_ast.SigBody(span, tuple(_without_attrs(children)))
 
-    def val_spec(self, span: Span, children: list[Any]) -> ast.ValSpec:
+    def val_spec(self, span: Span, children: list[Any]) -> module_ast.ValSpec:
         name, *params, type_ = children
-        return ast.ValSpec(span, name, tuple(params), type_)
+        return module_ast.ValSpec(span, name, tuple(params), type_)
 
     def spec_name(self, span: Span, children: list[Any]) -> str:
         (name,) = children
         return name.name if isinstance(name, _Spanned) else str(name)
 
-    def type_spec(self, span: Span, children: list[Any]) -> ast.TypeSpec:
+    def type_spec(self, span: Span, children: list[Any]) -> module_ast.TypeSpec:
         word, name, *params, definition = children
-        return ast.TypeSpec(span, str(name), tuple(params), definition, str(word)[4:])
+        return module_ast.TypeSpec(span, str(name), tuple(params), definition, str(word)[4:])
 
-    def mod_spec(self, span: Span, children: list[Any]) -> ast.ModSpec:
-        return ast.ModSpec(span, str(children[0]), children[1])
+    def mod_spec(self, span: Span, children: list[Any]) -> module_ast.ModSpec:
+        return module_ast.ModSpec(span, str(children[0]), children[1])
 
-    def include_spec(self, span: Span, children: list[Any]) -> ast.IncludeSpec:
-        return ast.IncludeSpec(span, children[0])
+    def include_spec(self, span: Span, children: list[Any]) -> module_ast.IncludeSpec:
+        return module_ast.IncludeSpec(span, children[0])
 
-    def attr(self, span: Span, children: list[Any]) -> ast.Attributes:
-        return ast.Attributes(attributes(str(children[0]), span))
+    def attr(self, span: Span, children: list[Any]) -> _Attributes:
+        return _Attributes(attributes(str(children[0]), span))
 
     def type_param(self, span: Span, children: list[Any]) -> Any:
         return children[0]
@@ -511,10 +514,8 @@ class _Builder(Transformer[Token, Any]):
         return ast.Not(span, children[0])
 
 
-
-
 def _without_attrs(children: list[Any]) -> list[Any]:
-    return [c for c in children if not isinstance(c, ast.Attributes)]
+    return [c for c in children if not isinstance(c, _Attributes)]
 
 
 def _as_tuple(fields: list[tuple[str, Any]]) -> tuple[Any, ...] | None:
@@ -524,6 +525,13 @@ def _as_tuple(fields: list[tuple[str, Any]]) -> tuple[Any, ...] | None:
     if len(fields) == 1 or set(known) != set(labels):
         return None
     return tuple(known[label] for label in labels)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attributes:
+    """What ``#[...]`` in front of a declaration says."""
+
+    names: tuple[str, ...]
 
 
 class _Spanned:

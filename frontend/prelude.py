@@ -145,7 +145,6 @@ EQUALITY = ("==", "!=")
 """Operators on values of any first-order type."""
 
 
-
 def member(module: str, name: str) -> str | None:
     """The signature of ``module.name``, a member of a built-in module; None if there is none."""
     prim = Prim(module)

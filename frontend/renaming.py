@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from runelift.frontend import ast
+from runelift.frontend.nodes import Node, duplicate, parts
 from runelift.frontend.prelude import LIBRARY_MODULES
 from runelift.frontend.structures import (
     Builtin,
@@ -25,7 +26,7 @@ def rename(node: T, scope: Structure) -> T:
     """A copy of a piece of syntax in which names are global, as ``scope`` says."""
     if isinstance(node, tuple):
         return tuple(rename(item, scope) for item in node)  # type: ignore[return-value]
-    if not isinstance(node, ast.Node):
+    if not isinstance(node, Node):
         return node
     new = _special(node, scope)
     renamed: T = _fields(node, scope) if new is None else new
@@ -34,8 +35,8 @@ def rename(node: T, scope: Structure) -> T:
 
 def _fields(node: Any, scope: Structure, **others: Structure) -> Any:
     """A copy with all fields renamed, those named in ``others`` in scopes of their own."""
-    new = ast.duplicate(node)
-    for name in ast.parts(type(node)):
+    new = duplicate(node)
+    for name in parts(type(node)):
         setattr(new, name, rename(getattr(node, name), others.get(name, scope)))
     return new
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from runelift.frontend import ast
-from runelift.frontend.library import walk
+from runelift.frontend import ast, module_ast
+from runelift.frontend.nodes import Node, walk
 from runelift.frontend.renaming import rename, with_params
 from runelift.frontend.structures import Mod, Signature, Specified, Structure
 
@@ -19,7 +19,7 @@ from runelift.frontend.structures import Mod, Signature, Specified, Structure
 def hides(sig: Signature) -> bool:
     """Whether a module type hides the definition of any type."""
     return not sig.open and (
-        any(isinstance(each.spec, ast.TypeSpec) and each.spec.definition is None
+        any(isinstance(each.spec, module_ast.TypeSpec) and each.spec.definition is None
             for each in sig.types.values()) or any(map(hides, sig.modules.values())))
 
 
@@ -69,7 +69,7 @@ class Sealing:
     def _type(self, actual: ast.QualName, specified: Specified, prefix: str,
               around: Structure) -> ast.QualName:
         spec = specified.spec
-        assert isinstance(spec, ast.TypeSpec)
+        assert isinstance(spec, module_ast.TypeSpec)
         span, params = spec.span, spec.type_params
         name = self.fresh(prefix + spec.name)
         if spec.definition is None:
@@ -87,7 +87,7 @@ class Sealing:
     def _value(self, actual: ast.QualName, specified: Specified, prefix: str,
                around: Structure) -> ast.QualName:
         spec, scope = specified.spec, _scope(specified, around)
-        assert isinstance(spec, ast.ValSpec)
+        assert isinstance(spec, module_ast.ValSpec)
         type_exp = rename(spec.type_exp, with_params(scope, spec.type_params, ()))
         if not (self.whole or self._names_hidden(type_exp)):
             return actual
@@ -97,14 +97,14 @@ class Sealing:
                              sealed=True))
         return ast.QualName((), name)
 
-    def _names_hidden(self, node: ast.Node) -> bool:
+    def _names_hidden(self, node: Node) -> bool:
         return any(isinstance(each, ast.TypeName) and each.name.name in self.hidden
                    for each in walk(node))
 
 
 def _names_modules(specified: Specified) -> bool:
     """Whether the definition of a type has types of modules in it."""
-    return isinstance(specified.spec, ast.TypeSpec) and any(
+    return isinstance(specified.spec, module_ast.TypeSpec) and any(
         isinstance(node, ast.TypeName) and node.name.quals
         for node in walk(specified.spec.definition))
 

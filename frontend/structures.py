@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from runelift.frontend import ast
+from runelift.frontend import ast, module_ast
 from runelift.frontend.layered import Layered
 from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.ir.errors import Code, Diagnostic, ProgramError
@@ -17,6 +17,7 @@ from runelift.ir.source import Span
 PRIMS = frozenset(prim.value for prim in Prim)
 OPEN_SIGNATURES = frozenset({"numeric", "integral", "real", "float", "from_prim", "size"})
 """Module types of the prelude, which all numeric modules have; they restrict nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Builtin:
@@ -81,8 +82,8 @@ class Functor:
     """A parametric module and the scope that it was written in."""
 
     param: str
-    sig: ast.SigExp
-    body: ast.ModExp
+    sig: module_ast.SigExp
+    body: module_ast.ModExp
     scope: Structure
 
 
@@ -96,7 +97,7 @@ class Specified:
     ``refined``: its definition was added by ``with`` and has no names of the module type in it.
     """
 
-    spec: ast.ValSpec | ast.TypeSpec
+    spec: module_ast.ValSpec | module_ast.TypeSpec
     scope: Structure
     refined: bool = False
 
@@ -113,7 +114,7 @@ class Signature:
     types: dict[str, Specified] = field(default_factory=dict)
     modules: dict[str, Signature] = field(default_factory=dict)
     open: str = ""
-    arrow: tuple[ast.SigArrow, Structure] | None = None
+    arrow: tuple[module_ast.SigArrow, Structure] | None = None
 
     def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
         """The module type ``with`` a definition for one of its types."""

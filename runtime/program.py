@@ -23,12 +23,7 @@ from runelift.runtime.kept import keep
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
 from runelift.runtime.records import Record, Timing
-from runelift.runtime.tuner.tuning_file import (
-    Identity,
-    Tuning,
-    finer_guards,
-    unknown_names,
-)
+from runelift.runtime.tuner.tuning_file import Identity, Tuning, finer_guards, unknown_names
 
 if TYPE_CHECKING:
     from runelift.runtime.first_run import FirstRun

@@ -27,6 +27,7 @@ from runelift.runtime.tried_loops import ROUNDS, TracedTrials, scratch
 if TYPE_CHECKING:
     from runelift.runtime.executable import Executable, Site
 
+
 @dataclass(frozen=True, slots=True)
 class Coming:
     """Settings that will be asked for, so that their kernels can be built at the same time."""

@@ -5,15 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runelift.frontend import ast
-from runelift.frontend.check.aliases import (
-    NONE,
-    Leaf,
-    Origin,
-    Origins,
-    Parts,
-    Tree,
-    leaves,
-)
+from runelift.frontend.check.aliases import NONE, Leaf, Origin, Origins, Parts, Tree, leaves
+from runelift.frontend.nodes import Node
 from runelift.ir.source import Span
 
 
@@ -62,7 +55,7 @@ class Carried:
             found = after
 
 
-def each_place(node: ast.Node, tree: Tree) -> list[Span]:
+def each_place(node: Node, tree: Tree) -> list[Span]:
     """Where an expression or pattern writes each leaf of its value ``tree``."""
     if isinstance(tree, Parts):
         match node:
@@ -76,6 +69,6 @@ def each_place(node: ast.Node, tree: Tree) -> list[Span]:
     return [node.span for _ in leaves(tree)]
 
 
-def _places(items: tuple[ast.Node, ...], parts: Parts) -> list[Span]:
+def _places(items: tuple[Node, ...], parts: Parts) -> list[Span]:
     return [span for item, part in zip(items, parts.items, strict=True)
             for span in each_place(item, part)]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 
 from runelift.frontend import ast
 from runelift.frontend.check.unify import NAMELESS, sizes_in
+from runelift.frontend.nodes import Node, parts
 from runelift.frontend.types import Array, Arrow
 from runelift.ir.errors import Diagnostic, Label
 from runelift.ir.names import VName
@@ -55,7 +56,7 @@ class _Order:
                     sizes = sizes_in(param.type) - before if param.type is not None else set()
                     self._known -= sizes
                     self._need(sizes.intersection(self._unknown), param.span, "a parameter")
-            case ast.Node():
+            case Node():
                 self._parts(exp)
                 if isinstance(exp, _COMPUTED) and exp.type is not None and not isinstance(
                         exp.type, Arrow):
@@ -66,8 +67,8 @@ class _Order:
                 for item in exp:
                     self.exp(item)
 
-    def _parts(self, exp: ast.Node) -> None:
-        names = ast.parts(type(exp))
+    def _parts(self, exp: Node) -> None:
+        names = parts(type(exp))
         if isinstance(exp, ast.Apply):
             names = names[::-1]
         elif isinstance(exp, ast.LetPat):

@@ -9,12 +9,7 @@ from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_re
 from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.causality import check_causality
 from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
-from runelift.frontend.check.forms import (
-    base_name,
-    first_order,
-    has_function,
-    tail,
-)
+from runelift.frontend.check.forms import base_name, first_order, has_function, tail
 from runelift.frontend.check.infer import Inference
 from runelift.frontend.check.restrictions import (
     constructive_sizes,
@@ -23,20 +18,11 @@ from runelift.frontend.check.restrictions import (
     sizes_of_inner_names,
     unknown_parameters,
 )
-from runelift.frontend.check.types import (
-    Abbreviation,
-    Scheme,
-)
-from runelift.frontend.check.unify import (
-    FunctionalType,
-    map_sizes,
-    metas,
-    params_in,
-    sizes_in,
-)
+from runelift.frontend.check.types import Abbreviation, Scheme
+from runelift.frontend.check.unify import FunctionalType, map_sizes, metas, params_in, sizes_in
 from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
-from runelift.frontend.library import walk
 from runelift.frontend.literals import bounds_hint
+from runelift.frontend.nodes import walk
 from runelift.frontend.types import (
     UNIT,
     Abstract,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from runelift.frontend import ast
 from runelift.frontend.check.unify import params_in
-from runelift.frontend.library import walk
+from runelift.frontend.nodes import Node, walk
 from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, Unique, show
 from runelift.ir.errors import Diagnostic
 from runelift.ir.names import VName
@@ -51,7 +51,7 @@ def _names(pattern: ast.Pattern) -> set[str]:
 
 
 def unknown_parameters(dec_name: str, type_: Type, arity: int, unknown: set[VName],
-                       dec: ast.Node) -> Iterator[Diagnostic]:
+                       dec: Node) -> Iterator[Diagnostic]:
     """A function that a function returns takes no arrays of sizes that nobody knows."""
     result = type_
     unknown = unknown - params_in(type_)

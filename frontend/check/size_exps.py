@@ -7,15 +7,9 @@ from collections.abc import Hashable, Mapping
 from runelift.frontend import ast
 from runelift.frontend.check.base import Base, Binding, SizeMaker
 from runelift.frontend.check.structure import structure
-from runelift.frontend.check.types import (
-    Scheme,
-    TypeReader,
-)
-from runelift.frontend.library import walk
-from runelift.frontend.types import (
-    MetaVar,
-    Type,
-)
+from runelift.frontend.check.types import Scheme, TypeReader
+from runelift.frontend.nodes import walk
+from runelift.frontend.types import MetaVar, Type
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, applied, written

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 
 from runelift.frontend import ast
+from runelift.frontend.nodes import Node, parts
 
 Identify = Callable[[ast.QualName], Hashable]
 """What identifies the thing that a name stands for here."""
@@ -37,10 +38,10 @@ def structure(exp: object, identify: Identify) -> Hashable | None:
             return structure(value, identify)
         case tuple():
             return _all("tuple", *(structure(item, identify) for item in exp))
-        case ast.Node() if isinstance(exp, _PLAIN):
+        case Node() if isinstance(exp, _PLAIN):
             kind = type(exp)
             return _all(kind.__name__, *(structure(getattr(exp, name), identify)
-                                         for name in ast.parts(kind)))
+                                         for name in parts(kind)))
         case str() | int():
             return "text", exp
         case None:

@@ -33,6 +33,7 @@ from runelift.frontend.check.aliases import (
     united,
 )
 from runelift.frontend.check.carried import Carried, each_place
+from runelift.frontend.nodes import Node, parts
 from runelift.frontend.types import Arrow, Record, Type, Unique
 from runelift.ir.errors import Code, Diagnostic, Label
 from runelift.ir.source import Span
@@ -524,12 +525,12 @@ class _Walk:
                            "consumes may be aliased to some other component.",
                            "Use a copy: copy e.")
 
-    def parts(self, node: ast.Node, env: Env, skip: tuple[ast.Node, ...] = ()) -> None:
+    def parts(self, node: Node, env: Env, skip: tuple[Node, ...] = ()) -> None:
         """Walk the expressions directly inside of ``node``."""
-        for name in ast.parts(type(node)):
+        for name in parts(type(node)):
             self.part(getattr(node, name), env, skip)
 
-    def part(self, value: object, env: Env, skip: tuple[ast.Node, ...]) -> None:
+    def part(self, value: object, env: Env, skip: tuple[Node, ...]) -> None:
         """Walk an expression, or those in a tuple or slice."""
         if isinstance(value, tuple):
             for item in value:

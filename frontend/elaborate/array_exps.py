@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
 from runelift.frontend.elaborate.sizes import size_atom
-from runelift.frontend.elaborate.values import (
-    Dynamic,
-    Env,
-    TypeArg,
-    Value,
-    leaves,
-    rebuild,
-    shaped,
-)
+from runelift.frontend.elaborate.values import Dynamic, Env, TypeArg, Value, leaves, rebuild, shaped
 from runelift.frontend.types import Array, Type
 from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation

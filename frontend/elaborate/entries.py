@@ -22,7 +22,7 @@ from runelift.frontend.elaborate.values import (
     shaped,
 )
 from runelift.frontend.layered import Layered
-from runelift.frontend.library import walk
+from runelift.frontend.nodes import walk
 from runelift.frontend.types import Arrow, Record, Sum, Tuple, Type, payload
 from runelift.ir import failures
 from runelift.ir.names import Names, VName

@@ -23,7 +23,7 @@ from runelift.frontend.elaborate.values import (
     leaves,
     project,
 )
-from runelift.frontend.library import walk
+from runelift.frontend.nodes import walk
 from runelift.frontend.prelude import OPERATORS
 from runelift.frontend.types import Array, Record, Tuple, Type
 from runelift.ir import failures

@@ -28,6 +28,7 @@ from runelift.ir.types import TRUE, Atom, Const, elem_of, shape_of
 if TYPE_CHECKING:
     from runelift.frontend.elaborate.exps import Evaluator
 
+
 def construct(evaluator: Evaluator, exp: ast.Constr, env: Env) -> SumValue:
     """``#a e f``."""
     assert isinstance(exp.type, Sum)

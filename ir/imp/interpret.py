@@ -177,7 +177,6 @@ class _Machine:
             if met[0] is None:
                 return
 
-
     def _shuffle(self, shuffle: imp.Shuffle, items: Sequence[_Item]) -> None:
         """Hand on what work-items offer to those of their sub-group that want it.
 

@@ -72,7 +72,6 @@ VIEWS = (Iota, Replicate, Index, Rearrange, Reshape)
 """What takes no memory."""
 
 
-
 def bound_extents(fun: Fun, flattener: Flattener) -> Fun:
     """``fun`` with bounds for the sizes that its kernels compute, or without such kernels."""
     extents = _Extents(flattener, flattener.names, flattener.derivation)

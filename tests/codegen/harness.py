@@ -23,9 +23,7 @@ import pytest
 
 import runelift
 from runelift.codegen import plan
-from runelift.codegen.kernels import (
-    lower_segop,
-)
+from runelift.codegen.kernels import lower_segop
 from runelift.codegen.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
 from runelift.codegen.views import View, row_major

@@ -57,7 +57,6 @@ class Bimodal(Simulated):
         return replace(found, span=span, wall=span, busy=found.busy * factor, encounters=tuple(
             replace(e, time=e.time * factor, busy=e.busy * factor) for e in found.encounters))
 
-
     def replay(self, entry: str, args: Sequence[Any], race: Race) -> Replayed:
         """Every version ``rounds`` times, each time with its own noise."""
         (where,) = self.forest.trees

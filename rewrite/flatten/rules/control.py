@@ -27,10 +27,7 @@ from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.derivation import Derivation
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest
-from runelift.rewrite.flatten.parallelism import (
-    has_parallelism,
-    segop_spaces,
-)
+from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
 from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of, show_nest
 from runelift.rewrite.flatten.walk import Walk
 

@@ -24,12 +24,7 @@ from runelift.ir.types import Const, i64
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest, size_of
-from runelift.rewrite.flatten.parallelism import (
-    has_parallelism,
-    left_alone,
-    segop_spaces,
-    segops,
-)
+from runelift.rewrite.flatten.parallelism import has_parallelism, left_alone, segop_spaces, segops
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
 from runelift.rewrite.flatten.rules.common import (
     base_name,
