@@ -6,6 +6,7 @@ the program is ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -78,6 +79,12 @@ class RuneliftError(Exception):
 
 class UserError(RuneliftError):
     """The user's program, data or command is wrong.  Exit status 1, no traceback."""
+
+
+def unknown_entry(name: str, known: Iterable[str]) -> UserError:
+    """An error: of the entry points ``known`` none is called ``name``."""
+    names = ", ".join(known) or "none: declare a function with 'entry'"
+    return UserError(f"Unknown entry point '{name}'.  The program has {names}.")
 
 
 class ProgramError(UserError):

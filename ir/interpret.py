@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 
 from runelift.ir import failures
-from runelift.ir.errors import ProgramFailure, UserError
+from runelift.ir.errors import ProgramFailure, UserError, unknown_entry
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -83,8 +83,7 @@ def interpret(program: Program, entry: str, args: Sequence[Value], *,
     for fun in program.funs:
         if fun.name == entry:
             return interpret_fun(fun, args, choose=choose)
-    known = ", ".join(f"'{fun.name}'" for fun in program.funs)
-    raise UserError(f"Unknown entry point '{entry}'.  The program has {known}.")
+    raise unknown_entry(entry, (fun.name for fun in program.funs))
 
 
 def interpret_fun(fun: Fun, args: Sequence[Value], *, choose: Choose = last_version) -> list[Value]:

@@ -24,9 +24,15 @@ def outline(args: Sequence[Any]) -> list[Any]:
 def check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
     """The arguments as NumPy values of the right types; UserError if one is wrong."""
     if len(args) != len(plan.params):
-        raise UserError(f"Entry point '{plan.entry}' takes {len(plan.params)} arguments, but "
-                        f"{len(args)} are given.")
+        wanted = ", ".join(f"{spec.name.base}: {_show_spec(spec)}" for spec in plan.params)
+        raise UserError(f"Entry point '{plan.entry}' takes {_counted(len(plan.params))}"
+                        + f" ({wanted})" * bool(wanted)
+                        + f", but {len(args)} {'is' if len(args) == 1 else 'are'} given.")
     return [_check_argument(spec, arg) for spec, arg in zip(plan.params, args, strict=True)]
+
+
+def _counted(arguments: int) -> str:
+    return f"{arguments or 'no'} argument{'s' * (arguments != 1)}"
 
 
 def _check_argument(spec: ValueSpec, arg: Any) -> Any:

@@ -72,7 +72,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
                 name, help=summary, description=module.__doc__,
                 formatter_class=argparse.RawDescriptionHelpFormatter)
             module.configure(sub)
-            sub.set_defaults(execute=module.execute)
+            sub.set_defaults(execute=module.execute, refuse=sub.error)
         else:
             commands.add_parser(name, help=summary)
     return parser
@@ -86,7 +86,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
         with _ahead(command, arguments):
-            args = make_parser(command).parse_args(arguments)
+            args, unknown = make_parser(command).parse_known_args(arguments)
+            if unknown:  # the usage of the command helps more than that of all
+                args.refuse(f"unrecognized arguments: {' '.join(unknown)}")
             with warnings.catch_warnings(action="default", category=UserWarning):
                 warnings.showwarning = _remark
                 status: int = args.execute(args)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from runelift.codegen.plan import Interface, Plan, ValueSpec, parameters
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.errors import CompilerLimitation, UserError, unknown_entry
 from runelift.ir.prim import Prim
 from runelift.runtime.arguments import check_arguments, sizes_of
 from runelift.runtime.compiled import Compiled
@@ -252,8 +252,7 @@ class Program:
         try:
             return self.compiled.interfaces[entry]
         except KeyError:
-            raise UserError(f"Unknown entry point '{entry}'.  The program has "
-                            f"{', '.join(self.entries)}.") from None
+            raise unknown_entry(entry, self.entries) from None
 
     def _plan(self, entry: str) -> Plan:
         name, info = self.interface(entry).entry, self.device_info

@@ -93,6 +93,9 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
     match wanted, given:
         case Prim(), Prim() if wanted in NUMBERS and given in NUMBERS:
             return f"Convert it: {wanted}.{given} {_atomic(text)}"
+        case Array(_, Prim() as elem), Array(_, Prim() as other) if (
+                elem is not other and elem in NUMBERS and other in NUMBERS):
+            return f"Convert its elements: map {elem}.{other} {_atomic(text)}"
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
             return f"Compare it with a number: {text} != 0"
         case Arrow(), Arrow():

@@ -75,8 +75,9 @@ def inputs(args: argparse.Namespace, program: Program,
         for case in datasets(program.compiled.source, entry)
         if args.only is None or args.only in case.dataset]
     if not found:
-        raise UserError(f"'{args.program}' has no test block with such an input.  "
-                        "Add one, or use --input FILE.")
+        named = "" if args.only is None else f" whose name contains '{args.only}'"
+        raise UserError(f"'{args.program}' has no dataset to run{named}.  Add a test block with "
+                        "one, or use --input FILE.")
     return found
 
 

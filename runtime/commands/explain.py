@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from runelift.frontend.files import read_source
 from runelift.frontend.load import load
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
-from runelift.ir.errors import UserError
+from runelift.ir.errors import UserError, unknown_entry
 from runelift.rewrite.flatten import derive
 from runelift.rewrite.pipeline import optimise
 from runelift.runtime import explained
@@ -111,7 +110,7 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
     compiled = compile_source(read_source(path), policy=args.policy, rewriting=rewriting)
     funs = [fun for fun in compiled.versioned.funs if args.entry in (None, fun.name)]
     if not funs:
-        raise _unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
+        raise unknown_entry(args.entry, (fun.name for fun in compiled.versioned.funs))
     if args.json:
         print_json({fun.name: [
             {"kernel": each.name, "at": str(each.loc), "references": [
@@ -122,10 +121,6 @@ def _list_accesses(args: argparse.Namespace, path: Path) -> None:
                           for fun in funs))
 
 
-def _unknown_entry(name: str, known: Iterable[str]) -> UserError:
-    return UserError(f"Unknown entry point '{name}'.  The program has {', '.join(known)}.")
-
-
 def _explain_program(args: argparse.Namespace, path: Path) -> None:
     rewriting = rewriting_of(args)
     names = rewriting.names
@@ -134,7 +129,7 @@ def _explain_program(args: argparse.Namespace, path: Path) -> None:
     if args.entry is not None:
         derivations = tuple(d for d in derivations if d.fun == args.entry)
         if not derivations:
-            raise _unknown_entry(args.entry, (fun.name for fun in program.funs))
+            raise unknown_entry(args.entry, (fun.name for fun in program.funs))
     if args.json:
         print_json({d.fun: [asdict(step) for step in d.steps] for d in derivations})
     else:

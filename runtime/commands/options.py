@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runelift.ir.errors import UserError
+from runelift.ir.errors import UserError, unknown_entry
 
 if TYPE_CHECKING:
     from runelift.ir.syntax import Stm
@@ -33,8 +33,9 @@ def add_entry(parser: argparse.ArgumentParser) -> None:
 def add_policy(parser: argparse.ArgumentParser) -> None:
     """Which versions are made."""
     parser.add_argument("--policy", choices=POLICIES, default="all",
-                        help="which code versions to keep: every one, those that Futhark 0.26 "
-                             "keeps, or one (default: %(default)s)")
+                        help="which code versions to keep: all of them, those that Futhark 0.26 "
+                             "keeps (classic), or one for each map (moderate; default: "
+                             "%(default)s)")
 
 
 def add_contract(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +148,7 @@ def existing(path: Path) -> Path:
     """The path of a file that must exist."""
     if not path.is_file():
         raise UserError(f"Cannot read '{path}': "
-                        + ("it is a directory." if path.is_dir() else "No such file."))
+                        + ("Is a directory." if path.is_dir() else "No such file or directory."))
     return path
 
 
@@ -169,6 +170,5 @@ def pick_entry(program: Program, name: str | None) -> str:
         name = "main" if "main" in program.entries or len(program.entries) != 1 else (
             program.entries[0])
     if name not in program.entries:
-        raise UserError(f"Unknown entry point '{name}'.  The program has "
-                        f"{', '.join(program.entries) or 'none'}.")
+        raise unknown_entry(name, program.entries)
     return name

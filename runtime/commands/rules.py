@@ -25,17 +25,17 @@ class Listed:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``runelift rules``."""
-    parser.add_argument("pattern", nargs="?", default="",
-                        help="list only rules whose name or law contains this text")
+    parser.add_argument("text", nargs="?", default="", metavar="TEXT",
+                        help="list only rules whose pass, name or law contains TEXT")
     add_json(parser)
 
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift rules``."""
     found = [rule for rule in all_rules()
-             if args.pattern.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
+             if args.text.lower() in f"{rule.book} {rule.name} {rule.law}".lower()]
     if not found:
-        raise UserError(f"No rule contains '{args.pattern}'.")
+        raise UserError(f"No rule contains '{args.text}'.")
     if args.json:
         print_json([{"book": r.book, "name": r.name, "law": r.law, "notes": dict(r.notes)}
                     for r in found])

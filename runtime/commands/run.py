@@ -40,8 +40,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-b", "--binary", action="store_true",
                         help="write the results in the binary format")
     parser.add_argument("--force", metavar="SITE=K", action="append", default=[],
-                        help="run version K (from 0) at a site; 'runelift dump --stage tree' "
-                             "shows the tree")
+                        help="run version K (from 0) at a site; --record says which sites there "
+                             "are, and which version ran")
     parser.add_argument("--param", metavar="NAME=N", action="append", default=[],
                         help="set a threshold, a parameter of a kernel ('runelift explain "
                              "--parameters FILE' lists them) or the value of a #[param(NAME)] for "

@@ -32,7 +32,7 @@ def parse_spec(text: str) -> Spec | Value:
     reader = Reader(Source("dataset", text))
     found = reader.spec_or_value()
     if not reader.at_end():
-        reader.fail("Expected the end after one type or value.")
+        reader.fail("Expected one type, such as [10]f32, or one value; here it is neither.")
     return found
 
 
@@ -46,8 +46,10 @@ def parse_bounds(prim: Prim, text: str) -> Bounds:
         colon = ""
     if not colon:
         raise UserError(f"Bounds of {prim} are written as LOW:HIGH, not '{text}'.")
+    if bounds.low > bounds.high:
+        raise UserError(f"Of the bounds '{text}' the first is larger.")
     if not prim.least <= bounds.low <= bounds.high <= prim.greatest:
-        raise UserError(f"The bounds '{text}' do not fit in {prim}, or the first is larger.")
+        raise UserError(f"The bounds '{text}' do not fit in {prim}.")
     return bounds
 
 

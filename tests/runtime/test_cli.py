@@ -136,7 +136,7 @@ def test_check(run: Run, program: Path) -> None:
 
 def test_missing_program(run: Run, tmp_path: Path) -> None:
     assert "Cannot read" in run("check", tmp_path / "none.fut").err
-    assert "it is a directory" in run("check", tmp_path).err
+    assert "Is a directory" in run("check", tmp_path).err
 
 
 def test_run_reads_standard_input(program: Path) -> None:
@@ -148,7 +148,7 @@ def test_run_reads_standard_input(program: Path) -> None:
     ("[[1f32, 2f32]", "<standard input>:1:14: error[malformed-data]"),
     ("[[1f64]]", "should be [n][m]f32, but has type [1][1]f64"),
     ("[1f32]", "should be [n][m]f32, but has type [1]f32"),
-    ("", "takes 1 arguments, but 0 are given"),
+    ("", "takes 1 argument (xss: [n][m]f32), but 0 are given"),
 ])
 def test_bad_input(stdin: str, message: str, program: Path) -> None:
     found = shell("run", program, stdin=stdin)

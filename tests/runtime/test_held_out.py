@@ -123,7 +123,7 @@ def test_validation_runs_what_was_not_tuned_for(path: Path,
 
 
 @pytest.mark.parametrize(("more", "words"), [
-    ([], "has no test block with such an input"), (["--input", "x.in"], "not an --input")])
+    ([], "has no dataset to run"), (["--input", "x.in"], "not an --input")])
 def test_without_anything_to_validate_on_nothing_is_run(
         path: Path, more: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["autotune", str(path), "--validate", *more]) == 1

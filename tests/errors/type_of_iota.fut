@@ -1,0 +1,1 @@
+entry main (n: i64): [n]i32 = iota n
