@@ -134,7 +134,6 @@ class Op:
     arity: int
     domain: tuple[Prim, ...]
     predicate: bool = False
-    associative: bool = False
     commutative: bool = False
     neutral: Callable[[Prim], int | float | bool] | None = None
     traps: bool = False
@@ -152,23 +151,22 @@ def _row(name: str, arity: int, domain: tuple[Prim, ...], **laws: Any) -> tuple[
 
 
 _BITS = (*INTS, Prim.BOOL)
-_ASSOCIATIVE = {"associative": True, "commutative": True}
 
 OPS: dict[str, Op] = dict([
-    _row("add", 2, NUMBERS, neutral=lambda p: 0, **_ASSOCIATIVE),
+    _row("add", 2, NUMBERS, neutral=lambda p: 0, commutative=True),
     _row("sub", 2, NUMBERS),
-    _row("mul", 2, NUMBERS, neutral=lambda p: 1, **_ASSOCIATIVE),
+    _row("mul", 2, NUMBERS, neutral=lambda p: 1, commutative=True),
     _row("div", 2, NUMBERS, traps=True),
     _row("mod", 2, NUMBERS, traps=True),
     _row("quot", 2, INTS, traps=True),
     _row("rem", 2, INTS, traps=True),
     _row("pow", 2, NUMBERS),
-    _row("min", 2, SCALARS, neutral=lambda p: p.greatest, **_ASSOCIATIVE),
-    _row("max", 2, SCALARS, neutral=lambda p: p.least, **_ASSOCIATIVE),
-    _row("and", 2, _BITS, **_ASSOCIATIVE,
+    _row("min", 2, SCALARS, neutral=lambda p: p.greatest, commutative=True),
+    _row("max", 2, SCALARS, neutral=lambda p: p.least, commutative=True),
+    _row("and", 2, _BITS, commutative=True,
          neutral=lambda p: True if p is Prim.BOOL else (-1 if p.is_signed else p.greatest)),
-    _row("or", 2, _BITS, neutral=lambda p: 0, **_ASSOCIATIVE),
-    _row("xor", 2, _BITS, neutral=lambda p: 0, **_ASSOCIATIVE),
+    _row("or", 2, _BITS, neutral=lambda p: 0, commutative=True),
+    _row("xor", 2, _BITS, neutral=lambda p: 0, commutative=True),
     _row("shl", 2, INTS),
     _row("shr", 2, INTS),
     _row("lshr", 2, INTS),

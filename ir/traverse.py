@@ -25,7 +25,6 @@ from runelift.ir.syntax import (
     Dim,
     Exp,
     ForLoop,
-    Fun,
     Hist,
     HistOp,
     If,
@@ -429,11 +428,6 @@ def _substitution(mapping: Mapping[VName, Atom]) -> Mapper:
     return m
 
 
-def substitute_exp(exp: Exp, mapping: Mapping[VName, Atom]) -> Exp:
-    """``exp[x ↦ a, ...]``.  Binders are unique, so nothing is captured."""
-    return map_exp(_substitution(mapping), exp) if mapping else exp
-
-
 def substitute_stm(stm: Stm, mapping: Mapping[VName, Atom]) -> Stm:
     """``stm[x ↦ a, ...]``, also in the types of its pattern."""
     return map_stm(_substitution(mapping), stm) if mapping else stm
@@ -442,11 +436,6 @@ def substitute_stm(stm: Stm, mapping: Mapping[VName, Atom]) -> Stm:
 def substitute_body(body: Body, mapping: Mapping[VName, Atom]) -> Body:
     """``body[x ↦ a, ...]``."""
     return map_body(_substitution(mapping), body) if mapping else body
-
-
-def substitute_lambda(lam: Lambda, mapping: Mapping[VName, Atom]) -> Lambda:
-    """``lam[x ↦ a, ...]``."""
-    return map_lambda(_substitution(mapping), lam) if mapping else lam
 
 
 def _renaming(names: Names) -> Mapper:
@@ -471,14 +460,3 @@ def rename_body(body: Body, names: Names) -> Body:
 def rename_lambda(lam: Lambda, names: Names) -> Lambda:
     """A copy of ``lam`` in which all bound names are fresh."""
     return map_lambda(_renaming(names), lam)
-
-
-def rename_fun(fun: Fun, names: Names) -> Fun:
-    """A copy of ``fun`` in which all names are fresh."""
-    m = _renaming(names)
-    params = [m.bind(p.name) for p in fun.params]
-    typed = tuple(Param(n, m.type(p.type)) for n, p in zip(params, fun.params, strict=True))
-    body = map_body(m, fun.body)
-    outs = [m.bind(p.name) for p in fun.results]
-    results = tuple(Param(n, m.type(p.type)) for n, p in zip(outs, fun.results, strict=True))
-    return Fun(fun.name, typed, results, body, fun.sizes)

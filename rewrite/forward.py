@@ -216,11 +216,6 @@ class ForwardWalk:
         return (self.scope.depths.get(atom, 0), atom.tag)
 
 
-def own_names(lam: Lambda) -> set[VName]:
-    """The names that results of ``lam`` may have without being free in it."""
-    return {p.name for p in lam.params} | {p.name for stm in lam.body.stms for p in stm.pat}
-
-
 def is_free(atom: Atom, bound: set[VName]) -> bool:
     """Whether ``atom`` is a constant or a name from outside."""
     return not isinstance(atom, VName) or atom not in bound

@@ -18,7 +18,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import NoReturn, TextIO
+from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
@@ -55,6 +55,15 @@ class Parser(argparse.ArgumentParser):
         self.print_usage(sys.stderr)
         self.exit(USER_ERROR, f"{self.prog}: {message}\n")
 
+    def parse_known_args(  # type: ignore[override]
+            self, args: Sequence[str] | None = None, namespace: Any = None
+            ) -> tuple[argparse.Namespace, list[str]]:
+        """The options; one that a command does not know is refused with that command's usage."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
 
 def make_parser(command: str | None) -> argparse.ArgumentParser:
     """The parser of the command line; only ``command`` gets its own arguments."""
@@ -72,7 +81,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
                 name, help=summary, description=module.__doc__,
                 formatter_class=argparse.RawDescriptionHelpFormatter)
             module.configure(sub)
-            sub.set_defaults(execute=module.execute, refuse=sub.error)
+            sub.set_defaults(execute=module.execute)
         else:
             commands.add_parser(name, help=summary)
     return parser
@@ -86,9 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = next((a for a in arguments if not a.startswith("-")), None)
     try:
         with _ahead(command, arguments):
-            args, unknown = make_parser(command).parse_known_args(arguments)
-            if unknown:  # the usage of the command helps more than that of all
-                args.refuse(f"unrecognized arguments: {' '.join(unknown)}")
+            args = make_parser(command).parse_args(arguments)
             with warnings.catch_warnings(action="default", category=UserWarning):
                 warnings.showwarning = _remark
                 status: int = args.execute(args)

@@ -139,6 +139,22 @@ def test_missing_program(run: Run, tmp_path: Path) -> None:
     assert "Is a directory" in run("check", tmp_path).err
 
 
+def test_an_unknown_option_is_answered_with_the_usage_of_its_command(
+        program: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", str(program), "--frob"])
+    said = capsys.readouterr().err
+    assert said.startswith("usage: runelift run")
+    assert "unrecognized arguments: --frob" in said
+
+
+def test_without_an_entry_point_there_is_advice(run: Run, program: Path) -> None:
+    program.write_text("def f (x: i32) = x")
+    found = run("run", program)
+    assert found.status == 1
+    assert "declare a function with 'entry'" in found.err
+
+
 def test_run_reads_standard_input(program: Path) -> None:
     found = shell("run", program, stdin="[[1f32, 2f32]]")
     assert (found.returncode, found.stdout, found.stderr) == (0, "[3.0f32]\n", "")
