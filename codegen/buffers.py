@@ -7,7 +7,7 @@ do.  A buffer of its own may be changed where nothing looks at it later.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -215,7 +215,7 @@ class Buffers:
             self.allocate(param)
             self.emit(plan.CopyBuffer(param.name, view.mem, view.prim, self.count(param.type)))
         else:
-            self._elementwise(param, [name], lambda ix: Index(name, ix))
+            self._elementwise(param, lambda indices: Index(name, indices))
         return param.name
 
     def _turned(self, name: VName, outer: int) -> VName:
@@ -227,13 +227,12 @@ class Buffers:
         self.bind_view(view, self.views[name].rearrange(order))
         return view.name
 
-    def _elementwise(self, param: Param, uses: Sequence[VName], element) -> None:  # type: ignore[no-untyped-def]
+    def _elementwise(self, param: Param, element: Callable[[tuple[VName, ...]], Exp]) -> None:
         """A kernel that computes each element of an array from its indices."""
         dims = tuple(SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
         prim = elem_of(param.type)
         out = Param(self.names.fresh("x"), prim)
-        exp: Exp = element(tuple(d.index for d in dims))
-        body = Body((Stm((out,), exp),), (out.name,))
+        body = Body((Stm((out,), element(tuple(d.index for d in dims))),), (out.name,))
         self.allocate(param)
         self.segop(Stm((param,), SegMap(Level.GRID, dims, body, (prim,))))
 

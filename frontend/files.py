@@ -11,7 +11,7 @@ from runelift.ir.source import Source
 def read_source(path: Path) -> Source:
     """The text of a source file; UserError if it cannot be read."""
     try:
-        return Source(str(path), path.read_text())
+        return Source(str(path), path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
     except UnicodeDecodeError:

@@ -165,7 +165,7 @@ class Checker(Inference):
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
                                 dec.specified, sealed=dec.sealed)
         dec.type = scheme.type
-        self._finish(dec.span)
+        self._finish()
         if dec.specified and not dec.sealed:
             self._check_specified(dec)
         for param in dec.params:
@@ -332,7 +332,7 @@ class Checker(Inference):
                 "size-polymorphic in their return type.",
                 f"Nothing decides about a size of {self._show(type_)}.")
 
-    def _finish(self, span: Span) -> None:
+    def _finish(self) -> None:
         """Give undetermined number types their defaults, and write all types into the tree."""
         self.solved.divide()
         for node in self._typed:

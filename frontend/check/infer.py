@@ -77,8 +77,7 @@ class Inference(Indexing):
             case ast.StringLit(_, text):
                 return Array(Size.of(len(text)), Prim.U8)
             case ast.Name(span, name):
-                type_ = self._instantiate(self._lookup(name, span), exp)
-                return type_
+                return self._instantiate(self._lookup(name, span), exp)
             case ast.TupleExp(_, items):
                 return Tuple(tuple(self.infer(item) for item in items))
             case ast.RecordExp(span, fields):

@@ -31,6 +31,7 @@ from runelift.ir.syntax import (
     Copy,
     Dest,
     Dim,
+    Exp,
     Hist,
     HistOp,
     If,
@@ -160,12 +161,18 @@ class Arrays:
     def _rows(self, arrays: Sequence[Value]) -> list[Value]:
         return [each_leaf(lambda leaf: Dynamic(leaf.atom, row_of(leaf.type)), a) for a in arrays]
 
-    def _operator(self, f: Apply, neutral: Value, comm: bool, span: Span) -> Operator:
+    def _operator(self, f: Apply, neutral: Value, span: Span, *, comm: bool = False) -> Operator:
         lam, _, _ = self.lam(f, [neutral, neutral], span)
         types = tuple(leaf.type for leaf in leaves(neutral))
         atoms = tuple(leaf.atom for leaf in leaves(neutral))
         lam = Lambda(lam.params, lam.body, types)
         return Operator(lam, atoms, comm or _commutative(lam))
+
+    def _bound(self, node: Exp, types: tuple[Type, ...], base: str, like: Value,
+               span: Span) -> Value:
+        """What ``node`` makes, of the given types, as a value of the structure of ``like``."""
+        names = self.builder.emit(node, types, (base,) * len(types), span)
+        return rebuild(like, map(Dynamic, names, types))
 
     # Second-order functions
 
@@ -181,8 +188,7 @@ class Arrays:
                         "If all have the same size, say so in the function: (e :> [n]t).",)))
         inputs = tuple(self._name(leaf, span) for a in arrays for leaf in leaves(a))
         types = tuple(array_of((width,), type_) for type_ in lam.ret)
-        outs = self.builder.emit(Map(width, lam, inputs), types, ("ys",) * len(types), span)
-        return rebuild(result, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+        return self._bound(Map(width, lam, inputs), types, "ys", result, span)
 
     def _identity(self, array: Value) -> Lambda:
         params = tuple(Param(self.builder.names.fresh("x"), row_of(leaf.type))
@@ -190,30 +196,28 @@ class Arrays:
         return Lambda(params, Body((), tuple(p.name for p in params)),
                       tuple(p.type for p in params))
 
-    def reduce(self, f: Apply, neutral: Value, array: Value, comm: bool, span: Span) -> Value:
-        """``reduce f neutral array``."""
+    def reduce(self, f: Apply, neutral: Value, array: Value, span: Span, *,
+               comm: bool = False) -> Value:
+        """``reduce f neutral array``; ``comm``: the program says that ``f`` is commutative."""
         neutral, array = self.aligned([neutral, array], span)
         f, neutral = self._stable(f, neutral, span)
         array = self.complete(array, neutral, span)
-        op = self._operator(f, neutral, comm, span)
+        op = self._operator(f, neutral, span, comm=comm)
         inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
         node = Redomap(outer_size(array), (op,), self._identity(array), inputs)
-        types = op.lam.ret
-        outs = self.builder.emit(node, types, ("r",) * len(types), span)
-        return rebuild(neutral, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+        return self._bound(node, op.lam.ret, "r", neutral, span)
 
     def scan(self, f: Apply, neutral: Value, array: Value, span: Span) -> Value:
         """``scan f neutral array``, inclusive."""
         neutral, array = self.aligned([neutral, array], span)
         f, neutral = self._stable(f, neutral, span)
         array = self.complete(array, neutral, span)
-        op = self._operator(f, neutral, False, span)
+        op = self._operator(f, neutral, span)
         width = outer_size(array)
         inputs = tuple(self._name(leaf, span) for leaf in leaves(array))
         node = Scanomap(width, (op,), self._identity(array), inputs)
         types = tuple(array_of((width,), t) for t in op.lam.ret)
-        outs = self.builder.emit(node, types, ("ss",) * len(types), span)
-        return rebuild(neutral, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+        return self._bound(node, types, "ss", neutral, span)
 
     def scatter(self, dest: Value, indices: Sequence[Dynamic], values: Value, span: Span) -> Value:
         """``scatter dest indices values`` with one array of indices per dimension."""
@@ -222,7 +226,7 @@ class Arrays:
         rank = len(indices)
         rows = self._rows([*indices, values])
         dests = tuple(Dest(self._name(leaf, span), rank) for leaf in leaves(dest))
-        lam, _, _ = self.lam(lambda args: TupleValue(args), rows, span)
+        lam, _, _ = self.lam(TupleValue, rows, span)
         index, vals = lam.body.result[:rank], lam.body.result[rank:]
         index_types, value_types = lam.ret[:rank], lam.ret[rank:]
         result = tuple(a for v in vals for a in (*index, v))
@@ -230,9 +234,7 @@ class Arrays:
         lam = Lambda(lam.params, Body(lam.body.stms, result), ret)
         inputs = tuple(self._name(leaf, span) for a in (*indices, values) for leaf in leaves(a))
         types = tuple(leaf.type for leaf in leaves(dest))
-        outs = self.builder.emit(Scatter(width, lam, inputs, dests), types,
-                                 ("ds",) * len(types), span)
-        return rebuild(dest, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+        return self._bound(Scatter(width, lam, inputs, dests), types, "ds", dest, span)
 
     def hist(self, dest: Value, f: Apply, neutral: Value, bins: Dynamic, values: Value,
              span: Span) -> Value:
@@ -241,14 +243,13 @@ class Arrays:
         neutral, dest, values = self.aligned([neutral, dest, values], span)
         f, neutral = self._stable(f, neutral, span)
         dest, values = (self.complete(v, neutral, span) for v in (dest, values))
-        op = self._operator(f, neutral, True, span)
+        op = self._operator(f, neutral, span, comm=True)
         dests = tuple(self._name(leaf, span) for leaf in leaves(dest))
-        lam, _, _ = self.lam(lambda args: TupleValue(args), self._rows([bins, values]), span)
+        lam, _, _ = self.lam(TupleValue, self._rows([bins, values]), span)
         inputs = tuple(self._name(leaf, span) for a in (bins, values) for leaf in leaves(a))
         types = tuple(leaf.type for leaf in leaves(dest))
         node = Hist(width, (HistOp(outer_size(dest), dests, op),), lam, inputs)
-        outs = self.builder.emit(node, types, ("hs",) * len(types), span)
-        return rebuild(dest, iter([Dynamic(o, t) for o, t in zip(outs, types, strict=True)]))
+        return self._bound(node, types, "hs", dest, span)
 
     def partition(self, predicates: Sequence[Apply], array: Value, span: Span) -> list[Value]:
         """The elements that satisfy the first predicate, the second, ..., and none.

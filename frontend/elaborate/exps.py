@@ -19,8 +19,9 @@ from runelift.frontend.elaborate.array_exps import (
 from runelift.frontend.elaborate.arrays import Arrays
 from runelift.frontend.elaborate.builder import BUDGET, Builder
 from runelift.frontend.elaborate.environment import Environment, inside
-from runelift.frontend.elaborate.intrinsics import arithmetic, intrinsic, unflatten
+from runelift.frontend.elaborate.intrinsics import intrinsic, unflatten
 from runelift.frontend.elaborate.loops import loop
+from runelift.frontend.elaborate.scalars import arithmetic
 from runelift.frontend.elaborate.sizes import (
     bind_by_type,
     bind_sizes,

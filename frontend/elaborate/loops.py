@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
-from runelift.frontend.elaborate.builder import Scope
-from runelift.frontend.elaborate.environment import inside
+from runelift.frontend.elaborate.builder import Builder, Scope
+from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.sizes import conform
 from runelift.frontend.elaborate.values import (
     UNIT,
@@ -21,6 +22,7 @@ from runelift.frontend.elaborate.values import (
     rebuild,
 )
 from runelift.ir.errors import CompilerBug
+from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 from runelift.ir.syntax import ForLoop, Loop, LoopParam, Param, WhileLoop
@@ -62,51 +64,36 @@ class _Wider:
     init: Value
 
 
+@dataclass(frozen=True, slots=True)
+class _Rounds:
+    """How often the body of a ``for`` loop runs, and what it is told each time.
+
+    That is a number of type ``prim``, or an element of ``array``.
+    """
+
+    bound: Atom
+    prim: Prim = Prim.I64
+    array: Value | None = None
+
+
 def _loop_with(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value,
                varying: set[tuple[int, int]]) -> Value | set[tuple[int, int]] | _Wider:
     """The loop, if only the sizes in ``varying`` (leaf, dimension) change; else which do."""
     builder, span = e.builder, exp.span
     parts = list(leaves(init))
-    bound: Atom | None = None
-    array: Value | None = None
-    bound_prim = Prim.I64
-    if isinstance(exp.form, ast.ForForm):
-        limit = e.scalar(exp.form.bound, env)
-        bound_prim = elem_of(limit.type)
-        bound = builder.convert(bound_prim, Prim.I64, limit.atom, span)
-    elif isinstance(exp.form, ast.ForInForm):
-        array = e.exp(exp.form.array, env)
-        bound = outer_size(array)
+    rounds = _rounds(e, exp, env)
     with builder.scope() as body_scope:
-        sizes: list[LoopParam] = []
-        params: list[LoopParam] = []
-        for k, part in enumerate(parts):
-            shape = list(shape_of(part.type))
-            for d in range(len(shape)):
-                if (k, d) in varying:
-                    size = builder.fresh("n", Prim.I64)
-                    sizes.append(LoopParam(size, shape[d]))
-                    shape[d] = size.name
-            type_ = array_of(tuple(shape), elem_of(part.type))
-            params.append(LoopParam(builder.fresh("loop", type_), part.atom))
+        sizes, params = _carried(builder, parts, varying)
         carried = rebuild(init, iter([Dynamic(p.param.name, p.param.type) for p in params]))
         index = builder.names.fresh("i")
         body_scope.bound.add(index)
         inner = inside(env)
         e.bind(exp.pattern, carried, inner, {s.name for s in exp.sizes})
-        if isinstance(exp.form, ast.ForForm):
-            counter = builder.convert(Prim.I64, bound_prim, index, span)
-            e.bind(exp.form.pattern, Dynamic(counter, bound_prim), inner, set())
-        elif array is not None and isinstance(exp.form, ast.ForInForm):
-            element = e.arrays.index(array, [index], span, checked=False)
-            e.bind(exp.form.pattern, element, inner, set())
+        if rounds is not None:
+            _bind_round(e, exp, rounds, index, inner)
         result = e.arrays.complete(e.exp(exp.body, inner), init, span)
         after = list(leaves(result))
-        cond: Dynamic | None = None
-        if isinstance(exp.form, ast.WhileForm):
-            inner = inside(env)
-            e.bind(exp.pattern, result, inner, {s.name for s in exp.sizes})
-            cond = e.scalar(exp.form.cond, inner)
+        cond = _condition(e, exp, env, result)
     if len(after) > len(parts):
         return _Wider(e.arrays.complete(init, result, span, body_scope))
     changed = {(k, d) for k, (p, a) in enumerate(zip(params, after, strict=True))
@@ -118,24 +105,66 @@ def _loop_with(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value,
     next_sizes = tuple(shape_of(after[k].type)[d] for k, part in enumerate(parts)
                        for d in range(len(shape_of(part.type))) if (k, d) in varying)
     next_values = (*next_sizes, *(a.atom for a in after))
-    all_params = [*sizes, *params]
-    form: ForLoop | WhileLoop
-    if cond is not None:
-        start = _while_start(e, exp, env, init)
-        flag = builder.fresh("continue", Prim.BOOL)
-        all_params.insert(0, LoopParam(flag, start))
-        next_values = (cond.atom, *next_values)
-        form = WhileLoop(flag.name)
+    if rounds is not None:
+        return _emit_loop(e, init, [*sizes, *params], ForLoop(index, rounds.bound), body_scope,
+                          next_values, span)
+    start = _condition(e, exp, env, init)
+    assert start is not None
+    assert cond is not None
+    flag = builder.fresh("continue", Prim.BOOL)
+    return _emit_loop(e, init, [LoopParam(flag, start), *sizes, *params], WhileLoop(flag.name),
+                      body_scope, (cond, *next_values), span)
+
+
+def _rounds(e: Evaluator, exp: ast.LoopExp, env: Env) -> _Rounds | None:
+    """The rounds of a ``for`` loop; None for ``while``."""
+    match exp.form:
+        case ast.ForForm(_, _, limit):
+            bound = e.scalar(limit, env)
+            prim = elem_of(bound.type)
+            return _Rounds(e.builder.convert(prim, Prim.I64, bound.atom, exp.span), prim)
+        case ast.ForInForm(_, _, elements):
+            array = e.exp(elements, env)
+            return _Rounds(outer_size(array), array=array)
+        case ast.WhileForm():
+            return None
+
+
+def _carried(builder: Builder, parts: Sequence[Dynamic], varying: Set[tuple[int, int]]
+             ) -> tuple[list[LoopParam], list[LoopParam]]:
+    """The parameters of a loop: the sizes that change, then what it carries."""
+    sizes: list[LoopParam] = []
+    params: list[LoopParam] = []
+    for k, part in enumerate(parts):
+        shape = list(shape_of(part.type))
+        for d in range(len(shape)):
+            if (k, d) in varying:
+                size = builder.fresh("n", Prim.I64)
+                sizes.append(LoopParam(size, shape[d]))
+                shape[d] = size.name
+        type_ = array_of(tuple(shape), elem_of(part.type))
+        params.append(LoopParam(builder.fresh("loop", type_), part.atom))
+    return sizes, params
+
+
+def _bind_round(e: Evaluator, exp: ast.LoopExp, rounds: _Rounds, index: VName,
+                env: Environment) -> None:
+    """Bind what a ``for`` loop tells its body."""
+    assert not isinstance(exp.form, ast.WhileForm)
+    told: Value
+    if rounds.array is None:
+        told = Dynamic(e.builder.convert(Prim.I64, rounds.prim, index, exp.span), rounds.prim)
     else:
-        assert bound is not None
-        form = ForLoop(index, bound)
-    return _emit_loop(e, init, all_params, form, body_scope, next_values, span)
+        told = e.arrays.index(rounds.array, [index], exp.span, checked=False)
+    e.bind(exp.form.pattern, told, env, set())
 
 
-def _while_start(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value) -> Atom:
-    assert isinstance(exp.form, ast.WhileForm)
+def _condition(e: Evaluator, exp: ast.LoopExp, env: Env, value: Value) -> Atom | None:
+    """Whether a ``while`` loop goes on with ``value``; None for ``for``."""
+    if not isinstance(exp.form, ast.WhileForm):
+        return None
     inner = inside(env)
-    e.bind(exp.pattern, init, inner, {s.name for s in exp.sizes})
+    e.bind(exp.pattern, value, inner, {s.name for s in exp.sizes})
     return e.scalar(exp.form.cond, inner).atom
 
 

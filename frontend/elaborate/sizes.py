@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from runelift.frontend import ast
 from runelift.frontend.elaborate.environment import Environment, inside
-from runelift.frontend.elaborate.intrinsics import arithmetic, intrinsic
+from runelift.frontend.elaborate.intrinsics import intrinsic
+from runelift.frontend.elaborate.scalars import arithmetic
 from runelift.frontend.elaborate.values import (
     Dynamic,
     Env,
