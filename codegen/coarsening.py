@@ -315,7 +315,7 @@ class Sum:
     def times(self, factor: Exp) -> Sum:
         """A multiple."""
         return Sum(op("mul", self.same, factor),
-                    tuple((op("mul", each, factor), indices) for each, indices in self.lanes))
+                   tuple((op("mul", each, factor), indices) for each, indices in self.lanes))
 
     def exp(self) -> Exp:
         """The code."""

@@ -365,7 +365,7 @@ def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...
 
 
 def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
-                      long: tuple[plan.Step, ...], most: Atom | None = None) -> None:
+                     long: tuple[plan.Step, ...], most: Atom | None = None) -> None:
     """Run ``short`` if the length is at most ``most``.
 
     That is by default the length of a segment that a work-item should run through alone.

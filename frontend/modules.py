@@ -101,7 +101,7 @@ class _Evaluator:
             case ast.ValDec(span, name):
                 if name in ("&&", "||"):
                     raise wrong("not-definable", span, f"The operator {name} cannot be defined "
-                                 "anew, because it does not evaluate all of its operands.")
+                                "anew, because it does not evaluate all of its operands.")
                 found.values[name] = self._value(dec, scope, prefix, entries)
             case ast.TypeDec(span, name, type_params):
                 _check_distinct([p.name for p in type_params], span)
@@ -141,8 +141,8 @@ class _Evaluator:
                 known = self._types.get(node.name.name)
                 if known is not None and known.kind == "~":
                     raise wrong("lifted-abbreviation", dec.span, "Non-size-lifted type "
-                                 "abbreviations may not contain size-lifted types.",
-                                 f"Declare it as type~ {dec.name}.")
+                                "abbreviations may not contain size-lifted types.",
+                                f"Declare it as type~ {dec.name}.")
         self._emit(new)
         return ast.QualName((), new.name)
 
@@ -168,7 +168,7 @@ class _Evaluator:
                 wanted = self._signature(functor.sig, functor.scope)
                 if isinstance(given, Functor) and wanted.arrow is None:
                     raise wrong("not-a-structure", arg.span, "A module without parameter is asked "
-                                 "for here.", "Apply it to a module first.")
+                                "for here.", "Apply it to a module first.")
                 inner = functor.scope.copy()
                 inner.modules[functor.param] = self._ascribe(given, wanted, arg.span)
                 return self.evaluate(functor.body, inner, prefix)
@@ -218,8 +218,8 @@ class _Evaluator:
                 known = self._types.get(name.name)
                 if known is not None and known.kind:
                     raise wrong("lifted-element", node.span, "Cannot create array with elements "
-                                 f'of type "{name}", which is lifted: it might contain functions '
-                                 "or sizes of its own.")
+                                f'of type "{name}", which is lifted: it might contain functions '
+                                "or sizes of its own.")
 
     def _import(self, path: str, span: Span) -> Structure:
         place = (Path(span.source.name).parent / f"{path}.fut").resolve()
@@ -342,11 +342,11 @@ class _Evaluator:
             return
         if [type(p) for p in dec.type_params] != [type(p) for p in spec.type_params]:
             raise wrong("type-arguments", span, f'The type "{name}" has other parameters than its '
-                         "module type asks for.")
+                        "module type asks for.")
         if dec.kind == "^" and spec.kind != "^":
             raise wrong("function-not-allowed", span, f'The type "{name}" may be functional, but '
-                         "its module type asks for a non-lifted one.",
-                         "Non-lifted type abbreviations may not contain functions.")
+                        "its module type asks for a non-lifted one.",
+                        "Non-lifted type abbreviations may not contain functions.")
 
     def _check_specs(self, found: Structure, around: Structure, sig: Signature,
                      path: str, span: Span) -> dict[str, ast.QualName]:
@@ -412,16 +412,16 @@ def _check_arguments(exp: ast.TypeExp, names: set[str]) -> None:
     """
     if not isinstance(exp, ast.TypeArrow) and _has_anonymous(exp):
         raise wrong("anonymous-size", exp.span,
-                     "The sizes of a constant must be non-anonymous in a module type.")
+                    "The sizes of a constant must be non-anonymous in a module type.")
     while isinstance(exp, ast.TypeArrow):
         if exp.param is not None and exp.param in names:
             raise wrong("duplicate-name", exp.span,
-                         f'Duplicate: "{exp.param}" was previously defined.')
+                        f'Duplicate: "{exp.param}" was previously defined.')
         names.add(exp.param or "")
         if _has_anonymous(exp.domain):
             raise wrong("anonymous-size", exp.domain.span,
-                         "The sizes of an argument must be non-anonymous in a module type.",
-                         "Name the size: val f [n] : [n]t -> u.")
+                        "The sizes of an argument must be non-anonymous in a module type.",
+                        "Name the size: val f [n] : [n]t -> u.")
         exp = exp.codomain
 
 
@@ -440,7 +440,7 @@ def _pick(found: dict[str, T], wanted: Iterable[str], what: str, span: Span) -> 
     for name in sorted(wanted):
         if name not in found:
             raise wrong("missing-member", span,
-                         f"The module has no {what} '{name}', which its module type asks for.")
+                        f"The module has no {what} '{name}', which its module type asks for.")
     return {name: found[name] for name in wanted}
 
 

@@ -87,7 +87,7 @@ def _special(node: Any, scope: Structure) -> Any:
 
 
 def with_params(scope: Structure, type_params: Iterable[ast.SizeParam | ast.TypeParam],
-                 params: Iterable[ast.Pattern]) -> Structure:
+                params: Iterable[ast.Pattern]) -> Structure:
     """The scope inside of a function."""
     sizes = [p.name for p in type_params if isinstance(p, ast.SizeParam)]
     types = [p.name for p in type_params if isinstance(p, ast.TypeParam)]

@@ -153,7 +153,7 @@ def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
             near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
                 mod, Structure) else []
             raise wrong("unknown-module", span, f"Unknown module '{'.'.join(path[:k + 1])}'.",
-                         *(f"Did you mean '{n}'?" for n in near))
+                        *(f"Did you mean '{n}'?" for n in near))
         mod = inner
     return mod
 

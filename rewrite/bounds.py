@@ -148,8 +148,8 @@ class Known:
     def inner(self, *facts: Size) -> Known:
         """The same for a place inside, where more holds."""
         return Known(self.rewriting, self.facts.given(*facts), dict(self.values), set(self.tame),
-                      dict(self.conditions), dict(self.numbers), dict(self.types),
-                      dict(self.counting), dict(self.divided))
+                     dict(self.conditions), dict(self.numbers), dict(self.types),
+                     dict(self.counting), dict(self.divided))
 
     # Facts
 

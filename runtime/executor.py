@@ -215,7 +215,7 @@ class Run:
     # Kernels
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
-               *args: Any) -> None:
+              *args: Any) -> None:
         """Run a prepared kernel."""
         if groups <= 0 or group <= 0:
             return
@@ -225,7 +225,7 @@ class Run:
         self._enqueue(site, groups, group, lengths, args)
 
     def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
-                     lengths: tuple[int, ...], *args: Any) -> None:
+                    lengths: tuple[int, ...], *args: Any) -> None:
         """Run a kernel that is built for the values of its constants."""
         site = self._sites[number]
         if group == 0:

@@ -265,7 +265,7 @@ class Program:
 
         if entry not in self._executables:
             self._executables[entry] = Executable(self._plan(entry), self.device,
-                                                   contract=self.fp_contract)
+                                                  contract=self.fp_contract)
             if len(self.compiled.plans) > self._kept:
                 keep(self.compiled)
                 self._kept = len(self.compiled.plans)

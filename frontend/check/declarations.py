@@ -220,7 +220,7 @@ class Checker(Inference):
             for param in params:
                 size_name = self.names.fresh(base_name(param))
                 domain = self.pattern(param, anonymous=self.solved.parameter_size,
-                                       size_name=size_name)
+                                      size_name=size_name)
                 domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
             self._sizes_are_i64(ret)
             result = self.infer(body)

@@ -172,7 +172,7 @@ class Inference(Indexing):
                 declared = self._read(type_exp)
                 found = self.solved.resolve(self.infer(value))
                 self.expect(self._forget_sizes(declared), self._forget_sizes(found), span,
-                             "a value")
+                            "a value")
                 return declared
             case ast.AssertExp(_, cond, value):
                 self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")

@@ -30,8 +30,8 @@ class Patterns(SizeExps):
     """Binds the names of patterns."""
 
     def pattern(self, pattern: ast.Pattern, type_: Type | None = None, *,
-                 anonymous: SizeMaker | None = None, size: Size | None = None,
-                 size_name: VName | None = None) -> Type:
+                anonymous: SizeMaker | None = None, size: Size | None = None,
+                size_name: VName | None = None) -> Type:
         """Bind the names of ``pattern``; its type, which is ``type_`` if that is given."""
         self._typed.append(pattern)
         result = self._pattern_type(pattern, type_, anonymous, size, size_name)
@@ -57,7 +57,7 @@ class Patterns(SizeExps):
                 is_size = kind in INTS or isinstance(kind, MetaVar)
                 pattern.size = _variable(size)
                 self.scope.values[name] = Binding(Scheme(found), size if is_size else None, span,
-                                                   local=True)
+                                                  local=True)
                 return found
             case ast.PatWild():
                 return type_ if type_ is not None else self.solved.meta()
@@ -66,7 +66,7 @@ class Patterns(SizeExps):
                 if type_ is not None:
                     self.expect(declared, type_, span, "a value")
                 self.pattern(inner, declared, anonymous=anonymous, size=size,
-                              size_name=size_name)
+                             size_name=size_name)
                 return declared
             case ast.PatTuple(span, items):
                 given = self._components(type_, len(items), span)

@@ -131,7 +131,7 @@ class Evaluator:
     # Patterns and type expressions
 
     def bind(self, pattern: ast.Pattern, value: Value, env: Environment,
-              sizes: set[str]) -> None:
+             sizes: set[str]) -> None:
         """Bind the names of ``pattern``; ``sizes`` are size names that are still free."""
         bind_by_type(self, pattern, value, env)
         match pattern:

@@ -116,7 +116,7 @@ def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
 
 
 def emit_versions(walk: Walk, stm: Stm, host: tuple[Param, ...], site: str,
-                   alternatives: list[Version]) -> None:
+                  alternatives: list[Version]) -> None:
     """One alternative stands for itself; several become a ``Versions`` node."""
     last = alternatives[-1]
     alternatives[-1] = Version(None, last.kind, last.body)

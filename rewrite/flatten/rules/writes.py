@@ -266,5 +266,5 @@ def concat_under_nest(walk: Walk, stm: Stm) -> str | None:
     expanded = tuple(array_name(walk.expand(array, type_)) for array, type_ in arrays)
     walk.flattener.derivation.fired("G1", describe(stm), "concat of the expanded arrays", stm.loc)
     emit_with_nest(walk, stm, walk.nest,
-                    Concat(concat.dim + len(walk.nest.space), expanded, concat.size))
+                   Concat(concat.dim + len(walk.nest.space), expanded, concat.size))
     return None
