@@ -135,10 +135,10 @@ class _Boxer:
     def _note(self, name: VName, init: Exp) -> None:
         """What is known of an index; what is the same for all is a name like any other."""
         if name in self.varying and name not in self.assigned and (
-                total := self._sum(init)) is not None:
+                total := self.sum_of(init)) is not None:
             self.sums[name] = total
 
-    def _sum(self, exp: Exp) -> Sum | None:
+    def sum_of(self, exp: Exp) -> Sum | None:
         """An index as a sum of what walks arrays, if it is one."""
         if exp == self.group.column:
             return Sum(self.group.first).plus(Sum.of(self.group.x))
@@ -214,7 +214,7 @@ class _Inside:
 
     def _sum(self, exp: Exp) -> Sum | None:
         if exp == self.boxer.group.column:
-            return self.boxer._sum(exp)
+            return self.boxer.sum_of(exp)
         found = as_sum(exp, self.sums, self.varying)
         if found is None or any(name in self.own for part in (found.same, *(
                 f for f, _ in found.lanes)) for name in variables(part)):

@@ -516,11 +516,12 @@ class Settle:
     sites: tuple[str, ...]
 
 
+Sharing: TypeAlias = ShareOut | Teams | SubGroup | Spread | Width | Tile | Block | Strip | Coarse
+"""What the runtime decides about the work of a launch."""
 Step: TypeAlias = (
     Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
-    | Promise | Fill | Check | Launch | ShareOut | Teams | SubGroup | Spread | Width | Tile
-    | Statuses | Block | Strip | Coarse | Operation | Branch | CountedLoop | WhileLoop | Choose
-    | Settle
+    | Promise | Fill | Check | Launch | Sharing | Statuses | Operation | Branch | CountedLoop
+    | WhileLoop | Choose | Settle
 )
 
 

@@ -273,43 +273,11 @@ class _Writer:
                 self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
             case plan.Launch():
                 self._launch(step, version)
-            case plan.ShareOut(_, _, _, chunks, loops, groups, wanted, teams):
-                shared = "".join(f"{_size(c.points)}, " for c in chunks)
-                looped = "".join(f"{_size(size)}, " for size in loops)
-                self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({shared}), ({looped}), {_size(groups)}"
-                          f"{_further(wanted)}, {teams})")
-            case plan.Teams(teams, even, group, groups, size, wanted):
-                self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
-                          f"{_size(size)}, {_atom(wanted)})")
-            case plan.SubGroup(subgroup, group):
-                self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
-            case plan.Spread(group, most, size):
-                self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
-            case plan.Width(name, points, rows, beside, size, shares, most, wanted):
-                sizes = ", ".join(map(_size, (points, rows, beside)))
-                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {shares}, {most}, "
-                          f"{_atom(wanted)})")
-            case plan.Tile(points=points, bytes=size, wanted=wanted):
-                self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.tile({_var(points)}, {size}{_further(wanted)})")
             case plan.Statuses(name, words):
                 self.line(f"{_var(name)} = rt.statuses({_size(words)})")
-            case plan.Block(height=height, width=width, batch=batch, length=length,
-                            wanted=wanted):
-                sizes = ", ".join(map(_size, (height, width, batch, length)))
-                self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
-            case plan.Coarse(height=height, width=width, batch=batch, length=length,
-                             wanted=wanted):
-                sizes = ", ".join(map(_size, (height, width, batch, length)))
-                boxes = tuple((box.bytes, box.sides) for box in step.boxes)
-                self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
-                          f"{step.bytes}, {boxes}{_further(wanted)})")
-            case plan.Strip(width=width, batch=batch, length=length):
-                sizes = ", ".join(map(_size, (width, batch, length)))
-                self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
+            case (plan.ShareOut() | plan.Teams() | plan.SubGroup() | plan.Spread() | plan.Width()
+                  | plan.Tile() | plan.Block() | plan.Coarse() | plan.Strip()):
+                self._share(step)
             case plan.Operation(_, parameters, steps):
                 if self.trials and parameters:
                     self._trials(step, version)
@@ -343,6 +311,45 @@ class _Writer:
             case plan.Settle(sites):
                 numbers = [n for n, s in enumerate(self.sites) if s.site in sites]
                 self.line("".join(f"settled_{n} = " for n in numbers) + "True")
+
+    def _share(self, step: plan.Sharing) -> None:
+        """How work is shared out, which depends on sizes and on the device."""
+        match step:
+            case plan.ShareOut(_, _, _, chunks, loops, groups, wanted, teams):
+                shared = "".join(f"{_size(c.points)}, " for c in chunks)
+                looped = "".join(f"{_size(size)}, " for size in loops)
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.share_out(({shared}), ({looped}), {_size(groups)}"
+                          f"{_further(wanted)}, {teams})")
+            case plan.Teams(teams, even, group, groups, size, wanted):
+                self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
+                          f"{_size(size)}, {_atom(wanted)})")
+            case plan.SubGroup(subgroup, group):
+                self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
+            case plan.Spread(group, most, size):
+                self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
+            case plan.Width(name, points, rows, beside, size, shares, most, wanted):
+                sizes = ", ".join(map(_size, (points, rows, beside)))
+                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {shares}, {most}, "
+                          f"{_atom(wanted)})")
+            case plan.Tile(points=points, bytes=size, wanted=wanted):
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.tile({_var(points)}, {size}{_further(wanted)})")
+            case plan.Block(height=height, width=width, batch=batch, length=length,
+                            wanted=wanted):
+                sizes = ", ".join(map(_size, (height, width, batch, length)))
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
+            case plan.Coarse(height=height, width=width, batch=batch, length=length,
+                             wanted=wanted):
+                sizes = ", ".join(map(_size, (height, width, batch, length)))
+                boxes = tuple((box.bytes, box.sides) for box in step.boxes)
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
+                          f"{step.bytes}, {boxes}{_further(wanted)})")
+            case plan.Strip(width=width, batch=batch, length=length):
+                sizes = ", ".join(map(_size, (width, batch, length)))
+                self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
 
     def _compute(self, step: plan.Compute) -> None:
         args = [_atom(a) for a in step.args]

@@ -85,12 +85,7 @@ class Inference(Indexing):
                     raise self._error("duplicate-name", span, "Duplicate fields.")
                 return Record(tuple(sorted((name, self.infer(e)) for name, e in fields)))
             case ast.ArrayExp(_, items):
-                elem: Type = self.solved.meta()
-                for item in items:
-                    self.expect(elem, self.infer(item), item.span, "an element",
-                                because=items[0].span)
-                self.no_function(elem, exp.span, "an element of an array")
-                return Array(Size.of(len(items)), elem)
+                return self._array(items, exp.span)
             case ast.Range():
                 return self._range(exp)
             case ast.Project(span, record, name):
@@ -103,9 +98,7 @@ class Inference(Indexing):
                 return type_
             case ast.RecordUpdate(span, record, path, value):
                 type_ = self.infer(record)
-                part = type_
-                for name in path:
-                    part = self._field(part, name, span)
+                part = self._part(type_, path, span)
                 new = self.infer(value)
                 self.expect(loosen(self.solved.resolve(part), self.solved), new, value.span,
                             "a new field")
@@ -129,19 +122,13 @@ class Inference(Indexing):
                 return self._section(exp)
             case ast.ProjectSection(span, path):
                 domain = expected.domain if isinstance(expected, Arrow) else self.solved.meta()
-                part = domain
-                for name in path:
-                    part = self._field(part, name, span)
-                return Arrow(domain, part)
+                return Arrow(domain, self._part(domain, path, span))
             case ast.IndexSection(span, dims):
                 domain = expected.domain if isinstance(expected, Arrow) else self.solved.meta()
                 return Arrow(domain, self._index(domain, dims, span))
             case ast.IfExp(span, cond, then_, else_):
                 self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
-                left, right = self.infer(then_), self.infer(else_)
-                joined = self.join(left, right, tail(else_).span, "a branch", tail(then_).span)
-                self.no_function(joined, span, "the result of a branch")
-                return joined
+                return self._branches(then_, else_, span)
             case ast.Constr() | ast.MatchExp():
                 return sum_type(self, exp, expected)
             case ast.LetPat(_, sizes, pattern, value, body):
@@ -181,7 +168,27 @@ class Inference(Indexing):
                 return self.infer(value, expected)
         raise AssertionError(exp)
 
+    def _array(self, items: tuple[ast.Exp, ...], span: Span) -> Type:
+        elem: Type = self.solved.meta()
+        for item in items:
+            self.expect(elem, self.infer(item), item.span, "an element", because=items[0].span)
+        self.no_function(elem, span, "an element of an array")
+        return Array(Size.of(len(items)), elem)
+
+    def _branches(self, then_: ast.Exp, else_: ast.Exp, span: Span) -> Type:
+        left, right = self.infer(then_), self.infer(else_)
+        joined = self.join(left, right, tail(else_).span, "a branch", tail(then_).span)
+        self.no_function(joined, span, "the result of a branch")
+        return joined
+
+    def _part(self, type_: Type, path: tuple[str, ...], span: Span) -> Type:
+        """The type of a field of a field ... of a record."""
+        for name in path:
+            type_ = self._field(type_, name, span)
+        return type_
+
     def _forget_sizes(self, type_: Type) -> Type:
+        """The same type with sizes that may be any."""
         type_ = self.solved.resolve(type_)
         fresh = {v: self.solved.size_meta() for v in sizes_in(type_)}
         return loosen(replace_names(type_, {}, fresh), self.solved)
