@@ -105,19 +105,19 @@ def _passed(passes: Iterable[Pass], program: Program, names: Names, rewriting: R
 
 
 def optimise(program: Program, names: Names, rewriting: Rewriting | None = None, *,
-             dump: Watch | None = None, timing: Timing | None = None) -> Program:
+             watch: Watch | None = None, timing: Timing | None = None) -> Program:
     """The core program after :data:`STANDARD`.
 
     ``rewriting`` says which rules and passes are left out, how often rules may fire, and who
-    sees every firing; ``dump`` sees the program after each pass.
+    sees every firing; ``watch`` sees the program after each pass.
     """
-    return _run(STANDARD, program, names, "core", rewriting, dump, timing)
+    return _run(STANDARD, program, names, "core", rewriting, watch, timing)
 
 
 def clean(program: Program, names: Names, rewriting: Rewriting | None = None, *,
-          dump: Watch | None = None, timing: Timing | None = None) -> Program:
+          watch: Watch | None = None, timing: Timing | None = None) -> Program:
     """The versioned program after :data:`AFTER_FLATTENING`; otherwise as :func:`optimise`."""
-    return _run(AFTER_FLATTENING, program, names, "versioned", rewriting, dump, timing)
+    return _run(AFTER_FLATTENING, program, names, "versioned", rewriting, watch, timing)
 
 
 def _run(passes: tuple[Pass, ...], program: Program, names: Names, phase: str,

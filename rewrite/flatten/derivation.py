@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from runelift.ir.source import Loc
+from runelift.ir.syntax import Stm
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +30,17 @@ class Derivation:
     steps: list[Step] = field(default_factory=list)
     depth: int = 0
 
-    def fired(self, rule: str, what: str, note: str = "", loc: Loc | None = None) -> None:
-        """Record that a rule fired."""
-        self.steps.append(Step(self.depth, rule, True, what, note, loc))
+    def fired(self, rule: str, stm: Stm, note: str) -> None:
+        """Record that a rule fired on a statement, and what came of it."""
+        self.happened(rule, _described(stm), note, stm.loc)
 
-    def refused(self, rule: str, what: str, why: str, loc: Loc | None = None) -> None:
-        """Record that a rule did not apply, and why."""
-        self.steps.append(Step(self.depth, rule, False, what, why, loc))
+    def refused(self, rule: str, stm: Stm, why: str) -> None:
+        """Record that a rule did not apply to a statement, and why."""
+        self.steps.append(Step(self.depth, rule, False, _described(stm), why, stm.loc))
+
+    def happened(self, rule: str, what: str, note: str, loc: Loc | None = None) -> None:
+        """Record that a rule fired on something else."""
+        self.steps.append(Step(self.depth, rule, True, what, note, loc))
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -55,3 +60,9 @@ class Derivation:
             note = f": {step.note}" if step.note else ""
             lines.append("  " * (step.depth + 1) + f"{mark}  {step.what}{note}{place}")
         return "\n".join(lines)
+
+
+def _described(stm: Stm) -> str:
+    """A statement in a few words."""
+    names = ", ".join(p.name.base for p in stm.pat)
+    return f"{type(stm.exp).__name__.lower()} → {names}" if names else type(stm.exp).__name__

@@ -121,7 +121,7 @@ class _Extents:
         if kernel.level is Level.GRID:
             if (size := _unbounded(body)) is not None:
                 note = "nothing bounds it: the points run in turn"
-                self.derivation.fired("extent", f"size {size.base}", note, stm.loc)
+                self.derivation.happened("extent", f"size {size.base}", note, stm.loc)
                 yield from self.host_body(Body(in_turn(self.flattener, stm, kernel), ())).stms
                 return
             for name in _wanted(kernel.space, body):
@@ -131,7 +131,7 @@ class _Extents:
                 yield from how
                 body = self.bounded(body, name, bound, at_start=not how)
                 note = "its greatest value is found first" if how else "it is below a width"
-                self.derivation.fired("extent", f"size {name.base}", note, stm.loc)
+                self.derivation.happened("extent", f"size {name.base}", note, stm.loc)
         yield replace(stm, exp=replace(kernel, body=body)) if body is not kernel.body else stm
 
     def bound(self, space: Space, body: Body, name: VName) -> tuple[Atom | None, list[Stm]]:

@@ -85,7 +85,7 @@ class Flattener:
             if why is None:
                 return rule.name
             if why:
-                self.derivation.refused(rule.name, describe(stm), why, stm.loc)
+                self.derivation.refused(rule.name, stm, why)
         return None
 
     # Names and types
@@ -163,12 +163,6 @@ class Flattener:
         key = f"{self.fun}@{place}/{kind.value}/{depth}"
         default = INTRA_DEFAULT if kind is Kind.INTRA else None
         return Guard(name, key, kind, par, group, default, groups)
-
-
-def describe(stm: Stm) -> str:
-    """A statement in a few words, for a derivation."""
-    names = ", ".join(p.name.base for p in stm.pat)
-    return f"{type(stm.exp).__name__.lower()} → {names}" if names else type(stm.exp).__name__
 
 
 def _place(loc: Loc | None) -> str:

@@ -259,8 +259,8 @@ def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
         walk.statement(stm)
     results = walk.results(body.result)
     if walk.nest.space and len(walk.out) > 1:
-        walk.flattener.derivation.fired("G6", f"{len(body.stms)} statements",
-                                        f"distributed over {len(walk.out)}")
+        walk.flattener.derivation.happened("G6", f"{len(body.stms)} statements",
+                                           f"distributed over {len(walk.out)}")
     return results
 
 
@@ -273,8 +273,8 @@ def sequential_code(walk: Walk, pat: Sequence[Param]) -> tuple[Param, ...]:
     host = walk.expanded_pat(pat)
     body = walk.nest.kernel_body(tuple(walk.pending), tuple(p.name for p in pat))
     loc = next((stm.loc for stm in walk.pending if stm.loc), None)
-    walk.flattener.derivation.fired("G0", ", ".join(p.name.base for p in pat) or "checks",
-                                    f"{len(walk.pending)} sequential statements", loc)
+    walk.flattener.derivation.happened("G0", ", ".join(p.name.base for p in pat) or "checks",
+                                       f"{len(walk.pending)} sequential statements", loc)
     walk.emit(Stm(host, walk.segmap(walk.nest.space, body, tuple(p.type for p in pat)), loc=loc))
     walk.pending = []
     walk.bind(pat, host)

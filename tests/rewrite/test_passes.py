@@ -228,7 +228,7 @@ def test_passes_can_be_left_out_and_watched() -> None:
     seen: list[str] = []
     timing = Timing()
     _, optimised = compiled(FUSED, disabled=frozenset({"fuse"}), timing=timing,
-                            dump=lambda each, _program: seen.append(each.name))
+                            watch=lambda each, _program: seen.append(each.name))
     assert "fuse" not in seen
     assert seen == [name for name, _ in timing.seconds]
     assert len(seen) == len(pipeline.STANDARD) - 1

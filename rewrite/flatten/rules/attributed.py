@@ -23,7 +23,6 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.types import ArrayType, Atom, Type, array_of, shape_of, zero
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import whole
 from runelift.rewrite.flatten.rules.common import fresh_param, irregular, prim_of
 from runelift.rewrite.flatten.walk import Walk
@@ -76,7 +75,7 @@ def loop_of_elements(walk: Walk, stm: Stm) -> str | None:
     loop = Loop(tuple(carried), ForLoop(index.name, soac.width),
                 Body(tuple(stms), (*sums, *stored)))
     attrs = tuple(attr for attr in stm.attrs if attr != OUTER)
-    walk.flattener.derivation.fired("sequential outer", describe(stm), "a loop", stm.loc)
+    walk.flattener.derivation.fired("sequential outer", stm, "a loop")
     walk.need(name.pat[0].name for name in blanks)
     with walk.flattener.derivation.inside():
         for blank in blanks:

@@ -25,7 +25,6 @@ from runelift.ir.syntax import (
 from runelift.ir.types import Const, array_of, shape_of
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.derivation import Derivation
-from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.parallelism import has_parallelism, segop_spaces
 from runelift.rewrite.flatten.rules.common import emit_with_nest, node_of, show_nest
@@ -70,8 +69,7 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
     params = tuple(Param(flattener.names.fresh(p.param.name),
                          array_of(walk.nest.widths, p.param.type)) for p in loop.params)
     inits = [walk.expand(p.init, p.param.type) for p in loop.params]
-    flattener.derivation.fired(
-        "G7", describe(stm), f"the loop goes outside of {show_nest(walk.nest)}", stm.loc)
+    flattener.derivation.fired("G7", stm, f"the loop goes outside of {show_nest(walk.nest)}")
     flattener.learn_params(params)
     inner = walk.nest.define(walk.nest.point(p.param, host.name)
                              for p, host in zip(loop.params, params, strict=True))
@@ -100,8 +98,7 @@ def branch_interchange(walk: Walk, stm: Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     if walk.nest.space:
-        flattener.derivation.fired("G8", describe(stm),
-                                   f"the branch goes outside of {show_nest(walk.nest)}", stm.loc)
+        flattener.derivation.fired("G8", stm, f"the branch goes outside of {show_nest(walk.nest)}")
     with flattener.derivation.inside():
         then_, _ = flattener.body(walk.nest, branch.then_)
         else_, _ = flattener.body(walk.nest, branch.else_)
@@ -144,7 +141,7 @@ def _emit_choice(walk: Walk, flat: Stm, one_group: SegMap) -> None:
     """Both forms of the loop; without tuning the group runs it."""
     flattener = walk.flattener
     most = max(_points(space) or 0 for space in segop_spaces(one_group.body))
-    flattener.derivation.fired("G7", describe(flat), "one work-group may run it all", flat.loc)
+    flattener.derivation.fired("G7", flat, "one work-group may run it all")
     guard = replace(flattener.guard(flat, Kind.INTRA, 0, Size.of(most), Size.of(most)), default=1)
     fresh = tuple(Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)
     inside = tuple(Param(flattener.names.fresh(p.name), p.type) for p in flat.pat)

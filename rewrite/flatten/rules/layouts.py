@@ -5,7 +5,6 @@ from __future__ import annotations
 from runelift.ir.syntax import Exp, Index, Param, Rearrange, Reshape, SliceDim, Stm
 from runelift.ir.types import array_of, shape_of
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import is_whole, whole
 from runelift.rewrite.flatten.walk import Walk
 
@@ -40,5 +39,5 @@ def layout_under_nest(walk: Walk, stm: Stm) -> str | None:
     walk.emit(Stm((host,), layout, stm.attrs, stm.loc))
     dims = (*dims[:depth], *map(whole, shape_of(param.type)))
     walk.nest = walk.nest.define([Stm((param,), Index(host.name, dims))])
-    walk.flattener.derivation.fired("G5", describe(stm), "once, outside of the nest", stm.loc)
+    walk.flattener.derivation.fired("G5", stm, "once, outside of the nest")
     return None

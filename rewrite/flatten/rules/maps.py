@@ -22,7 +22,6 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Const, i64
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest, size_of
 from runelift.rewrite.flatten.parallelism import has_parallelism, left_alone, segop_spaces, segops
 from runelift.rewrite.flatten.policy import Candidates, obey_attributes
@@ -49,8 +48,7 @@ def map_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
-    walk.flattener.derivation.fired(
-        "G2", describe(stm), f"a work-item per point of {show_nest(nest)}", stm.loc)
+    walk.flattener.derivation.fired("G2", stm, f"a work-item per point of {show_nest(nest)}")
     emit_with_nest(walk, stm, nest, _outer(walk, nest, soac.lam))
     return None
 
@@ -73,30 +71,25 @@ def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     flattener, derivation = walk.flattener, walk.flattener.derivation
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     if walk.level is Level.LOCAL:
-        derivation.fired("G3", describe(stm), "inside a group: the flat version only", stm.loc)
+        derivation.fired("G3", stm, "inside a group: the flat version only")
         return _descend(walk, stm, nest, soac.lam)
     kinds = frozenset({Kind.OUTER, Kind.INTRA, Kind.FLAT})
     kinds = flattener.policy(Candidates(stm, soac.lam.body, obey_attributes(stm, kinds)))
-    derivation.fired("G3", describe(stm), f"versions over {show_nest(nest)}", stm.loc)
+    derivation.fired("G3", stm, f"versions over {show_nest(nest)}")
     site = flattener.site()
     with derivation.inside():
         outer = _outer(walk, nest, soac.lam) if Kind.OUTER in kinds else None
         outer_guard = flattener.guard(stm, Kind.OUTER, len(nest.space), nest.par) if outer else None
-        intra: SegMap | None = None
-        if Kind.INTRA in kinds:
-            intra_or_why = _intragroup(walk, nest, soac.lam)
-            if isinstance(intra_or_why, str):
-                derivation.refused("G3 intra", describe(stm), intra_or_why, stm.loc)
-            else:
-                intra = intra_or_why
+        intra = _intragroup(walk, nest, soac.lam) if Kind.INTRA in kinds else None
+        if isinstance(intra, str):
+            derivation.refused("G3 intra", stm, intra)
+            intra = None
         intra_guard = _intra_guard(walk, stm, nest, intra) if intra else None
-        flat: Body | None = None
-        if Kind.FLAT in kinds:
-            flat, parallel = flattener.body(nest, soac.lam.body)
-            if not parallel and (outer or intra):
-                derivation.refused("G3 flat", describe(stm), "nothing inside can be distributed",
-                                   stm.loc)
-                flat = None
+        flat, parallel = (
+            flattener.body(nest, soac.lam.body) if Kind.FLAT in kinds else (None, 0))
+        if flat and not parallel and (outer or intra):
+            derivation.refused("G3 flat", stm, "nothing inside can be distributed")
+            flat = None
     host = walk.expanded_pat(stm.pat)
     alternatives: list[Version] = []
     if outer:
@@ -149,7 +142,10 @@ def _outer(walk: Walk, nest: Nest, lam: Lambda) -> SegMap:
 
 
 def _intragroup(walk: Walk, nest: Nest, lam: Lambda) -> SegMap | str:
-    """e_middle: one work-group per point, what is inside flattened over its work-items."""
+    """e_middle: one work-group per point, what is inside flattened over its work-items.
+
+    If there is no such version, why not.
+    """
     flattener = walk.flattener
     space, body = flattener.fresh_kernel(nest.space, nest.kernel_body(lam.body.stms,
                                                                       lam.body.result))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from runelift.ir.guards import Kind
 from runelift.ir.names import VName
+from runelift.ir.source import Loc
 from runelift.ir.syntax import (
     Body,
     Dim,
@@ -23,9 +24,8 @@ from runelift.ir.syntax import (
     Version,
 )
 from runelift.ir.traverse import free_vars
-from runelift.ir.types import Atom, array_of, i64, row_of, shape_of
+from runelift.ir.types import Atom, Type, array_of, elem_of, i64, row_of, shape_of
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest, whole
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
@@ -57,17 +57,7 @@ def vector_operator_interchange(walk: Walk, stm: Stm) -> str | None:
         return "the vectors have another length at each point of the nest"
     flattener = walk.flattener
     neutral = tuple(element_of_replicate(walk, atom) for atom in soac.ops[0].neutral)
-    columns: list[VName] = []
-    for array in soac.arrays:
-        type_ = flattener.types[array]
-        perm = (1, 0, *range(2, len(shape_of(type_))))
-        shape = shape_of(type_)
-        column = Param(flattener.names.fresh(array),
-                       array_of((shape[1], shape[0], *shape[2:]), row_of(type_, 2)
-                                if len(shape) == 2 else row_of(type_, len(shape))))
-        walk.statement(Stm((column,), Rearrange(perm, array), loc=stm.loc))
-        flattener.types[column.name] = column.type
-        columns.append(column.name)
+    columns = [_transposed(walk, array, stm.loc) for array in soac.arrays]
     params = tuple(Param(flattener.names.fresh("column"), row_of(flattener.types[c]))
                    for c in columns)
     elements = tuple(Param(flattener.names.fresh("x"), row_of(p.type)) for p in params)
@@ -82,7 +72,7 @@ def vector_operator_interchange(walk: Walk, stm: Stm) -> str | None:
     lam = Lambda(params, Body((Stm(folded, fold, stm.attrs, stm.loc),),
                               tuple(p.name for p in folded)), tuple(p.type for p in folded))
     flattener.learn_lambda(lam)
-    flattener.derivation.fired("G4", describe(stm), "the map of the operator goes outside", stm.loc)
+    flattener.derivation.fired("G4", stm, "the map of the operator goes outside")
     nested = Map(inner.width, lam, tuple(columns))
     with flattener.derivation.inside():
         if isinstance(soac, Redomap):
@@ -94,9 +84,25 @@ def vector_operator_interchange(walk: Walk, stm: Stm) -> str | None:
         walk.need(p.name for p in rows)
         walk.statement(Stm(rows, nested, stm.attrs, stm.loc))
         for param, row in zip(stm.pat, rows, strict=True):
-            perm = (1, 0, *range(2, len(shape_of(row.type))))
-            walk.statement(Stm((param,), Rearrange(perm, row.name), loc=stm.loc))
+            walk.statement(Stm((param,), _transposition(row.name, row.type), loc=stm.loc))
     return None
+
+
+def _transposition(array: VName, type_: Type) -> Rearrange:
+    """An array with its first two dimensions exchanged."""
+    return Rearrange((1, 0, *range(2, len(shape_of(type_)))), array)
+
+
+def _transposed(walk: Walk, array: VName, loc: Loc | None) -> VName:
+    """A name for the same."""
+    flattener = walk.flattener
+    type_ = flattener.types[array]
+    height, width, *inner = shape_of(type_)
+    column = Param(flattener.names.fresh(array),
+                   array_of((width, height, *inner), elem_of(type_)))
+    walk.statement(Stm((column,), _transposition(array, type_), loc=loc))
+    flattener.types[column.name] = column.type
+    return column.name
 
 
 def element_of_replicate(walk: Walk, neutral: Atom) -> Atom:
@@ -138,7 +144,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
         return why
     flattener, derivation = walk.flattener, walk.flattener.derivation
     if not scalar or walk.level is Level.LOCAL or operator_needs_nest(walk, soac.ops):
-        derivation.fired("G9", describe(stm), "split into a map and a reduction", stm.loc)
+        derivation.fired("G9", stm, "split into a map and a reduction")
         with derivation.inside():
             for part in _split_map(walk, stm):
                 walk.need(p.name for p in part.pat)
@@ -148,7 +154,7 @@ def redomap_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
     kinds = flattener.policy(Candidates(stm, soac.lam.body, kinds))
     if why := walk.prepare(stm):
         return why
-    derivation.fired("G9", describe(stm), "versions of the map part", stm.loc)
+    derivation.fired("G9", stm, "versions of the map part")
     site = flattener.site()
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     host = walk.expanded_pat(stm.pat)
@@ -203,7 +209,7 @@ def reduction_without_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
         return why
     nest = enter(walk, soac.width, soac.lam, soac.arrays)
     name = "segred" if isinstance(soac, Redomap) else "segscan"
-    walk.flattener.derivation.fired("G1", describe(stm), f"{name} over {show_nest(nest)}", stm.loc)
+    walk.flattener.derivation.fired("G1", stm, f"{name} over {show_nest(nest)}")
     emit_with_nest(walk, stm, nest, _segmented(walk, nest, soac))
     return None
 

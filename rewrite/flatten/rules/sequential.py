@@ -24,7 +24,6 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.types import Type, array_of, i64, shape_of
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import whole
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
@@ -57,7 +56,7 @@ def sequential_at_top(walk: Walk, stm: Stm) -> str | None:
     host = tuple(Param(walk.flattener.names.fresh(p.name), array_of((i64(1),), p.type))
                  for p in stm.pat)
     kernel = walk.segmap((dim,), Body((stm,), result), tuple(p.type for p in stm.pat))
-    walk.flattener.derivation.fired("sequential", describe(stm), "one work-item", stm.loc)
+    walk.flattener.derivation.fired("sequential", stm, "one work-item")
     walk.emit(Stm(host, kernel, stm.attrs, stm.loc))
     for param, array in zip(stm.pat, host, strict=True):
         walk.emit(Stm((param,), Index(array.name, (i64(0), *map(whole, shape_of(param.type)))),

@@ -33,7 +33,6 @@ from runelift.ir.syntax import (
 from runelift.ir.types import Atom, Type, array_of, row_of, shape_of
 from runelift.rewrite.checks import bounds_checks
 from runelift.rewrite.flatten.book import flattening
-from runelift.rewrite.flatten.flattener import describe
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.parallelism import (
     has_parallelism,
@@ -80,8 +79,7 @@ def scatter_under_nest(walk: Walk, stm: Stm) -> str | None:
         values = values[dest.rank + 1 :]
     body = nest.kernel_body(soac.lam.body.stms, tuple(result))
     space, body = walk.flattener.fresh_kernel(nest.space, body)
-    walk.flattener.derivation.fired("G1", describe(stm),
-                                    f"segscatter over {show_nest(nest)}", stm.loc)
+    walk.flattener.derivation.fired("G1", stm, f"segscatter over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, SegScatter(walk.level, space, tuple(dests), body))
     return None
 
@@ -121,8 +119,7 @@ def vector_hist_interchange(walk: Walk, stm: Stm) -> str | None:
                               tuple(p.name for p in counted)), tuple(p.type for p in counted))
     rows = tuple(fresh_param(walk, p.name.base, array_of((inner.width,), p.type))
                  for p in counted)
-    walk.flattener.derivation.fired("G4", describe(stm), "the map of the operator goes outside",
-                                    stm.loc)
+    walk.flattener.derivation.fired("G4", stm, "the map of the operator goes outside")
     walk.need(p.name for p in rows)
     with walk.flattener.derivation.inside():
         walk.statement(Stm(rows, Map(inner.width, lam, tuple(c.name for c in columns)),
@@ -167,7 +164,7 @@ def hist_under_nest(walk: Walk, stm: Stm) -> str | None:
         ops.append(HistOp(op.bins, dests, operator))
     body = nest.kernel_body(soac.lam.body.stms, soac.lam.body.result)
     space, body = walk.flattener.fresh_kernel(nest.space, body)
-    walk.flattener.derivation.fired("G1", describe(stm), f"seghist over {show_nest(nest)}", stm.loc)
+    walk.flattener.derivation.fired("G1", stm, f"seghist over {show_nest(nest)}")
     emit_with_nest(walk, stm, walk.nest, SegHist(walk.level, space, tuple(ops), body))
     return None
 
@@ -235,7 +232,7 @@ def update_under_nest(walk: Walk, stm: Stm) -> str | None:
     body = nest.kernel_body(tuple(stms), (*walk.nest.indices, *indices, value))
     space, body = flattener.fresh_kernel(nest.space, body)
     dest = Dest(array, len(walk.nest.space) + len(indices))
-    flattener.derivation.fired("G1", describe(stm), "segscatter of the new elements", stm.loc)
+    flattener.derivation.fired("G1", stm, "segscatter of the new elements")
     emit_with_nest(walk, stm, walk.nest, SegScatter(walk.level, space, (dest,), body))
     return None
 
@@ -264,7 +261,7 @@ def concat_under_nest(walk: Walk, stm: Stm) -> str | None:
     if why := walk.prepare(stm):
         return why
     expanded = tuple(array_name(walk.expand(array, type_)) for array, type_ in arrays)
-    walk.flattener.derivation.fired("G1", describe(stm), "concat of the expanded arrays", stm.loc)
+    walk.flattener.derivation.fired("G1", stm, "concat of the expanded arrays")
     emit_with_nest(walk, stm, walk.nest,
                    Concat(concat.dim + len(walk.nest.space), expanded, concat.size))
     return None
