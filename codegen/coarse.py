@@ -129,7 +129,7 @@ class _Coarse:
     def launch(self) -> None:
         """Generate and launch it."""
         k, sizes = self.k, self.sizes
-        outs = [self.lowering.result(p, k) for p in self.lowering.stm.pat]
+        outs = self.lowering.results
         self.changed = {out.mem for out in outs if out.mem is not None}
         self._place()
         totals = self._start()

@@ -145,7 +145,7 @@ def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
 def _whole(lowering: Lowering, space: Space, columns: Columns, strip: plan.Strip) -> None:
     """Whole columns, one strip for each work-item."""
     k = lowering.builder()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
     _strip(k, space, columns, strip, GROUP_ID).whole(outs)
     lowering.launch(k, "columns", _count(strip), Size.var(strip.group))
 
@@ -198,7 +198,7 @@ def _combine(lowering: Lowering, space: Space, columns: Columns, strip: plan.Str
              partials: Sequence[VName]) -> None:
     """A work-item for each point."""
     k = lowering.builder()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
     shape = widths(k, space)
 
     def point(indices: Sequence[Exp]) -> None:

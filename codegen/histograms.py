@@ -40,7 +40,7 @@ from runelift.codegen.launches import (
 )
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.reductions import total_of_group
-from runelift.codegen.views import View, lit, op, unflat_index, volume
+from runelift.codegen.views import View, op, unflat_index, volume, within
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -202,11 +202,18 @@ def _copy(k: KernelBuilder, op_: HistOp, mem: VName, prim: Prim, copies: Exp, co
 
 
 def _clear(k: KernelBuilder, op_: HistOp, mems: Sequence[VName], count: Exp) -> None:
-    """All copies are neutral."""
+    """All copies are neutral: the work-items of a group share the cells."""
     neutral = scalars(k.neutral(op_.op))
     prims = [require_scalar(t) for t in op_.op.lam.ret]
     k.loop(count, lambda i: k.emit(*(imp.Store(m, i, value, prim) for m, value, prim in zip(
         mems, neutral, prims, strict=True))), start=LID, step=LSIZE, base="clear")
+
+
+def _clear_alone(k: KernelBuilder, op_: HistOp, outs: Sequence[View]) -> None:
+    """The sub-histogram of a work-item is neutral."""
+    neutral = scalars(k.neutral(op_.op))
+    k.loop(k.scalar(op_.bins), lambda bin_: k.emit(
+        *(out.write([bin_], n) for out, n in zip(outs, neutral, strict=True))), base="clear")
 
 
 def _merge_copies(k: KernelBuilder, op_: HistOp, mems: Sequence[VName], copies: Exp,
@@ -248,13 +255,7 @@ def _in_global_memory(lowering: Lowering, exp: SegHist, bytes_: Size) -> None:
                   for b, t in zip(buffers, o.op.lam.ret, strict=True)]
                  for o, buffers in zip(exp.ops, parts.buffers, strict=True)]
         for op_, outs in zip(exp.ops, views, strict=True):
-            neutral = scalars(k.neutral(op_.op))
-
-            def clear(bin_: Exp, outs: list[View] = outs,
-                      neutral: list[imp.Var] = neutral) -> None:
-                k.emit(*(out.write([bin_], n) for out, n in zip(outs, neutral, strict=True)))
-
-            k.loop(k.scalar(op_.bins), clear, base="clear")
+            _clear_alone(k, op_, outs)
 
         def change(number: int, bin_: Exp, values: list[Value]) -> None:
             op_ = exp.ops[number]
@@ -280,7 +281,7 @@ def _combine_one(lowering: Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
                  buffers: Sequence[VName], results: Sequence[Param]) -> None:
     """One group per segment and bin combines the destination's value with all parts."""
     k = lowering.builder_of_groups()
-    outs = [lowering.result(p, k) for p in results]
+    outs = [lowering.view(p.name) for p in results]
     (arrays,) = local_arrays(k, [op_.op], lowering.group)
     prims = [require_scalar(t) for t in op_.op.lam.ret]
     segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, k.scalar(op_.bins)))
@@ -308,7 +309,7 @@ def _combine_one(lowering: Lowering, exp: SegHist, parts: _Parts, op_: HistOp,
 def _in_place(lowering: Lowering, exp: SegHist) -> None:
     """Atomic updates of the destinations by a work-item per element."""
     k = lowering.builder()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
 
     def point(indices: Sequence[Exp]) -> None:
         segment = list(indices[:-1])
@@ -325,7 +326,7 @@ def _in_place(lowering: Lowering, exp: SegHist) -> None:
 def _sequential(lowering: Lowering, exp: SegHist) -> None:
     """A work-item per segment."""
     k = lowering.builder()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
 
     def segment(outer: list[Exp]) -> None:
         def change(number: int, bin_: Exp, values: list[Value]) -> None:
@@ -359,7 +360,4 @@ def atomic_update(k: KernelBuilder, op_: HistOp, out: View, indices: Sequence[Ex
                 (new,) = k.apply(op_.op.lam, [imp.Var(old), value])
             assert not isinstance(new, View)
             k.emit(imp.AtomicUpdate(out.mem, place, prim, space, old, tuple(body), new))
-    last, bins = indices[-1], k.scalar(op_.bins)
-    inside = imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), last)),
-                                          imp.Apply("lt", Prim.I64, (last, bins))))
-    k.emit(imp.If(inside, tuple(code)))
+    k.emit(imp.If(within(indices[-1], k.scalar(op_.bins)), tuple(code)))

@@ -77,7 +77,7 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
     """A kernel with one work-group per point of ``exp.space``."""
     k = GroupBuilder(lowering.names, lowering, loc=lowering.stm.loc)
     k.contiguous = {k.count(space) for space in scanned_spaces(exp.body)}
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
     held = k.declare("point", Prim.I64, GROUP_ID)
     indices: list[Exp] = [k.declare("g", Prim.I64, i)
                           for i in unflat_index(held, widths(k, exp.space))]

@@ -117,7 +117,7 @@ def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
 
 def _segmap_items(lowering: Lowering, exp: SegMap) -> KernelBuilder:
     k = lowering.builder()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
     each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), "segmap",
                busy=not is_cheap(exp.body))
     return k
@@ -130,7 +130,7 @@ def _fix_sizes(lowering: Lowering, exp: SegMap, sizes: set[VName]) -> None:
     """
     k = lowering.builder()
     k.fixing = True
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
     each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix),
                "segmap_small", sorted(sizes, key=lambda n: n.tag), busy=not is_cheap(exp.body))
 
@@ -147,7 +147,7 @@ def _segred(lowering: Lowering, exp: SegRed) -> None:
 
 def _segscatter(lowering: Lowering, exp: SegScatter) -> None:
     k = lowering.builder()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
     each_point(lowering, k, exp.space,
                lambda ix: k.write_inside(outs, [d.rank for d in exp.dests], k.body(exp.body)),
                "segscatter")

@@ -53,7 +53,6 @@ class Lowering:
     steps: list[plan.Step] = field(default_factory=list)
     temporaries: list[VName] = field(default_factory=list)
     local_bytes: Size = plan.NOTHING
-    outs: dict[VName, View] = field(default_factory=dict)
 
     def builder(self) -> KernelBuilder:
         """A kernel to be built."""
@@ -103,9 +102,10 @@ class Lowering:
         """A width as the host knows it."""
         return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
 
-    def result(self, param: Param, k: KernelBuilder) -> View:
-        """Where a result goes."""
-        return self.env.view(param.name)
+    @property
+    def results(self) -> list[View]:
+        """Where the results go."""
+        return [self.view(param.name) for param in self.stm.pat]
 
     def temporary(self, base: str, prim: Prim, count: Size) -> VName:
         """A buffer that lives as long as this operation."""

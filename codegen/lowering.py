@@ -13,7 +13,7 @@ from typing import TypeAlias, assert_never
 from runelift.codegen.builder import Value
 from runelift.codegen.second_order import SecondOrder
 from runelift.codegen.strips import BREADTH, all_strips, columns_of_lambda
-from runelift.codegen.views import View, iota, lit, op, replicate
+from runelift.codegen.views import View, iota, lit, op, replicate, within
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp
@@ -63,11 +63,6 @@ SELECTED = 4
 
 Part: TypeAlias = Exp | tuple[Exp, Exp, Exp]
 """A dimension of an access: an index, or the start, count and stride of a slice."""
-
-
-def _within(index: Exp, size: Exp) -> Exp:
-    return imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), index)),
-                                        imp.Apply("lt", Prim.I64, (index, size))))
 
 
 @dataclass(slots=True)
@@ -211,14 +206,14 @@ class KernelBuilder(SecondOrder):
     def _inside(self, part: Part, size: Exp, message: str, values: list[Exp]) -> Part:
         """A dimension checked against the bounds; one that is inside if it was not."""
         if not isinstance(part, tuple):
-            inside = _within(part, size)
+            inside = within(part, size)
             self.fail_unless(inside, message, values)
             return self.declare("safe", Prim.I64, imp.Select(inside, part, lit(0), Prim.I64))
         start, count, stride = part
         if start == lit(0) and count == size and stride == lit(1):
             return part
         last = op("add", start, op("mul", op("sub", count, lit(1)), stride))
-        ends = imp.Apply("and", Prim.BOOL, (_within(start, size), _within(last, size)))
+        ends = imp.Apply("and", Prim.BOOL, (within(start, size), within(last, size)))
         empty = imp.Apply("eq", Prim.I64, (count, lit(0)))
         fine = self.declare("inside", Prim.BOOL, imp.Apply("or", Prim.BOOL, (
             empty, imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (lit(0), count)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from runelift.codegen import plan
 from runelift.codegen.barriers import insert_barriers
@@ -16,6 +17,7 @@ from runelift.codegen.launches import (
     LID,
     LSIZE,
     Lowering,
+    Part,
     bind_point,
     branch,
     choose_by_length,
@@ -46,18 +48,70 @@ LANE_STATEMENTS = 24
 """Elements that take more statements are not computed for all lanes of a vector at once."""
 
 
-def _fold_range(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
-                outs: Sequence[View], outer: Sequence[Exp], start: Exp, bound: Exp,
-                step: Exp) -> None:
-    """Fold the elements start, start + step, ... of a segment; store the map's other results."""
-    def element(index: Exp) -> None:
-        bind_point(k, exp.space, [*outer, index])
-        values = k.body(exp.body)
-        count = sum(len(t) for t in totals)
-        store_results(k, outs, [*outer, index], values[count:])
-        k.accumulate_all(exp.ops, totals, values)
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A segment that is folded into ``totals``, and where the map's other results go."""
 
-    k.loop(bound, element, start=start, step=step, base="e")
+    k: KernelBuilder
+    exp: SegRed
+    totals: Sequence[Sequence[imp.Var]]
+    outs: Sequence[View]
+    outer: Sequence[Exp]
+    """Which segment it is."""
+
+    @property
+    def width(self) -> Exp:
+        """How many elements it has."""
+        return self.k.scalar(self.exp.space[-1].width)
+
+    def element(self, index: Exp) -> list[Value]:
+        """The operands that an element is; the map's other results are stored."""
+        bind_point(self.k, self.exp.space, [*self.outer, index])
+        values = self.k.body(self.exp.body)
+        count = sum(len(t) for t in self.totals)
+        store_results(self.k, self.outs, [*self.outer, index], values[count:])
+        return values[:count]
+
+    def fold(self, start: Exp, bound: Exp, step: Exp) -> None:
+        """Fold the elements start, start + step, ..."""
+        self.k.loop(bound, lambda index: self.k.accumulate_all(
+            self.exp.ops, self.totals, self.element(index)), start=start, step=step, base="e")
+
+    def fold_share(self, item: Exp, items: Exp) -> None:
+        """Fold the share of work-item ``item``, where there are ``items`` of them.
+
+        If the operators commute, those of neighbours are interleaved where these run together, and
+        the share of a work-item that runs by itself is folded by vector instructions.
+        """
+        k, body = self.k, self.exp.body
+        commute = all(o.comm for o in self.exp.ops)
+        if commute and k.host.interleave:
+            self.fold(item, self.width, items)
+            return
+        part = share(k, self.width, item, items)
+        start = part.start
+        if commute and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS:
+            start = self._fold_lanes(part)
+        self.fold(start, part.end, lit(1))
+
+    def _fold_lanes(self, part: Part) -> Exp:
+        """Fold elements as a matrix with a column for each lane of a vector.
+
+        The result is where those begin that are left.
+        """
+        k, ops, lanes = self.k, self.exp.ops, lit(BREADTH)
+        rows = k.declare("rows", Prim.I64, op("quot", op("sub", part.end, part.start), lanes))
+
+        def element(_: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
+            place = op("add", op("add", part.start, op("mul", row, lanes)), point[-1])
+            return self.element(k.declare("e", Prim.I64, place))
+
+        strip = Strip(k, Columns(self.exp.space[-1].width, ops, element, store_results), BREADTH,
+                      (), lit(0), lanes)
+        held = strip.reduce(lit(0), rows)
+        k.loop(lanes, lambda c: k.accumulate_all(ops, self.totals, strip.held(held, c)),
+               base="lane")
+        return k.declare("start", Prim.I64, op("add", part.start, op("mul", rows, lanes)))
 
 
 def segred(lowering: Lowering, exp: SegRed) -> None:
@@ -102,14 +156,13 @@ def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
 def _segred_items(lowering: Lowering, exp: SegRed) -> None:
     """One work-item per segment."""
     k = lowering.builder()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
 
     def segment(outer: list[Exp]) -> None:
-        totals = [k.neutral(o) for o in exp.ops]
+        totals = [scalars(k.neutral(o)) for o in exp.ops]
         count = sum(len(t) for t in totals)
-        width = k.scalar(exp.space[-1].width)
-        _fold_range(k, exp, [scalars(t) for t in totals], outs[count:], outer, lit(0), width,
-                    lit(1))
+        each = _Segment(k, exp, totals, outs[count:], outer)
+        each.fold(lit(0), each.width, lit(1))
         for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
             k.store(out, outer, total_)
 
@@ -119,15 +172,14 @@ def _segred_items(lowering: Lowering, exp: SegRed) -> None:
 def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
     """One work-group per segment: its work-items fold, then combine in local memory."""
     k = lowering.builder_of_groups()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
     outer_shape = widths(k, exp.space[:-1])
     arrays = local_arrays(k, exp.ops, lowering.group)
     held = k.declare("segment", Prim.I64, GROUP_ID)
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
     totals = [scalars(k.neutral(o)) for o in exp.ops]
-    width = k.scalar(exp.space[-1].width)
     count = sum(len(t) for t in totals)
-    _fold_items(k, exp, totals, outs[count:], outer, width, LID, LSIZE)
+    _Segment(k, exp, totals, outs[count:], outer).fold_share(LID, LSIZE)
     place = iter(outs)
     for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
         found = total_of_group(k, op_, mems, total_)
@@ -139,47 +191,6 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
 def _group(lowering: Lowering, k: KernelBuilder) -> Size:
     """A work-item with arrays in scratch memory that runs by itself is a group."""
     return Size.of(1) if k.scratch and not lowering.interleave else lowering.group
-
-
-def _fold_items(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
-                outs: Sequence[View], outer: Sequence[Exp], width: Exp, item: Exp,
-                items: Exp) -> None:
-    """Each of ``items`` work-items folds its share.
-
-    If the operators commute, those of neighbours are interleaved where these run together, and
-    the share of a work-item that runs by itself is folded by vector instructions.
-    """
-    commute = all(o.comm for o in exp.ops)
-    if commute and k.host.interleave:
-        _fold_range(k, exp, totals, outs, outer, item, width, items)
-        return
-    part = share(k, width, item, items)
-    start = part.start
-    if commute and is_cheap(exp.body) and len(exp.body.stms) <= LANE_STATEMENTS:
-        start = _fold_lanes(k, exp, totals, outs, outer, part.start, part.end)
-    _fold_range(k, exp, totals, outs, outer, start, part.end, lit(1))
-
-
-def _fold_lanes(k: KernelBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
-                outs: Sequence[View], outer: Sequence[Exp], start: Exp, end: Exp) -> Exp:
-    """Fold elements as a matrix with a column for each lane of a vector; where the rest begins."""
-    lanes = lit(BREADTH)
-    rows = k.declare("rows", Prim.I64, op("quot", op("sub", end, start), lanes))
-
-    def element(_: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
-        place = op("add", op("add", start, op("mul", row, lanes)), point[-1])
-        index = k.declare("e", Prim.I64, place)
-        bind_point(k, exp.space, [*outer, index])
-        values = k.body(exp.body)
-        count = sum(len(t) for t in totals)
-        store_results(k, outs, [*outer, index], values[count:])
-        return values[:count]
-
-    strip = Strip(k, Columns(exp.space[-1].width, exp.ops, element, store_results), BREADTH, (),
-                  lit(0), lanes)
-    held = strip.reduce(lit(0), rows)
-    k.loop(lanes, lambda c: k.accumulate_all(exp.ops, totals, strip.held(held, c)), base="lane")
-    return k.declare("start", Prim.I64, op("add", start, op("mul", rows, lanes)))
 
 
 def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
@@ -201,7 +212,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     partials = [[lowering.temporary("partial", require_scalar(t), groups) for t in o.lam.ret]
                 for o in exp.ops]
     k = lowering.builder_of_groups()
-    results = [lowering.result(p, k) for p in lowering.stm.pat]
+    results = lowering.results
     arrays = local_arrays(k, exp.ops, lowering.group)
     per = k.scalar(per_segment)
     segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, per))
@@ -211,8 +222,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     totals = [scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
     item = k.declare("item", Prim.I64, op("add", op("mul", part, LSIZE), LID))
-    _fold_items(k, exp, totals, results[count:], outer, k.scalar(exp.space[-1].width), item,
-                op("mul", per, LSIZE))
+    _Segment(k, exp, totals, results[count:], outer).fold_share(item, op("mul", per, LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         found = total_of_group(k, op_, mems, total_)
         stores = tuple(imp.Store(o, GROUP_ID, value, require_scalar(t))
@@ -233,7 +243,7 @@ def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[V
                   per_segment: VName) -> None:
     """One group per segment combines its partial results."""
     k = lowering.builder_of_groups()
-    results = [lowering.result(p, k) for p in lowering.stm.pat]
+    results = lowering.results
     arrays = local_arrays(k, exp.ops, lowering.group)
     segment = k.declare("segment", Prim.I64, GROUP_ID)
     outer = [k.declare("o", Prim.I64, i)
@@ -290,17 +300,18 @@ def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence
     part = share(k, count, LID, LSIZE)
     for op_, mems, sources in zip(ops, arrays, partials, strict=True):
         totals = scalars(k.neutral(op_))
-        prims = [require_scalar(t) for t in op_.lam.ret]
-
-        def fold(i: Exp, op_: Operator = op_, totals: list[imp.Var] = totals,
-                 sources: Sequence[VName] = sources, prims: list[Prim] = prims) -> None:
-            values = [k.declare("partial", p, imp.Load(s, op("add", first, i), p))
-                      for s, p in zip(sources, prims, strict=True)]
-            k.accumulate(op_, totals, values)
-
-        k.loop(part.end, fold, start=part.start)
+        _fold_partials(k, op_, totals, sources, first, part)
         found += total_of_group(k, op_, mems, totals)
     return found
+
+
+def _fold_partials(k: KernelBuilder, op_: Operator, totals: Sequence[imp.Var],
+                   sources: Sequence[VName], first: Exp, part: Part) -> None:
+    """Fold the part of a work-item; ``first`` is where the segment begins in ``sources``."""
+    prims = [require_scalar(t) for t in op_.lam.ret]
+    k.loop(part.end, lambda i: k.accumulate(op_, totals, [
+        k.declare("partial", p, imp.Load(s, op("add", first, i), p))
+        for s, p in zip(sources, prims, strict=True)]), start=part.start)
 
 
 def _write_combined(k: KernelBuilder, found: Sequence[Exp], results: Sequence[View]) -> None:

@@ -62,7 +62,7 @@ def segscan(lowering: Lowering, exp: SegScan) -> None:
 def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
     """One work-item per segment."""
     k = lowering.builder()
-    outs = [lowering.result(p, k) for p in lowering.stm.pat]
+    outs = lowering.results
 
     def segment(outer: list[Exp]) -> None:
         totals = [scalars(k.neutral(o)) for o in exp.ops]

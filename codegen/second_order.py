@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.codegen.builder import CodeBuilder, Value
-from runelift.codegen.views import View, lit
+from runelift.codegen.views import View, within
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -193,11 +193,9 @@ class SecondOrder(CodeBuilder):
                 self.store(out, indices, rest[rank])
             inside: Exp = imp.Lit(Const(True, Prim.BOOL))
             for index, size in zip(indices, out.shape, strict=False):
-                within = imp.Apply("and", Prim.BOOL, (
-                    imp.Apply("le", Prim.I64, (lit(0), index)),
-                    imp.Apply("lt", Prim.I64, (index, size))))
-                inside = within if isinstance(inside, imp.Lit) else imp.Apply(
-                    "and", Prim.BOOL, (inside, within))
+                one = within(index, size)
+                inside = one if isinstance(inside, imp.Lit) else imp.Apply(
+                    "and", Prim.BOOL, (inside, one))
             self.emit(imp.If(inside, tuple(code)))
             rest = rest[rank + 1:]
 
@@ -234,7 +232,4 @@ class SecondOrder(CodeBuilder):
                     for r, out in zip(results, outs, strict=True)]
             for out, value in zip(outs, kept, strict=True):
                 self.store(out, indices, value)
-        last = indices[-1]
-        inside = imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), last)),
-                                              imp.Apply("lt", Prim.I64, (last, bins))))
-        self.emit(imp.If(inside, tuple(code)))
+        self.emit(imp.If(within(indices[-1], bins), tuple(code)))

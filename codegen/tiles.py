@@ -78,7 +78,7 @@ class Tile:
         self.k = lowering.builder()
         self.k.constants = [scan.shares.group, scan.shares.staged, scan.shares.chunk,
                             scan.subgroup]
-        self.outs = [lowering.result(p, self.k) for p in lowering.stm.pat]
+        self.outs = lowering.results
         self.number = imp.Var(lowering.names.fresh("tile"))
         self.chunk = imp.Var(scan.shares.chunk)
         self.points = imp.Var(scan.shares.points)

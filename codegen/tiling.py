@@ -105,7 +105,7 @@ class _Block:
 
     def launch(self) -> None:
         """The kernel for whole reductions."""
-        outs = [self.lowering.result(p, self.k) for p in self.lowering.stm.pat]
+        outs = self.lowering.results
         self.place(GROUP_ID)
         totals = self.reduce(lit(0), self.length)
         self.points(lambda r, c: self.finish(outs, totals, r, c))
@@ -418,7 +418,7 @@ class _Pieces(_Block):
         """A group for each point."""
         lowering, product = self.lowering, self.product
         k = lowering.builder_of_groups()
-        outs = [lowering.result(p, k) for p in lowering.stm.pat]
+        outs = lowering.results
         ops = product.redomap.ops
         arrays = local_arrays(k, ops, lowering.group)
         held = k.declare("point", Prim.I64, GROUP_ID)

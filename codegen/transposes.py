@@ -94,7 +94,7 @@ class _Tile:
     def __init__(self, lowering: Lowering, k: KernelBuilder, found: Transposition) -> None:
         self.k, self.found, self.space = k, found, found.exp.space
         (param,) = lowering.stm.pat
-        self.prim, self.result = elem_of(param.type), lowering.result(param, k)
+        self.prim, self.result = elem_of(param.type), lowering.view(param.name)
         self.memory = k.names.fresh("tile")
         k.locals.append(imp.LocalArray(self.memory, self.prim, Size.of(TILE * (TILE + 1))))
         shape = widths(k, self.space)

@@ -49,6 +49,12 @@ def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:
     return imp.Apply(name, prim, args)
 
 
+def within(index: Exp, size: Exp) -> Exp:
+    """Whether ``0 <= index < size``."""
+    return imp.Apply("and", Prim.BOOL, (imp.Apply("le", Prim.I64, (lit(0), index)),
+                                        imp.Apply("lt", Prim.I64, (index, size))))
+
+
 def volume(shape: Indices) -> Exp:
     """How many points a shape has."""
     points: Exp = lit(1)

@@ -82,7 +82,7 @@ class _Wide:
         self.k = lowering.builder()
         self.width = lowering.names.fresh("width")
         self.k.constants, self.k.width = [self.width], self.width
-        self.outs = [lowering.result(p, self.k) for p in lowering.stm.pat]
+        self.outs = lowering.results
         self.prims = [elem_of(p.type) for p in lowering.stm.pat]
         self.cells = [lowering.names.fresh("result") for _ in self.prims]
         self.shape = widths(self.k, exp.space)
