@@ -45,7 +45,7 @@ XS = np.array([3, 1, 4], I32)
 def compiled(text: str, **options: Any) -> tuple[Program, Program]:
     names = Names()
     core = load(Source("t", text), names)
-    watched = {k: options.pop(k) for k in ("dump", "timing") if k in options}
+    watched = {k: options.pop(k) for k in ("watch", "timing") if k in options}
     return core, optimise(core, names, Rewriting(names, **options), **watched)
 
 
