@@ -15,7 +15,13 @@ from runelift.runtime.compiler import compile_source
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.strategies import STRATEGIES
 
-PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "architecture.md"
+PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+FOLDERS = ("", "codegen", "ir/imp", "rewrite", "rewrite/flatten", "rewrite/flatten/rules",
+           "runtime", "runtime/tuner", "runtime/tuner/strategies")
+"""Where the files are that pages name without their folder, or with the last part of it only."""
+FILE = re.compile(r"`([\w/]+\.(?:py|lark|fut|cl))`|\]\(([^):#]+)\)")
 PROGRAM = re.compile(r"```futhark\n(.*?)```", re.S)
 BLOCK = re.compile(r"(<!-- stage: (\w+) -->\n```\w*\n)(.*?)(?=```)", re.S)
 KERNEL = re.compile(r"^(?:--|//) intragroup.*?^}\n(?:#undef[^\n]*\n)*", re.M | re.S)
@@ -44,10 +50,18 @@ def test_dumps_are_current(pytestconfig: pytest.Config) -> None:
     assert PAGE.read_text() == current
 
 
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_every_file_that_is_named_exists(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    gone = [name or link for name, link in FILE.findall(text)
+            if not any((ROOT / folder / name).exists() for folder in FOLDERS if name)
+            and not (link and (page.parent / link).exists())]
+    assert gone == []
+
+
 def test_every_example_is_listed() -> None:
-    root = PAGE.parents[1]
-    listed = re.findall(r"^\| `([\w-]+)` \|", (root / "docs" / "examples.md").read_text(), re.M)
-    assert sorted(listed) == sorted(p.stem for p in (root / "examples").glob("*.fut"))
+    listed = re.findall(r"^\| `([\w-]+)` \|", (ROOT / "docs" / "examples.md").read_text(), re.M)
+    assert sorted(listed) == sorted(p.stem for p in (ROOT / "examples").glob("*.fut"))
 
 
 def test_every_strategy_is_listed() -> None:
