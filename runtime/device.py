@@ -9,6 +9,7 @@ import shutil
 import struct
 import sys
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,16 @@ from runelift.runtime.shuffles import Shuffles, offered
 
 INTERPRETER = "interpreter"
 """The name of the device that is no device."""
+
+
+class DeviceKind(StrEnum):
+    """What a device is; the preferred ones come first."""
+
+    GPU = "GPU"
+    ACCELERATOR = "accelerator"
+    CPU = "CPU"
+    SIMULATOR = "simulator"
+    """A processor's simulation of a device, for finding errors in kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +55,7 @@ class DeviceInfo:
 
     name: str
     platform: str
-    kind: str
+    kind: DeviceKind
     group_size: int
     num_groups: int
     sequential_segment: int
@@ -78,7 +89,12 @@ class DeviceInfo:
     @property
     def is_host(self) -> bool:
         """Whether it is the processor that runs this as well."""
-        return self.kind in ("CPU", "simulator")
+        return self.kind is DeviceKind.CPU or self.is_simulator
+
+    @property
+    def is_simulator(self) -> bool:
+        """Whether it is asked for by name only, and keeps nothing that is built for it."""
+        return self.kind is DeviceKind.SIMULATOR
 
     def matches(self, name: str) -> bool:
         """Whether users mean this device, maybe among others, by a name."""
@@ -158,8 +174,8 @@ def find_devices() -> list[DeviceInfo]:
 
 
 def _preference(device: DeviceInfo) -> int:
-    order = {"GPU": 0, "accelerator": 1, "CPU": 2, "simulator": 4}[device.kind]
-    return order + (10 if device.problem else 0)
+    kinds = list(DeviceKind)
+    return kinds.index(device.kind) + (len(kinds) if device.problem else 0)
 
 
 def _describe(platform: Any, handle: Any) -> DeviceInfo:
@@ -168,13 +184,13 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
     simulator = "Oclgrind" in platform.name
     pocl = "Portable Computing Language" in platform.name
     if simulator:
-        kind = "simulator"
+        kind = DeviceKind.SIMULATOR
     elif handle.type & cl.device_type.GPU:
-        kind = "GPU"
+        kind = DeviceKind.GPU
     else:
-        kind = "CPU" if handle.type & cl.device_type.CPU else "accelerator"
+        kind = (DeviceKind.CPU if handle.type & cl.device_type.CPU else DeviceKind.ACCELERATOR)
     units = handle.max_compute_units
-    gpu = kind in ("GPU", "accelerator")
+    gpu = kind in (DeviceKind.GPU, DeviceKind.ACCELERATOR)
     problem = hint = None
     if pocl and shutil.which("ld") is None:
         problem = "PoCL needs the linker 'ld', which is not on PATH"
@@ -198,7 +214,7 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         choice=_choice(gpu, units, shares, MOST_WAVES * resident * units if nvidia else 0),
         shares=shares, shuffles=offered(handle) if gpu else (),
         driver=handle.driver_version.strip(), coherent=nvidia,
-        interleaves=kind != "CPU",
+        interleaves=kind is not DeviceKind.CPU,
         resident_items=resident,
         resident_groups=16,
         build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ())),
@@ -227,14 +243,14 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
                   streamed=2 if gpu else 1, even=shares.group if gpu else 0)
 
 
-def _shares(kind: str, max_group: int, units: int) -> ShareLimits:
+def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:
     most = 1 << (min(max_group, 1024).bit_length() - 1)
-    if kind in ("GPU", "accelerator"):
+    if kind in (DeviceKind.GPU, DeviceKind.ACCELERATOR):
         return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
                            max_chunk=32, staged=True, tile=32, crowd=units,
                            window=128, patience=1 << 26, together=min(128, most),
                            crew=units * 256 * OCCUPANCY)
-    if kind == "CPU":
+    if kind is DeviceKind.CPU:
         return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
                            max_chunk=32, staged=False, tile=1024, columns=32)
     return ShareLimits(lanes=4, group=16, max_group=min(64, most), chunk=4, max_chunk=32,
@@ -289,7 +305,7 @@ def select(spec: str | None = None) -> DeviceInfo | None:
         return None
     devices = find_devices()
     if spec is None:
-        usable = [d for d in devices if d.problem is None and d.kind != "simulator"]
+        usable = [d for d in devices if d.problem is None and not d.is_simulator]
         if usable:
             return usable[0]
         why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or ["none is installed"]

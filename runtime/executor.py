@@ -19,8 +19,9 @@ from runelift.codegen.plan import Choose
 from runelift.ir.errors import CompilerLimitation, ProgramFailure, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime import interrupts, persistent
+from runelift.runtime.building import Infeasible
 from runelift.runtime.choice import Crowd
-from runelift.runtime.executable import Executable, Infeasible, Main, Site
+from runelift.runtime.executable import Executable, Main, Site
 from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.outlook import alone

@@ -14,8 +14,9 @@ from contextlib import suppress
 from typing import Any
 
 from runelift.ir.source import Source
+from runelift.runtime.building import Infeasible, build_program, quietly
 from runelift.runtime.device import DeviceInfo
-from runelift.runtime.executable import Executable, Infeasible, build_program, quietly
+from runelift.runtime.executable import Executable
 from runelift.runtime.opened import open_device
 from runelift.runtime.processes.builders import TRIALS, Builders
 

@@ -20,6 +20,6 @@ def proven(device: Device, what: str, trial: Callable[[], bool]) -> bool:
     if disk.load(KEPT, name) == b"works":
         return True
     found = trial()
-    if found and device.info.kind != "simulator":
+    if found and not device.info.is_simulator:
         disk.store(KEPT, name, b"works")
     return found

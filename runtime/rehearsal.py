@@ -12,8 +12,9 @@ from typing import Any
 
 from runelift.codegen.persistent import Merged
 from runelift.ir.errors import RuneliftError
+from runelift.runtime.building import Infeasible
 from runelift.runtime.choice import Crowd
-from runelift.runtime.executable import Executable, Infeasible, Wanted
+from runelift.runtime.executable import Executable, Wanted
 from runelift.runtime.executor import Ending, Force, Run
 from runelift.runtime.memory import Buffer
 

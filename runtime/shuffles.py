@@ -94,7 +94,7 @@ def asked(device: Device, offer: Shuffles) -> Shuffles | None:
     """The offer with the size that kernels have; None if these are not work-items in a row."""
     import pyopencl as cl
 
-    from runelift.runtime.executable import Infeasible, build_program, quietly
+    from runelift.runtime.building import Infeasible, build_program, quietly
 
     if offer.size:
         return offer

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from runelift.codegen.persistent import Merged
 from runelift.runtime import interrupts
-from runelift.runtime.executable import Infeasible, Wanted
+from runelift.runtime.building import Infeasible
+from runelift.runtime.executable import Wanted
 from runelift.runtime.executor import Force, Run
 from runelift.runtime.memory import Buffer
 from runelift.runtime.parameters import Setting, Space

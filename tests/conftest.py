@@ -30,7 +30,7 @@ def installed(request: pytest.FixtureRequest) -> DeviceInfo:
 @pytest.fixture(scope="session")
 def simulator() -> str:
     """The Oclgrind simulator, which finds races and accesses out of bounds."""
-    if not any(d.kind == "simulator" for d in find_devices()):
+    if not any(d.is_simulator for d in find_devices()):
         pytest.fail("Oclgrind is not installed; pip install -e '.[test]'")
     return "oclgrind"
 

@@ -15,7 +15,7 @@ import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.runtime.device import find_devices
 
-DEVICES = ["interpreter", *(d.name for d in find_devices() if d.kind != "simulator")]
+DEVICES = ["interpreter", *(d.name for d in find_devices() if not d.is_simulator)]
 I64 = np.int64
 ROW = np.arange(3, dtype=np.int32)
 GRID = np.arange(6, dtype=np.int32).reshape(2, 3)

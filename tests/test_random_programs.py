@@ -23,7 +23,7 @@ from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
 from runelift.runtime import tape
-from runelift.runtime.device import find_devices
+from runelift.runtime.device import DeviceKind, find_devices
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import Forest, plans
 from tests.replays import results_agree
@@ -359,11 +359,11 @@ def test_random_programs_mean_the_same_in_every_version(first: int, simulator: s
         check_program(seed, simulator)
 
 
-@pytest.mark.skipif(not any(d.kind == "CPU" and d.problem is None for d in find_devices()),
+@pytest.mark.skipif(not any(d.kind is DeviceKind.CPU and d.problem is None for d in find_devices()),
                     reason="no OpenCL for the processor is installed")
 @pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 50))
 def test_random_programs_on_wider_arrays(seed: int) -> None:
-    check_program(seed, next(d.name for d in find_devices() if d.kind == "CPU"), LARGE)
+    check_program(seed, next(d.name for d in find_devices() if d.kind is DeviceKind.CPU), LARGE)
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS, PROGRAMS + PROGRAMS // 100))
@@ -373,7 +373,7 @@ def test_random_programs_are_repeated(seed: int, simulator: str,
     monkeypatch.setattr(tape, "PLAYS", 2)
     compiled = runelift.compile(Writer(seed).program(), device=simulator)
     info = compiled.device_info
-    program = Program(compiled.compiled, replace(info, kind="GPU", handle=info.handle))
+    program = Program(compiled.compiled, replace(info, kind=DeviceKind.GPU, handle=info.handle))
     inputs = [arguments(seed), arguments(seed + 1)]
     expected = [interpret(compiled.compiled.core, "main", args) for args in inputs]
     for force in forced(program.tree.entry("main"), seed)[:2]:

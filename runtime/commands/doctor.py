@@ -28,7 +28,7 @@ def execute(args: argparse.Namespace) -> int:
     """Run ``runelift doctor``."""
     done = register_runtimes()
     devices = find_devices()
-    usable = [d for d in devices if d.problem is None and d.kind != "simulator"]
+    usable = [d for d in devices if d.problem is None and not d.is_simulator]
     if args.json:
         print_json({"python": sys.version.split()[0], "machine": platform.platform(),
                     "packages": _packages(), "registered": done, "linker": shutil.which("ld"),
@@ -66,7 +66,7 @@ def _describe(device: DeviceInfo) -> str:
              f"  platform {device.platform}, driver {device.driver}, {device.kind}",
              f"  work-group up to {device.max_group}, local memory {device.local_bytes >> 10} KiB, "
              f"memory {device.global_bytes / 2**30:.1f} GiB"]
-    if device.kind == "simulator":
+    if device.is_simulator:
         lines.append("  a simulator: slow, finds errors in kernels; used with --device only")
     if device.hint:
         lines.append(f"  hint: {device.hint}")
@@ -75,7 +75,7 @@ def _describe(device: DeviceInfo) -> str:
 
 def _advice(devices: list[DeviceInfo]) -> str:
     lines = ["No OpenCL device can be used; programs are interpreted (slowly)."]
-    if not any(d.kind != "simulator" for d in devices):
+    if all(d.is_simulator for d in devices):
         lines.append("hint: 'pip install \"pyopencl[pocl]\"' brings a CPU device on Linux x86-64; "
                      "for a GPU install its vendor's driver.")
     if vendors := os.environ.get("OCL_ICD_VENDORS"):

@@ -62,7 +62,7 @@ class Session:
 
     def build(self, source: Sequence[str]) -> None:
         """Build a program for the binary cache."""
-        from runelift.runtime.executable import Infeasible, build_program
+        from runelift.runtime.building import Infeasible, build_program
 
         if self.device is not None:
             with contextlib.suppress(Infeasible), warnings.catch_warnings():

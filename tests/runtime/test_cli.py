@@ -36,7 +36,7 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 = map (\\xs -> reduce (+) 0 xs) xss
 """
 
 needs_oclgrind = pytest.mark.skipif(
-    not any(d.kind == "simulator" for d in find_devices()), reason="Oclgrind is not installed")
+    not any(d.is_simulator for d in find_devices()), reason="Oclgrind is not installed")
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def test_scans_of_all_kinds_by_both_strategies(info: DeviceInfo, patience: int) 
 
 
 def test_many_elements(info: DeviceInfo) -> None:
-    tile, count = (64, 5_001) if info.kind == "simulator" else (4096, 3_000_001)
+    tile, count = (64, 5_001) if info.is_simulator else (4096, 3_000_001)
     tested = program(SCANS, Device(replace(info, shares=replace(info.shares, tile=tile))))
     xs = np.random.default_rng(0).integers(-9, 10, count).astype(np.int32)
     for _ in range(2):
@@ -168,7 +168,7 @@ def test_success_in_the_trial_is_remembered(info: DeviceInfo, monkeypatch: pytes
     assert first.patience == info.shares.patience
     monkeypatch.setattr(look_back, "_succeeds", lambda *_: False)
     again.prove()
-    assert again.patience == (info.shares.patience if info.kind != "simulator" else 0)
+    assert again.patience == (info.shares.patience if not info.is_simulator else 0)
 
 
 def _trusting(device: Device) -> Device:

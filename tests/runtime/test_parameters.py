@@ -14,7 +14,7 @@ import runelift
 from runelift.codegen import plan
 from runelift.codegen.parameters import Quantity
 from runelift.ir.errors import UserError
-from runelift.runtime.device import find_devices
+from runelift.runtime.device import DeviceKind, find_devices
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Run
 from runelift.runtime.parameters import Space, space_of
@@ -98,7 +98,7 @@ def group_name(program: Program) -> str:
 
 def test_what_does_not_fit_the_device_is_in_no_space() -> None:
     """With 4 KiB of local memory groups, tiles and blocks are smaller."""
-    (info, *_) = (d for d in find_devices() if d.kind == "CPU" and d.problem is None)
+    (info, *_) = (d for d in find_devices() if d.kind is DeviceKind.CPU and d.problem is None)
     large = replace(info, shares=replace(info.shares, staged=True, tile=16))
     small = replace(large, local_bytes=4096)
     for name in ("scan", "product"):

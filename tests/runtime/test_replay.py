@@ -14,9 +14,9 @@ import pytest
 
 import runelift
 from runelift.ir.prim import Prim
+from runelift.runtime.building import Infeasible
 from runelift.runtime.device import find_devices
 from runelift.runtime.differences import Differences, Pair
-from runelift.runtime.executable import Infeasible
 from runelift.runtime.executor import Run
 from runelift.runtime.memory import OutOfMemory
 from runelift.runtime.opened import open_device

@@ -7,7 +7,7 @@ import pytest
 
 import runelift
 from runelift.codegen.opencl import prelude
-from runelift.runtime.device import EXACT, DeviceInfo, find_devices
+from runelift.runtime.device import EXACT, DeviceInfo, DeviceKind, find_devices
 
 PROGRAM = "entry main (xs: []f32) (ys: []f32): []f32 = map2 (\\x y -> x * x - y) xs ys"
 
@@ -46,4 +46,4 @@ def test_quotients_and_roots_of_f32_are_exact(device: DeviceInfo) -> None:
 
 
 def test_a_device_of_the_processor_has_exact_quotients() -> None:
-    assert any(device.kind == "CPU" for device in EXACT_DEVICES)
+    assert any(device.kind is DeviceKind.CPU for device in EXACT_DEVICES)

@@ -11,7 +11,7 @@ import pytest
 
 import runelift
 from runelift.ir.errors import CompilerLimitation
-from runelift.runtime.executable import Infeasible
+from runelift.runtime.building import Infeasible
 from runelift.runtime.executor import Run
 from runelift.runtime.tuner.forest import plans
 

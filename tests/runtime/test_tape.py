@@ -13,7 +13,7 @@ import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
-from runelift.runtime.device import DeviceInfo
+from runelift.runtime.device import DeviceInfo, DeviceKind
 from runelift.runtime.joining import Copied, Issued, Rounds
 from runelift.runtime.memory import OutOfMemory, Pool
 from runelift.runtime.opened import Device
@@ -278,7 +278,7 @@ def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
 @pytest.fixture
 def joining(installed: DeviceInfo) -> DeviceInfo:
     """A device that is said to be a GPU, for which launches are expensive."""
-    return replace(installed, kind="GPU", handle=installed.handle)
+    return replace(installed, kind=DeviceKind.GPU, handle=installed.handle)
 
 
 @pytest.mark.parametrize("n", [5, 40])

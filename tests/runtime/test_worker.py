@@ -18,7 +18,7 @@ import pytest
 
 import runelift
 from runelift.ir.errors import UserError
-from runelift.runtime import executable, interrupts
+from runelift.runtime import building, interrupts
 from runelift.runtime.processes import process
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.processes.process import Process
@@ -194,8 +194,8 @@ def test_the_driver_has_what_was_built_from_its_source(
     monkeypatch.setattr(pyopencl, "Program", lambda *what: (
         texts.append(what[1]), build(*what))[1])
     for keeps in False, True:
-        monkeypatch.setattr(executable, "driver_keeps", lambda info, keeps=keeps: keeps)
-        executable.build_program(program.device, *source)
+        monkeypatch.setattr(building, "driver_keeps", lambda info, keeps=keeps: keeps)
+        building.build_program(program.device, *source)
     assert [text == source[0] for text in texts] == [False, True]
 
 
