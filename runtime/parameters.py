@@ -14,6 +14,7 @@ from typing import TypeAlias
 from runelift.codegen import plan
 from runelift.codegen.parameters import Parameter, Quantity
 from runelift.ir.names import VName
+from runelift.ir.types import Atom
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.points import block, coarse
 from runelift.runtime.shares import tile
@@ -155,34 +156,51 @@ class Space:
         known |= {each.parameter.variable: value
                   for each, value in zip(self.ranges, setting, strict=True)}
         for step in steps:
-            if isinstance(step, plan.Tile):
-                group, chunk = (known.get(n, 0) if isinstance(n, VName) else 0  # untuned: any
-                                for n in step.wanted)
-                found = tile(info.shares, PLENTY, step.bytes, info.num_groups, info.local_bytes,
-                             (group, chunk))
-                if info.shares.staged and (found[0] != group or found[2] != (chunk or found[2])):
-                    raise _Impossible(f"tiles of {group} times {chunk} elements do not fit into "
-                                      "local memory")
-                known |= zip(step.names(), (*found, 0), strict=True)
-            elif isinstance(step, plan.Block):
-                side, rows, columns = (known.get(n, 0) if isinstance(n, VName) else 0
-                                       for n in step.wanted)
-                known |= zip(step.names(), block(
-                    info.shares, PLENTY, PLENTY, 1, 1, 1, step.bytes, info.local_bytes,
-                    (side, rows, columns)), strict=True)
-            elif isinstance(step, plan.Coarse):
-                wanted = tuple(known[n] if isinstance(n, VName) else 0 for n in step.wanted)
-                boxes = tuple((box.bytes, box.sides) for box in step.boxes)
-                chosen = coarse(info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.roots,
-                                step.loops, step.bytes, boxes, 1, info.local_bytes, wanted)
-                known |= zip(step.names(), chosen, strict=True)
-                if known[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
-                    raise _Impossible("a work-item cannot keep so many steps for so many points "
-                                      "in registers")
-                if wanted[4] > 1 and known[step.tile] != wanted[4]:
-                    raise _Impossible(f"what {wanted[4]} iterations need does not fit into local "
-                                      "memory")
+            match step:
+                case plan.Tile():
+                    known |= self._tile(step, known)
+                case plan.Block():
+                    known |= self._block(step, known)
+                case plan.Coarse():
+                    known |= self._coarse(step, known)
         return known
+
+    def _tile(self, step: plan.Tile, known: Mapping[VName, int]) -> Iterator[tuple[VName, int]]:
+        """How groups share a scan."""
+        info = self.info
+        group, chunk = _wanted(step.wanted, known)
+        found = tile(info.shares, PLENTY, step.bytes, info.num_groups, info.local_bytes,
+                     (group, chunk))
+        if info.shares.staged and (found[0] != group or found[2] != (chunk or found[2])):
+            raise _Impossible(f"tiles of {group} times {chunk} elements do not fit into local "
+                              "memory")
+        return zip(step.names(), (*found, 0), strict=True)
+
+    def _block(self, step: plan.Block, known: Mapping[VName, int]) -> Iterator[tuple[VName, int]]:
+        """How groups share a product."""
+        shares = block(self.info.shares, PLENTY, PLENTY, 1, 1, 1, step.bytes,
+                       self.info.local_bytes, _wanted(step.wanted, known))
+        return zip(step.names(), shares, strict=True)
+
+    def _coarse(self, step: plan.Coarse, known: Mapping[VName, int]) -> Mapping[VName, int]:
+        """How groups share segments that are reduced together."""
+        wanted = _wanted(step.wanted, known)
+        boxes = tuple((box.bytes, box.sides) for box in step.boxes)
+        found = dict(zip(step.names(), coarse(
+            self.info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.roots, step.loops,
+            step.bytes, boxes, 1, self.info.local_bytes, wanted), strict=True))
+        if found[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
+            raise _Impossible("a work-item cannot keep so many steps for so many points in "
+                              "registers")
+        tiled = wanted[-1]
+        if tiled > 1 and found[step.tile] != tiled:
+            raise _Impossible(f"what {tiled} iterations need does not fit into local memory")
+        return found
+
+
+def _wanted(atoms: Sequence[Atom], known: Mapping[VName, int]) -> tuple[int, ...]:
+    """What is wanted of shares; 0, for any, where there is no parameter."""
+    return tuple(known.get(atom, 0) if isinstance(atom, VName) else 0 for atom in atoms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +212,14 @@ class Rule:
     why: str
 
 
-def _coarse(chosen: Chosen) -> int:
+def _points(chosen: Chosen) -> int:
+    """How many segments a work-item reduces together; 0 where it has none to itself."""
     return chosen.get(Quantity.POINTS, 0)
 
 
 RULES = (
     Rule((Quantity.STEPS, Quantity.SPLIT, Quantity.TILE),
-         lambda value, c: not value or bool(_coarse(c)),
+         lambda value, c: not value or bool(_points(c)),
          "steps, split and tile go with points of their own"),
     Rule((Quantity.SPLIT,), lambda split, c: split <= c.get(Quantity.GROUP, split),
          "a group cannot be split among more work-items than it has"),
@@ -228,7 +247,7 @@ def _choices(chosen: Chosen, ranges: Sequence[Range],
 def _clash(each: Range, value: int, chosen: Chosen) -> str:
     """Why a value does not go with those of other parameters; nothing if it does."""
     quantity = each.parameter.quantity
-    if quantity in IDLE and value != each.default and _coarse(chosen):
+    if quantity in IDLE and value != each.default and _points(chosen):
         return f"'{each.parameter.name}' makes no difference where work-items have several segments"
     return next((rule.why for rule in RULES
                  if quantity in rule.quantities and not rule.allows(value, chosen)), "")
