@@ -170,16 +170,8 @@ class Evaluator:
                 prim = exp.type
                 assert isinstance(prim, Prim)
                 return Dynamic(constant(value, prim), prim)
-            case ast.LetPat(_, sizes, pattern, value, body):
-                inner = inside(env)
-                free = {s.name for s in sizes}
-                self.bind(pattern, self.exp(value, env), inner, free)
-                for size in sizes:
-                    if size.name in free and size.known is not None:
-                        atom = size_atom(self, size.known, inner, size.span)
-                        if atom is not None:
-                            inner[size.name] = Dynamic(atom, Prim.I64)
-                return self.exp(body, inner)
+            case ast.LetPat():
+                return self.exp(exp.body, self._let(exp, env))
             case ast.IfExp(span, cond, then_, else_):
                 return self.branch(self.scalar(cond, env), lambda: self.exp(then_, env),
                                    lambda: self.exp(else_, env), span)
@@ -202,19 +194,13 @@ class Evaluator:
                 indexed = self.exp(array, env)
                 return self.arrays.index(indexed, selection(self, dims, indexed, env), span)
             case ast.UpdateExp(span, array, dims, new):
-                old = self.exp(array, env)
-                return self.arrays.update(old, selection(self, dims, old, env),
-                                          self.exp(new, env), span)
+                return self._updated(self.exp(array, env), dims, new, env, span)
             case ast.RecordUpdate(_, record, path, new):
                 return _update_field(self.exp(record, env), path, self.exp(new, env))
             case ast.Negate(span, arg):
-                operand = self.scalar(arg, env)
-                prim = elem_of(operand.type)
-                return Dynamic(self.builder.op("neg", prim, (operand.atom,), span), prim)
+                return self._unary("neg", self.scalar(arg, env), span)
             case ast.Not(span, arg):
-                operand = self.scalar(arg, env)
-                prim = elem_of(operand.type)
-                return Dynamic(self.builder.op("not", prim, (operand.atom,), span), prim)
+                return self._unary("not", self.scalar(arg, env), span)
             case ast.LambdaExp(_, params, ret, body):
                 return self._function((), params, ret, body, inside(env))
             case ast.OpSection():
@@ -234,25 +220,18 @@ class Evaluator:
                 return self.exp(body, inner)
             case ast.LetWith(span, name, _, dims, value, body):
                 inner = inside(env)
-                whole = env[name]
-                inner[name] = self.arrays.update(whole, selection(self, dims, whole, env),
-                                                 self.exp(value, env), span)
+                inner[name] = self._updated(env[name], dims, value, env, span)
                 return self.exp(body, inner)
             case ast.LoopExp():
                 return loop(self, exp, env)
             case ast.Ascript(span, value, type_exp):
                 within = written_sizes(self, type_exp, env)
                 return conform(self, type_exp, self.exp(value, within), within, span)
-            case ast.Coerce(span, value, type_exp):
-                within = written_sizes(self, type_exp, env)
-                coerced = self.exp(value, within)
-                if exp.type is not None:
-                    check_sizes(self, exp.type, coerced, within, span)
-                return conform(self, type_exp, coerced, within, span)
+            case ast.Coerce():
+                return self._coerced(exp, env)
             case ast.AssertExp(span, cond, value):
-                condition = self.scalar(cond, env)
-                self.builder.emit_stm((), Assert(
-                    condition.atom, failures.assertion(cond.span.text)), span)
+                holds = self.scalar(cond, env).atom
+                self.builder.emit_stm((), Assert(holds, failures.assertion(cond.span.text)), span)
                 return self.exp(value, env)
             case ast.AttrExp(_, attr, _) if (
                     name := parameter(attr)) in self._parameters and isinstance(exp.type, Prim):
@@ -261,6 +240,36 @@ class Evaluator:
                 with self._attribute(attr):
                     return self.exp(value, env)
         raise CompilerBug(f"{exp.span}: expression {type(exp).__name__}")
+
+    def _let(self, exp: ast.LetPat, env: Env) -> Environment:
+        """The environment inside of a ``let``."""
+        inner = inside(env)
+        free = {s.name for s in exp.sizes}
+        self.bind(exp.pattern, self.exp(exp.value, env), inner, free)
+        for size in exp.sizes:
+            if size.name in free and size.known is not None:
+                atom = size_atom(self, size.known, inner, size.span)
+                if atom is not None:
+                    inner[size.name] = Dynamic(atom, Prim.I64)
+        return inner
+
+    def _updated(self, array: Value, dims: tuple[ast.IndexDim, ...], new: ast.Exp, env: Env,
+                 span: Span) -> Value:
+        """``array with [dims] = new``."""
+        selected = selection(self, dims, array, env)
+        return self.arrays.update(array, selected, self.exp(new, env), span)
+
+    def _unary(self, op: str, operand: Dynamic, span: Span) -> Dynamic:
+        prim = elem_of(operand.type)
+        return Dynamic(self.builder.op(op, prim, (operand.atom,), span), prim)
+
+    def _coerced(self, exp: ast.Coerce, env: Env) -> Value:
+        """A value whose sizes are checked when the program runs."""
+        within = written_sizes(self, exp.type_exp, env)
+        value = self.exp(exp.value, within)
+        if exp.type is not None:
+            check_sizes(self, exp.type, value, within, exp.span)
+        return conform(self, exp.type_exp, value, within, exp.span)
 
     @contextmanager
     def _attribute(self, attr: str) -> Iterator[None]:
