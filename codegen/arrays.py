@@ -6,8 +6,6 @@ that write into a buffer; indices are checked on the host.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from runelift.codegen import plan
 from runelift.codegen.operations import Operations
 from runelift.codegen.views import replicate
@@ -33,9 +31,10 @@ from runelift.ir.syntax import (
 from runelift.ir.types import ArrayType, Atom, Type, elem_of, i64, shape_of
 
 
-@dataclass(slots=True)
 class Arrays(Operations):
     """The steps of accesses to arrays, and of what is put together from parts."""
+
+    __slots__ = ()
 
     def index(self, stm: Stm, exp: Index) -> None:
         """An element, or a slice, which is a view."""

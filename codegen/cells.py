@@ -21,9 +21,10 @@ from runelift.ir.syntax import Body, Level, Param, SegDim, SegMap, Stm
 from runelift.ir.types import Atom, array_of, elem_of, i64
 
 
-@dataclass(slots=True)
 class Cells(Buffers):
     """Where the scalars are that kernels made."""
+
+    __slots__ = ()
 
     def defers(self, stm: Stm, args: Sequence[Atom]) -> bool:
         """Whether a scalar comes from the device or a loop's index, and the host can do without."""

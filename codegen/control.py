@@ -7,7 +7,7 @@ name of the result.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from runelift.codegen import plan
@@ -46,9 +46,10 @@ def spec_of(param: Param) -> plan.ValueSpec:
     return plan.ValueSpec(param.name, elem_of(param.type), shape)
 
 
-@dataclass(slots=True)
 class Control(Arrays):
     """The steps of statements with bodies."""
+
+    __slots__ = ()
 
     def body(self, body: Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""

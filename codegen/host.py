@@ -13,7 +13,6 @@ later.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
 from runelift.codegen import plan
 from runelift.codegen.coalesce import ALONG, BESIDE, LONG, PROMISED, coalesce, number
@@ -101,9 +100,10 @@ def plan_fun(fun: Fun, names: Names, *, interleave: bool = False,
                                   tuple(host.steps)))
 
 
-@dataclass(slots=True)
 class HostBuilder(Control):
     """The steps of the statements that the host runs."""
+
+    __slots__ = ()
 
     def body(self, body: Body, used_after: Set[VName]) -> tuple[Atom, ...]:
         """The steps of a body; its results."""

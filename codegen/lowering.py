@@ -7,7 +7,6 @@ no other name for it is used later.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 from runelift.codegen.builder import Value
@@ -65,9 +64,10 @@ Part: TypeAlias = Exp | tuple[Exp, Exp, Exp]
 """A dimension of an access: an index, or the start, count and stride of a slice."""
 
 
-@dataclass(slots=True)
 class KernelBuilder(SecondOrder):
     """Lowers the statements that a work-item runs alone."""
+
+    __slots__ = ()
 
     def statement(self, stm: Stm) -> None:
         """One statement."""

@@ -8,7 +8,7 @@ at it, and a copy elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runelift.codegen import plan
 from runelift.codegen.kernels import lower_segop
@@ -24,9 +24,10 @@ FEW = 4
 """Arrays of up to so many elements, or of so many work-items, gain nothing by interleaving."""
 
 
-@dataclass(slots=True)
 class Operations(Promises):
     """The steps of segmented operations."""
+
+    __slots__ = ()
 
     def segop(self, stm: Stm) -> None:
         """The steps of a segmented operation whose result buffers exist."""

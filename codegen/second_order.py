@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from runelift.codegen.builder import CodeBuilder, Value
 from runelift.codegen.views import View, within
@@ -17,9 +16,10 @@ from runelift.ir.traverse import free_vars
 from runelift.ir.types import Const
 
 
-@dataclass(slots=True)
 class SecondOrder(CodeBuilder):
     """Lowers maps, reductions, scans, scatters and histograms to loops."""
+
+    __slots__ = ()
 
     def apply(self, lam: Lambda, args: Sequence[Value]) -> list[Value]:
         """The results of a lambda on the given arguments."""
