@@ -50,6 +50,15 @@ def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
                    lambda: _Lanes(k, operator, subgroup, mems, ()).total(totals), in_memory)
 
 
+def row_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], count: Exp,
+              subgroup: VName) -> list[imp.Var]:
+    """The combined totals of ``count`` work-items in a row, in order; the first of them has it.
+
+    ``count`` is a power of two, and no more than the work-items that can hand each other values.
+    """
+    return _Lanes(k, operator, subgroup, (), ()).in_row(totals, count)
+
+
 def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
                 totals: Sequence[imp.Var]) -> None:
     """Combine the work-items' totals in local memory, in order; work-item 0 has the result.
@@ -201,7 +210,7 @@ class _Lanes:
         """The combined totals of all work-items, in order."""
         k = self.k
         own, found = self._declared("own", totals), [k.declare("r", p) for p in self.prims]
-        self._reduce(own)
+        self._reduce(own, self.size)
         with k.block() as over_all:
             with k.block() as publish:
                 self._publish(own, None)
@@ -220,6 +229,12 @@ class _Lanes:
                                  for t, p in zip(own, self.prims, strict=True)])
         k.emit(imp.If(self.several, tuple(over_all), tuple(alone)))
         return found
+
+    def in_row(self, totals: Sequence[imp.Var], count: Exp) -> list[imp.Var]:
+        """The combined totals of ``count`` work-items in a row, which the first of them has."""
+        own = self._declared("own", totals)
+        self._reduce(own, count)
+        return own
 
     # Steps
 
@@ -244,11 +259,13 @@ class _Lanes:
 
         self.k.loop(_levels(count), step, base="step", unroll=True)
 
-    def _reduce(self, own: Sequence[imp.Var]) -> None:
-        """The first work-item of a sub-group takes in what those after it have."""
+    def _reduce(self, own: Sequence[imp.Var], count: Exp) -> None:
+        """The first of ``count`` work-items in a row takes in what those after it have."""
+        place = self.k.declare("place", Prim.I64, op("and", LID, op("sub", count, lit(1))))
+
         def step(number: Exp) -> None:
             distance = self._distance(number)
-            reach = _less(op("add", self.lane, distance), self.size)
+            reach = _less(op("add", place, distance), count)
             source = self.k.declare("source", Prim.I64, imp.Select(
                 reach, op("add", LID, distance), LID, Prim.I64))
             right = [self._shuffled("right", t, p, source)
@@ -257,7 +274,7 @@ class _Lanes:
                 self._combine(own, right, own)
             self.k.emit(imp.If(reach, tuple(take)))
 
-        self.k.loop(_levels(self.size), step, base="step", unroll=True)
+        self.k.loop(_levels(count), step, base="step", unroll=count == self.size)
 
     def _take_in_others(self, own: Sequence[imp.Var], opened: imp.Var | None,
                         carries: Sequence[imp.Var], begun: imp.Var | None) -> None:

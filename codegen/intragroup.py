@@ -12,12 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import TypeAlias
 
 from runelift.codegen import plan
 from runelift.codegen.access import exchanged_arrays, own_elements, scanned_spaces
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
-from runelift.codegen.collectives import group_scan, group_total, truth
+from runelift.codegen.collectives import group_scan, group_total, row_total, truth
 from runelift.codegen.histograms import atomic_update, is_lockable
 from runelift.codegen.launches import (
     GROUP_ID,
@@ -25,6 +27,7 @@ from runelift.codegen.launches import (
     LID,
     LSIZE,
     Lowering,
+    Part,
     bind_point,
     local_arrays,
     require_scalar,
@@ -72,6 +75,9 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, Type, i64
 
+Reducing: TypeAlias = Callable[[Sequence[Exp], Part, Exp | None], list[list[imp.Var]]]
+"""Reduces a part of the segment with given indices, every n-th element; its totals."""
+
 
 def lower_group(lowering: Lowering, exp: SegMap) -> None:
     """A kernel with one work-group per point of ``exp.space``."""
@@ -90,7 +96,7 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
     k.locals = share_local_memory(k.code, k.locals)
     groups = total(lowering, exp.space)
     chunk = lowering.setting(Quantity.CHUNK) if k.shares else i64(0)
-    shares = k.share_out(k.loops, groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
+    shares = k.share_out(groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
     k.constants = list(shares.names())
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))
@@ -122,7 +128,6 @@ def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Siz
 class GroupBuilder(SharingBuilder):
     """Lowers statements that a work-group runs together."""
 
-    loops: list[Size] = field(default_factory=list)
     loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]], Spread] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
@@ -382,29 +387,92 @@ class GroupBuilder(SharingBuilder):
         self.accumulate_all(exp.ops, totals, values)
 
     def _segments(self, stm: Stm, exp: SegRed, more: Sequence[View]) -> None:
-        """A work-item reduces a segment alone."""
-        outer = exp.space[:-1]
+        """A work-item reduces a segment alone, or several do, in a row of a sub-group."""
+        outer, length = exp.space[:-1], self.scalar(exp.space[-1].width)
         shape, share_ = widths(self, outer), self.share(self.count(outer))
+        self.rows.append((self.count(outer), self.host_size(exp.space[-1].width)))
         types = [require_scalar(t) for o in exp.ops for t in o.lam.ret]
         outs = [self.spread(p.name, t, shape, share_)
                 for p, t in zip(stm.pat, types, strict=False)]
 
-        def segment(here: Point) -> None:
-            self._bind_indices(outer, here.indices)
+        def elements(indices: Sequence[Exp], part: Part, step: Exp | None
+                     ) -> list[list[imp.Var]]:
+            self._bind_indices(outer, indices)
             totals = [scalars(self.neutral(o)) for o in exp.ops]
 
             def element(index: Exp) -> None:
-                indices = [*here.indices, index]
                 self._bind_indices(exp.space[-1:], [index])
-                self._take(exp, totals, more, indices)
+                self._take(exp, totals, more, [*indices, index])
 
-            self.loop(self.scalar(exp.space[-1].width), element, base="e")
-            for out, value in zip(outs, (t for ts in totals for t in ts), strict=True):
+            self.loop(part.end, element, start=part.start, step=step, base="e")
+            return totals
+
+        def alone(here: Point) -> None:
+            totals = elements(here.indices, Part(lit(0), length), None)
+            for out, value in zip(outs, chain(*totals), strict=True):
                 self.emit(out.write(here.indices, value))
 
         with self.reading(exp.body, exp.space, None):
-            self.each(share_, shape, segment)
+            several = self._together(exp, outs, length, elements)
+            with self.block() as code:
+                self.each(share_, shape, alone)
+            self.emit(imp.If(imp.Apply("not", Prim.BOOL, (several,)), tuple(code)))
         self.bind_all(stm.pat, [*outs, *more])
+
+    def _together(self, exp: SegRed, outs: Sequence[View], length: Exp, elements: Reducing
+                  ) -> Exp:
+        """Reduce each segment by several work-items if there are enough; whether there are.
+
+        These are in a row of a sub-group, a power of two of them, so that they need no barriers to
+        put their totals together.
+        """
+        shape, arrays = widths(self, exp.space[:-1]), local_arrays(
+            self, exp.ops, Size.var(self.group))
+        several = self.declare("several", Prim.BOOL, truth(False))
+        with self.block() as code:
+            segments = self.declare("segments", Prim.I64, _at_least_one(volume(shape)))
+            most = _at_least_one(imp.Apply("min", Prim.I64, (op("quot", LSIZE, segments), length)))
+            lanes = self.declare("lanes", Prim.I64, imp.Apply("min", Prim.I64, (
+                imp.Var(self.subgroup), imp.Apply("shl", Prim.I64, (
+                    lit(1), op("sub", lit(63), imp.Apply("clz", Prim.I64, (most,))))))))
+            self.emit(imp.Assign(several.name, imp.Apply("lt", Prim.I64, (lit(1), lanes))))
+            with self.block() as together:
+                self._by_rows(exp, shape, length, lanes, arrays, elements)
+                self.each(self.share(self.count(exp.space[:-1])), shape, lambda here: self.emit(*(
+                    out.write(here.indices, imp.Load(mem, here.position, out.prim))
+                    for out, mem in zip(outs, chain(*arrays), strict=True))))
+            self.emit(imp.If(several, tuple(together)))
+        # settled when a kernel is built: PoCL is slow where barriers are in branches that are not
+        some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(self.subgroup)))
+        self.emit(imp.If(some, tuple(code)))
+        return imp.Apply("and", Prim.BOOL, (some, several))
+
+    def _by_rows(self, exp: SegRed, shape: Sequence[Exp], length: Exp, lanes: Exp,
+                 arrays: Sequence[Sequence[VName]], elements: Reducing) -> None:
+        """Bring the totals of all segments to local memory; ``lanes`` work-items reduce each."""
+        with self.alone_in(None) as code:
+            segment = self.declare("segment", Prim.I64, op("quot", LID, lanes))
+            lane = self.declare("lane", Prim.I64, op("rem", LID, lanes))
+            exists = self.declare("exists", Prim.BOOL, imp.Apply("lt", Prim.I64, (
+                segment, volume(shape))))
+            totals = [scalars(self.neutral(o)) for o in exp.ops]
+            with self.block() as inside:
+                indices = [self.declare("i", Prim.I64, i) for i in unflat_index(segment, shape)]
+                part, step = (Part(lane, length), lanes) if all(o.comm for o in exp.ops) else (
+                    share(self, length, lane, lanes), None)
+                found = elements(indices, part, step)
+                for total_, value in zip(chain(*totals), chain(*found), strict=True):
+                    self.emit(imp.Assign(total_.name, value))
+            self.emit(imp.If(exists, tuple(inside)))
+            rows = [row_total(self, o, t, lanes, self.subgroup)
+                    for o, t in zip(exp.ops, totals, strict=True)]
+            with self.block() as publish:
+                for o, mems, row in zip(exp.ops, arrays, rows, strict=True):
+                    for mem, value, type_ in zip(mems, row, o.lam.ret, strict=True):
+                        self.emit(imp.Store(mem, segment, value, require_scalar(type_)))
+            self.emit(imp.If(imp.Apply("and", Prim.BOOL, (
+                exists, imp.Apply("eq", Prim.I64, (lane, lit(0))))), tuple(publish)))
+        self.emit(*code)
 
     # Scans
 
@@ -521,3 +589,7 @@ class GroupBuilder(SharingBuilder):
 def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:
     """Whether an element is the first of its segment."""
     return imp.Apply("eq", Prim.I64, (op("rem", here.position, shape[-1]), lit(0)))
+
+
+def _at_least_one(count: Exp) -> Exp:
+    return imp.Apply("max", Prim.I64, (count, lit(1)))

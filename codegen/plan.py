@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 from runelift.codegen.parameters import Parameter, Quantity
@@ -188,7 +189,8 @@ class ShareOut:
     ``group`` is 0 where the device cannot have chunks as long as that.
     ``staged`` is 1 where work-items better reach chunks of global memory by way of local memory.
     ``subgroup`` work-items in a row can hand each other values, if it is not 1.
-    ``loops`` are numbers of points that the work-items share in loops of any length, ``groups`` is
+    ``loops`` are numbers of points that the work-items share in loops of any length, ``rows`` the
+    numbers and lengths of rows that they reduce, several to a row if there are few; ``groups`` is
     how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
     0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`Teams`.
     """
@@ -198,6 +200,7 @@ class ShareOut:
     subgroup: VName
     chunks: tuple[Chunk, ...]
     loops: tuple[Size, ...]
+    rows: tuple[tuple[Size, Size], ...]
     groups: Size
     wanted: tuple[Atom, Atom] = (i64(0), i64(0))
     teams: bool = False
@@ -209,7 +212,7 @@ class ShareOut:
 
     def sizes(self) -> tuple[Size, ...]:
         """What the choice depends on."""
-        return (*(c.points for c in self.chunks), *self.loops, self.groups)
+        return (*(c.points for c in self.chunks), *self.loops, *chain(*self.rows), self.groups)
 
 
 @dataclass(frozen=True, slots=True)

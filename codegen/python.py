@@ -315,11 +315,12 @@ class _Writer:
     def _share(self, step: plan.Sharing) -> None:
         """How work is shared out, which depends on sizes and on the device."""
         match step:
-            case plan.ShareOut(_, _, _, chunks, loops, groups, wanted, teams):
+            case plan.ShareOut(_, _, _, chunks, loops, rows, groups, wanted, teams):
                 shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
+                reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
-                          f"rt.share_out(({shared}), ({looped}), {_size(groups)}"
+                          f"rt.share_out(({shared}), ({looped}), ({reduced}), {_size(groups)}"
                           f"{_further(wanted)}, {teams})")
             case plan.Teams(teams, even, group, groups, size, wanted):
                 self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "

@@ -88,6 +88,8 @@ class SharingBuilder(KernelBuilder):
     staged: VName = field(init=False)
     subgroup: VName = field(init=False)
     contiguous: set[Size] = field(default_factory=set)
+    loops: list[Size] = field(default_factory=list)
+    rows: list[tuple[Size, Size]] = field(default_factory=list)
     shares: dict[Size, Share] = field(default_factory=dict)
     spreading: dict[VName, Share] = field(default_factory=dict)
     exchanged: dict[VName, View] = field(default_factory=dict)
@@ -100,12 +102,12 @@ class SharingBuilder(KernelBuilder):
         self.staged = self.names.fresh("staged")
         self.subgroup = self.names.fresh("subgroup")
 
-    def share_out(self, loops: Sequence[Size], groups: Size, wanted: tuple[Atom, Atom], *,
+    def share_out(self, groups: Size, wanted: tuple[Atom, Atom], *,
                   teams: bool) -> plan.ShareOut:
         """The step that chooses the constants of the kernel, if possible as they are wanted."""
         chunks = tuple(plan.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
-        return plan.ShareOut(self.group, self.staged, self.subgroup, chunks, tuple(loops), groups,
-                             wanted, teams)
+        return plan.ShareOut(self.group, self.staged, self.subgroup, chunks, tuple(self.loops),
+                             tuple(self.rows), groups, wanted, teams)
 
     # Shares
 

@@ -238,15 +238,17 @@ class Run:
             self.executable.specialise(site, constants)
         self._enqueue(site, groups, group, lengths, args)
 
-    def share_out(self, points: tuple[int, ...], loops: tuple[int, ...], groups: int,
-                  lanes: int, chunk: int, teams: bool) -> tuple[int, ...]:
+    def share_out(self, points: tuple[int, ...], loops: tuple[int, ...],
+                  rows: tuple[tuple[int, int], ...], groups: int, lanes: int, chunk: int,
+                  teams: bool) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        key = points, loops, groups, lanes, chunk, teams
+        key = points, loops, rows, groups, lanes, chunk, teams
         if (shares := self._shares.get(key)) is None:
             limits = self.device.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
-            shares = self._shares[key] = share_out(limits, points, loops, groups, teams=teams)
+            shares = self._shares[key] = share_out(limits, points, loops, groups,
+                                                  rows=rows, teams=teams)
         return shares
 
     def teams(self, group: int, groups: int, size: int, wanted: int) -> tuple[int, int]:

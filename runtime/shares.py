@@ -73,7 +73,8 @@ class ShareLimits:
 
 @lru_cache(REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
-              groups: int, *, teams: bool = False) -> tuple[int, ...]:
+              groups: int, *, rows: tuple[tuple[int, int], ...] = (),
+              teams: bool = False) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
 
     Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
@@ -86,6 +87,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     (32, 1, 1, 4, 0)
     >>> share_out(gpu, (), (100,), 1000), share_out(gpu, (), (100,), 1)
     ((32, 1, 1), (128, 1, 1))
+    >>> share_out(replace(gpu, subgroup=32), (5,), (), 1000, rows=((5, 1000),))
+    (256, 1, 32, 1, 0)
     >>> share_out(gpu, (1000000,), (), 1000)
     (0, 1, 1, 1024, 0)
     >>> share_out(gpu, (5,), (), 1000), share_out(gpu, (5,), (), 1000, teams=True)
@@ -99,7 +102,10 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     while chunk < limits.max_chunk and over(longest, chunk) > limits.max_group:
         chunk *= 2
     alone = ALONE if groups >= limits.crowd else 1
-    looping = min(over(max(loops, default=1), alone), limits.group)
+    busy = [over(max(loops, default=1), alone)]
+    busy += [count * min(over(length, alone), limits.subgroup) for count, length in rows
+             if count < limits.lanes]
+    looping = min(max(busy), limits.group)
     least = 1 if teams and groups >= limits.crowd else limits.lanes
     group = min(max(least, power(over(longest, chunk)), power(looping)),
                 limits.max_group)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -46,7 +47,7 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.types import TRUE, ArrayType, Type, array_of, i64
 
-from .harness import Builder, Host, Rows, agree, rows, slice_all
+from .harness import SHARES, Builder, Host, ModelMachine, Rows, agree, rows, slice_all
 
 I64, GROUP, LOCAL = Prim.I64, Level.GROUP, Level.LOCAL
 
@@ -114,6 +115,34 @@ def test_two_dimensions() -> None:
     space, body = over(operands)
     scans = b.lets([table] * 3, SegScan(LOCAL, space, (b.affine(),), body, (I64,) * 3))
     r.check([products, *sums, *scans], [table, r.row_type, r.row_type, *[table] * 4], GROUP)
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 3, 7, 40])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 9, 17])
+def test_few_rows_are_reduced_by_several_work_items_each(
+        count: int, m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ModelMachine, "shares", replace(
+        SHARES, lanes=4, max_group=16, subgroup=4))
+    r = rows(3, m)
+    b, width = r.body, i64(count)
+
+    def over(point: Callable[[Builder, VName, VName], tuple[VName, ...]]) -> tuple[Space, Body]:
+        k, x, y = b.inner(), b.fresh("x"), b.fresh("y")
+        results = point(k, x, y)
+        return (SegDim(x, width), SegDim(y, r.m)), k.body(*results)
+
+    def operands(k: Builder, x: VName, y: VName) -> tuple[VName, ...]:
+        value = k.add(k.let(I64, Index(r.row, (y,))), x)
+        return value, y, value
+
+    per_row, table = ArrayType(I64, (width,)), ArrayType(I64, (width, r.m))
+    space, body = over(operands)
+    pairs = b.lets([per_row, per_row, table],
+                   SegRed(LOCAL, space, (b.affine(),), body, (I64,) * 3))
+    space, body = over(lambda k, x, y: operands(k, x, y)[:2])
+    sums = b.lets([per_row] * 2, SegRed(LOCAL, space, (
+        b.operator("add", I64, 0), b.operator("max", I64, -100)), body, (I64,) * 2))
+    r.check([*pairs, *sums], [per_row, per_row, table, per_row, per_row], GROUP)
 
 
 @pytest.mark.parametrize("m", [1, 5, 13])
