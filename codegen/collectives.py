@@ -261,7 +261,8 @@ class _Lanes:
 
     def _reduce(self, own: Sequence[imp.Var], count: Exp) -> None:
         """The first of ``count`` work-items in a row takes in what those after it have."""
-        place = self.k.declare("place", Prim.I64, op("and", LID, op("sub", count, lit(1))))
+        place = self.lane if count == self.size else self.k.declare(
+            "place", Prim.I64, op("and", LID, op("sub", count, lit(1))))
 
         def step(number: Exp) -> None:
             distance = self._distance(number)
