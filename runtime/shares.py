@@ -78,7 +78,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
 
     Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
-    if the others keep the device busy.
+    if the others keep the device busy.  Of few rows (``rows``: how many, how long) each is reduced
+    by as many work-items as can hand each other values, unless all groups keep the device busy.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132)
     >>> share_out(gpu, (4096, 256), (), 4096)
@@ -89,6 +90,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     ((32, 1, 1), (128, 1, 1))
     >>> share_out(replace(gpu, subgroup=32), (5,), (), 1000, rows=((5, 1000),))
     (256, 1, 32, 1, 0)
+    >>> share_out(replace(gpu, subgroup=32, crew=1 << 15), (5,), (), 1000, rows=((5, 1000),))
+    (64, 1, 32, 1, 0)
     >>> share_out(gpu, (1000000,), (), 1000)
     (0, 1, 1, 1024, 0)
     >>> share_out(gpu, (5,), (), 1000), share_out(gpu, (5,), (), 1000, teams=True)
@@ -103,8 +106,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
         chunk *= 2
     alone = ALONE if groups >= limits.crowd else 1
     busy = [over(max(loops, default=1), alone)]
-    busy += [count * min(over(length, alone), limits.subgroup) for count, length in rows
-             if count < limits.lanes]
+    busy += [min(count * min(over(length, alone), limits.subgroup), over(limits.crew, groups))
+             for count, length in rows if count < limits.lanes]
     looping = min(max(busy), limits.group)
     least = 1 if teams and groups >= limits.crowd else limits.lanes
     group = min(max(least, power(over(longest, chunk)), power(looping)),
