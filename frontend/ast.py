@@ -213,6 +213,11 @@ class Literal(Exp):
 
 
 @dataclass(slots=True, eq=False)
+class Hole(Exp):
+    """``???``, in place of an expression of any type: a program that comes to it fails."""
+
+
+@dataclass(slots=True, eq=False)
 class StringLit(Exp):
     """``"text"``: an array of u8, UTF-8.  ``'c'`` is a :class:`Literal`."""
 

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import re
+import sys
 
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span
+from runelift.ir.types import Const
 
 _SUFFIX = re.compile(r"([iu](?:8|16|32|64)|f16|f32|f64)$")
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "a": "\a", "b": "\b", "f": "\f",
-            "v": "\v", "\\": "\\", '"': '"', "'": "'"}
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]+|x[0-9a-fA-F]+|\d+|.)")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v",
+            "\\": "\\", '"': '"', "'": "'", "&": "", "DEL": "\x7f"} | {
+    name: chr(code) for code, name in enumerate((
+        "NUL", "SOH", "STX", "ETX", "EOT", "ENQ", "ACK", "BEL", "BS", "HT", "LF", "VT", "FF", "CR",
+        "SO", "SI", "DLE", "DC1", "DC2", "DC3", "DC4", "NAK", "SYN", "ETB", "CAN", "EM", "SUB",
+        "ESC", "FS", "GS", "RS", "US", "SP"))}
+"""What stands for a character after a backslash, as in Haskell (2010 report, section 2.6)."""
+_NAMES = "|".join(sorted((re.escape(name) for name in _ESCAPES), key=len, reverse=True))
+_ESCAPE = re.compile(rf"\\(?:(\d+)|o([0-7]+)|x([0-9a-fA-F]+)|\^([@-_])|({_NAMES})|(\s+\\)|)")
 
 
 def number(text: str, span: Span) -> tuple[int | float, Prim | None]:
-    """The value of a number and the type that its suffix names, if it has one."""
+    """The value of a number and the type that its suffix names, if it has one.
+
+    With a suffix integers wrap and floats are rounded to that type, as in Futhark.
+    """
     text = text.replace("_", "")
     suffix = None if re.match(r"0[xX]", text) and re.search(r"[fF]\d\d$", text) and (
         "p" not in text.lower()) else _SUFFIX.search(text)
@@ -27,15 +38,21 @@ def number(text: str, span: Span) -> tuple[int | float, Prim | None]:
     prim = Prim(suffix[1]) if suffix else None
     digits = text[: suffix.start()] if suffix else text
     value = _value(digits)
-    if prim is not None and prim.is_float:
-        value = float(value)
-    if prim is not None and prim.is_int and not int(prim.least) <= value <= 2 ** prim.bits - 1:
-        raise ProgramError(Diagnostic("literal-out-of-range", span,
-                                      f"{digits} is out of bounds for type {prim}.",
-                                      hints=bounds_hint(prim)))
-    if prim is not None and prim.is_signed and value > prim.greatest:
-        value = int(value) - 2 ** prim.bits
-    return value, prim
+    if prim is None:
+        return value, None
+    return constant(value, prim).value, prim
+
+
+def constant(value: int | float | bool, prim: Prim) -> Const:
+    """A literal as a ``prim``: integers wrap, floats are rounded."""
+    if prim is Prim.BOOL:
+        return Const(bool(value), prim)
+    if prim.is_float:
+        return Const(prim.nearest(value), prim)
+    wrapped = int(value) & ((1 << prim.bits) - 1)
+    if prim.is_signed and wrapped > prim.greatest:
+        wrapped -= 1 << prim.bits
+    return Const(wrapped, prim)
 
 
 def bounds_hint(prim: Prim) -> tuple[str, ...]:
@@ -50,29 +67,36 @@ def _value(digits: str) -> int | float:
     if lower.startswith("0b"):
         return int(digits, 2)
     if lower.startswith("0r"):
-        values = [_ROMAN[c] for c in digits[2:].upper()]
+        values = [_ROMAN[c] for c in digits[2:]]
         following = [*values[1:], 0]
         return sum(-v if v < n else v for v, n in zip(values, following, strict=True))
     return float(digits) if re.search(r"[.e]", lower) else int(digits)
 
 
-def character(text: str) -> int:
+def character(text: str, span: Span) -> int:
     """The code point of ``'c'``."""
-    return ord(_unescape(text[1:-1]))
+    return ord(_unescape(text[1:-1], span))
 
 
-def string(text: str) -> bytes:
+def string(text: str, span: Span) -> bytes:
     """The UTF-8 bytes of ``"text"``."""
-    return _unescape(text[1:-1]).encode()
+    return _unescape(text[1:-1], span).encode()
 
 
-def _unescape(text: str) -> str:
+def _unescape(text: str, span: Span) -> str:
     def replace(match: re.Match[str]) -> str:
-        code = match[1]
-        if code[0] in "ux" and len(code) > 1:
-            return chr(int(code[1:], 16))
-        if code.isdigit() and code != "0":
-            return chr(int(code))
-        return _ESCAPES.get(code, code)
+        decimal, octal, hexadecimal, control, name, gap = match.groups()
+        if gap:
+            return ""
+        if control:
+            return chr(ord(control) - ord("@"))
+        if name:
+            return _ESCAPES[name]
+        for digits, base in ((decimal, 10), (octal, 8), (hexadecimal, 16)):
+            if digits and (code := int(digits, base)) <= sys.maxunicode:
+                return chr(code)
+        raise ProgramError(Diagnostic("syntax-error", span, "Unknown escape after a backslash.",
+                                      hints=(r"There are \n, \t, \\, \", codes such as \65 and "
+                                             r"\x41, and names such as \DEL.",)))
 
     return _ESCAPE.sub(replace, text)

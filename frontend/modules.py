@@ -19,10 +19,11 @@ from typing import TypeAlias, TypeVar
 from runelift.frontend import ast, module_ast
 from runelift.frontend.assumed import assumed, is_parametric, prelude_signature
 from runelift.frontend.nodes import walk
-from runelift.frontend.prelude import LIBRARY_MODULES, member
+from runelift.frontend.prelude import LIBRARY_MODULES
 from runelift.frontend.renaming import rename, with_params
 from runelift.frontend.sealing import Sealing, hides
 from runelift.frontend.structures import (
+    OPEN_SIGNATURES,
     PRIMS,
     Builtin,
     Functor,
@@ -35,6 +36,7 @@ from runelift.frontend.structures import (
     wrong,
 )
 from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 
 Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]
@@ -55,7 +57,8 @@ class _Evaluator:
     def __init__(self, read: Reader) -> None:
         self.out: list[ast.CoreDec] = []
         self._read = read
-        self._used: set[str] = set()
+        self._used = {"|>", "<|"}
+        """Those of declarations, and of operators that are checked unlike functions."""
         self._types: dict[str, ast.TypeDec] = {}
         self._aliases: set[str] = set()
         """Values that are defined as others are: these may be more general than is specified."""
@@ -157,6 +160,10 @@ class _Evaluator:
                                 "module expressions.")
                 return find_module((*name.quals, name.name), scope, span)
             case module_ast.ModBody(_, decs):
+                for dec in decs:
+                    if isinstance(dec, ast.ValDec) and dec.entry:
+                        raise wrong("bad-entry", dec.span, "Entry points may not be declared "
+                                    "inside of modules.", "Write def.")
                 found = Structure()
                 self.declarations(decs, scope.copy(), found, prefix)
                 return found
@@ -246,7 +253,10 @@ class _Evaluator:
                 found = Signature()
                 inner = scope.copy()
                 for spec in specs:
-                    found = found.plus(self._spec(spec, inner, found))
+                    more = self._spec(spec, inner, found)
+                    if not isinstance(spec, module_ast.IncludeSpec):
+                        _check_new(more, found, spec.span)
+                    found = found.plus(more)
                 return found
             case module_ast.SigWith():
                 return self._refined(sig, self._signature(sig.sig, scope, known), scope, known)
@@ -265,6 +275,9 @@ class _Evaluator:
             raise wrong("unknown-type", sig.span,
                         f"The module type has no type '{sig.name.name}'.")
         old = inner.types[sig.name.name].spec if sig.name.name in inner.types else None
+        if isinstance(old, module_ast.TypeSpec) and old.definition is not None:
+            raise wrong("unknown-type", sig.span,
+                        f"The module type says already what type '{sig.name.name}' is.")
         kind = old.kind if isinstance(old, module_ast.TypeSpec) else ""
         spec = module_ast.TypeSpec(sig.span, sig.name.name, sig.type_params, sig.definition, kind)
         outside = not any(isinstance(node, ast.TypeName) and node.name.name in known.types
@@ -302,13 +315,17 @@ class _Evaluator:
         if sig.arrow is not None:
             raise wrong("not-parametric", span, "A parametric module is asked for here.")
         if sig.open:
+            if isinstance(mod, Builtin) and (
+                    Prim(mod.prim) not in OPEN_SIGNATURES[sig.open]):
+                raise wrong("missing-member", span, f"The module {mod.prim} has not all that "
+                            f"module type {sig.open} asks for.")
             return mod
         if isinstance(mod, Builtin):
-            mod = _as_structure(mod, sig)
-        modules = _pick(mod.modules, sig.modules, "module", span)
+            mod = Structure(opened=(mod.prim,))
+        modules: dict[str, Mod] = _pick(mod.modules.get, sig.modules, "module", span)
         found = Structure(
-            _pick(mod.values, sig.values, "value", span),
-            _pick(mod.types, sig.types, "type", span))
+            _pick(mod.value, sig.values, "value", span),
+            _pick(mod.type, sig.types, "type", span))
         around = Structure(types=dict(outer.types), modules=dict(outer.modules)
                            ) if outer is not None else Structure()
         around.modules |= {name: mod.modules[name] for name in sig.modules}
@@ -406,6 +423,14 @@ def _check_distinct(names: list[str], span: Span) -> None:
             raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
 
 
+def _check_new(more: Signature, known: Signature, span: Span) -> None:
+    """A module type lists no name twice."""
+    for each, others in ((more.values, known.values), (more.types, known.types),
+                         (more.modules, known.modules)):
+        for name in each.keys() & others.keys():
+            raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
+
+
 def _check_arguments(exp: ast.TypeExp, names: set[str]) -> None:
     """The arguments of a specified function have names of their own and sizes that are named,
     and so has a constant.
@@ -436,15 +461,12 @@ def _has_anonymous(exp: ast.TypeExp) -> bool:
     return False
 
 
-def _pick(found: dict[str, T], wanted: Iterable[str], what: str, span: Span) -> dict[str, T]:
+def _pick(find: Callable[[str], T | None], wanted: Iterable[str], what: str,
+          span: Span) -> dict[str, T]:
+    found: dict[str, T] = {}
     for name in sorted(wanted):
-        if name not in found:
+        if (each := find(name)) is None:
             raise wrong("missing-member", span,
                         f"The module has no {what} '{name}', which its module type asks for.")
-    return {name: found[name] for name in wanted}
-
-
-def _as_structure(builtin: Builtin, sig: Signature) -> Structure:
-    return Structure({name: ast.QualName((builtin.prim,), name) for name in sig.values
-                      if member(builtin.prim, name) is not None},
-                     {"t": ast.QualName((), builtin.prim)})
+        found[name] = each
+    return found

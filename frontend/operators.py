@@ -20,8 +20,11 @@ _ROWS: tuple[tuple[str, ...], ...] = (
 )
 """Operators from weakest to strongest.  A user's operator has the row of its longest prefix."""
 
-_RIGHT = frozenset({"<|"})
 _LEVELS = {op: level for level, row in enumerate(_ROWS, start=1) for op in row}
+_RIGHT = _LEVELS["<|"]
+
+CHARACTERS = frozenset("-+*/%=!><|&^")
+"""What operators begin with; a dot may follow."""
 
 
 def precedence(name: str) -> int:
@@ -33,7 +36,7 @@ def precedence(name: str) -> int:
 
 
 def resolve(chain: list[Any]) -> ast.Exp:
-    """The tree of ``operand (op operand)*``; left-associative but for ``<|``."""
+    """The tree of ``operand (op operand)*``; left-associative but for ``<|`` and its row."""
     operands, ops = chain[0::2], chain[1::2]
     position = 0
 
@@ -43,7 +46,7 @@ def resolve(chain: list[Any]) -> ast.Exp:
         while position < len(ops) and (level := precedence(ops[position].name)) >= least:
             op = ops[position]
             position += 1
-            right = climb(level if op.name in _RIGHT else level + 1)
+            right = climb(level if level == _RIGHT else level + 1)
             left = ast.BinExp(left.span.to(right.span), op.plain, left, right, op.span)
         return left
 

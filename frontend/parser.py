@@ -17,7 +17,7 @@ from lark.exceptions import VisitError
 from runelift.frontend import ast, module_ast
 from runelift.frontend.attributes import attributes
 from runelift.frontend.literals import character, number, string
-from runelift.frontend.operators import resolve
+from runelift.frontend.operators import CHARACTERS, precedence, resolve
 from runelift.frontend.syntax_errors import syntax_error
 from runelift.frontend.tables import grammar
 from runelift.ir.errors import Diagnostic, ProgramError
@@ -106,7 +106,7 @@ class _Builder(Transformer[Token, Any]):
         return (name.name if isinstance(name, _Spanned) else str(name)), span
 
     def type_dec(self, span: Span, children: list[Any]) -> ast.TypeDec:
-        word, name, *params, definition = children
+        word, name, *params, definition = _without_attrs(children)
         return ast.TypeDec(span, str(name), tuple(params), definition, str(word)[4:])
 
     # Modules
@@ -333,7 +333,15 @@ class _Builder(Transformer[Token, Any]):
 
     def pat_field(self, span: Span, children: list[Any]) -> tuple[str, ast.Pattern]:
         name, pattern = children
+        if pattern is None:
+            _check_readable(str(name), span)
         return str(name), pattern or ast.PatName(self._token_span(name), str(name))
+
+    def typed_field(self, span: Span, children: list[Any]) -> tuple[str, ast.Pattern]:
+        name, type_ = children
+        _check_readable(str(name), span)
+        pattern = ast.PatName(self._token_span(name), str(name))
+        return str(name), ast.PatAscript(span, pattern, type_)
 
     # Expressions
 
@@ -397,13 +405,17 @@ class _Builder(Transformer[Token, Any]):
             case "TRUE" | "FALSE":
                 return ast.Literal(span, token.type == "TRUE", None)
             case "CHAR":
-                return ast.Literal(span, character(str(token)), None)
+                return ast.Literal(span, character(str(token), span), None)
             case "STRING":
-                return ast.StringLit(span, string(str(token)))
+                return ast.StringLit(span, string(str(token), span))
         value, prim = number(str(token), span)
         return ast.Literal(span, value, prim)
 
+    def hole(self, span: Span, children: list[Any]) -> ast.Hole:
+        return ast.Hole(span)
+
     def name(self, span: Span, children: list[Any]) -> ast.Name:
+        _check_readable(str(children[0]), span)
         return ast.Name(span, ast.QualName((), str(children[0])))
 
     def tuple_exp(self, span: Span, children: list[Any]) -> ast.TupleExp:
@@ -417,6 +429,8 @@ class _Builder(Transformer[Token, Any]):
 
     def field(self, span: Span, children: list[Any]) -> tuple[str, ast.Exp]:
         name, value = children
+        if value is None:
+            _check_readable(str(name), span)
         pun = ast.Name(self._token_span(name), ast.QualName((), str(name)))
         return str(name), value if value is not None else pun
 
@@ -425,6 +439,7 @@ class _Builder(Transformer[Token, Any]):
 
     def project(self, span: Span, children: list[Any]) -> ast.Exp:
         record, name = children[0], str(children[1])[1:]
+        _check_readable(name, span)
         if isinstance(record, ast.Name) and not record.name.quals and record.name.name in MODULES:
             return ast.Name(span, ast.QualName((record.name.name,), name))
         return ast.Project(span, record, name)
@@ -447,6 +462,10 @@ class _Builder(Transformer[Token, Any]):
 
     def section_left(self, span: Span, children: list[Any]) -> ast.OpSection:
         *operands, op = children
+        if any(precedence(other.name) < precedence(op.name) for other in operands[1::2]):
+            raise ProgramError(Diagnostic(
+                "syntax-error", op.span, f"An operand of '{op.name}' is missing.",
+                hints=("It binds more tightly than what stands before it: use parentheses.",)))
         return ast.OpSection(span, op.plain, left=resolve(operands))
 
     def section_right(self, span: Span, children: list[Any]) -> ast.OpSection:
@@ -514,6 +533,14 @@ class _Builder(Transformer[Token, Any]):
         return ast.Not(span, children[0])
 
 
+def _check_readable(name: str, span: Span) -> None:
+    """A name that begins with an underscore says that nothing uses what it stands for."""
+    if name.startswith("_"):
+        raise ProgramError(Diagnostic("syntax-error", span, f"Use of '{name}', which begins with "
+                                      "an underscore, as only names do that are not used.",
+                                      hints=("Give it another name.",)))
+
+
 def _without_attrs(children: list[Any]) -> list[Any]:
     return [c for c in children if not isinstance(c, _Attributes)]
 
@@ -546,10 +573,10 @@ class _Spanned:
 def _operator(token: Token) -> ast.QualName:
     text = str(token)
     if token.type == "BACKTICK":
-        parts = text.strip("`").split(".")
+        parts = text.strip("`").strip().split(".")
     elif token.type == "QUAL_OP":
-        module, _, name = text.partition(".")
-        parts = [module, name]
+        first = next(place for place, char in enumerate(text) if char in CHARACTERS)
+        parts = [*text[:first - 1].split("."), text[first:]]
     else:
         parts = [text]
     return ast.QualName(tuple(parts[:-1]), parts[-1])

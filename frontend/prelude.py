@@ -129,14 +129,16 @@ OPERATORS: dict[str, tuple[str, tuple[Prim, ...], bool]] = {
     "+": ("add", NUMBERS, False), "-": ("sub", NUMBERS, False), "*": ("mul", NUMBERS, False),
     "/": ("div", NUMBERS, False), "%": ("mod", NUMBERS, False), "**": ("pow", NUMBERS, False),
     "//": ("quot", INTS, False), "%%": ("rem", INTS, False),
-    "&": ("and", (*INTS, Prim.BOOL), False), "|": ("or", (*INTS, Prim.BOOL), False),
-    "^": ("xor", (*INTS, Prim.BOOL), False),
+    "&": ("and", INTS, False), "|": ("or", INTS, False), "^": ("xor", INTS, False),
     "<<": ("shl", INTS, False), ">>": ("shr", INTS, False), ">>>": ("lshr", INTS, False),
     "<": ("lt", tuple(Prim), True), "<=": ("le", tuple(Prim), True),
     ">": ("gt", tuple(Prim), True), ">=": ("ge", tuple(Prim), True),
     "&&": ("and", (Prim.BOOL,), False), "||": ("or", (Prim.BOOL,), False),
 }
 """The arithmetic operators: the operation, the types they work on, whether they compare."""
+
+MEMBERS_ONLY = frozenset({">>>"})
+"""Operators that programs only know as members of modules: ``i32.>>>``."""
 
 LIFTED = frozenset({ASSUMED, "id", "const", "flip", "curry", "uncurry", "|>", "<|", ">->", "<-<"})
 """What may be applied to functions where its type says nothing."""

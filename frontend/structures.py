@@ -11,12 +11,14 @@ from runelift.frontend import ast, module_ast
 from runelift.frontend.layered import Layered
 from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.ir.errors import Code, Diagnostic, ProgramError
-from runelift.ir.prim import Prim
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, SCALARS, Prim
 from runelift.ir.source import Span
 
 PRIMS = frozenset(prim.value for prim in Prim)
-OPEN_SIGNATURES = frozenset({"numeric", "integral", "real", "float", "from_prim", "size"})
-"""Module types of the prelude, which all numeric modules have; they restrict nothing."""
+OPEN_SIGNATURES = {"from_prim": SCALARS, "numeric": NUMBERS, "integral": INTS, "size": INTS,
+                   "real": FLOATS, "float": FLOATS}
+"""Module types of the prelude, and the numeric modules that have them; they restrict nothing."""
+
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,19 @@ class Structure:
         """A structure that can grow without changing this one."""
         return Structure(dict(self.values), dict(self.types), dict(self.modules),
                          dict(self.signatures), self.opened, self.local)
+
+    def value(self, name: str) -> ast.QualName | None:
+        """What a name of a variable stands for, also as a member of what is opened."""
+        if name in self.values:
+            return self.values[name]
+        return next((ast.QualName((prim,), name) for prim in reversed(self.opened)
+                     if member(prim, name) is not None), None)
+
+    def type(self, name: str) -> ast.QualName | None:
+        """What a name of a type stands for."""
+        if name == "t" and name not in self.types and self.opened:
+            return ast.QualName((), self.opened[-1])
+        return self.types.get(name)
 
     def add(self, other: Structure) -> None:
         """Take in all names of another structure, which hide those that were known before."""
@@ -177,20 +192,15 @@ def find_value(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName
         return member_value(find_module(name.quals, scope, span), name, span)
     if scope.local.get(name.name):
         return name
-    if name.name in scope.values:
-        return scope.values[name.name]
-    for prim in reversed(scope.opened):
-        if member(prim, name.name) is not None:
-            return ast.QualName((prim,), name.name)
-    return name
+    return scope.value(name.name) or name
 
 
 def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
     """The global name of a member of a module."""
     if isinstance(mod, Builtin):
         return ast.QualName((mod.prim,), name.name)
-    if isinstance(mod, Structure) and name.name in mod.values:
-        return mod.values[name.name]
+    if isinstance(mod, Structure) and (found := mod.value(name.name)) is not None:
+        return found
     if isinstance(mod, Functor):
         raise wrong("not-a-structure", span, f"The module of '{name}' is parametric: it has no "
                     "members before it is applied.", "Apply it: module M = F N")
@@ -204,12 +214,10 @@ def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
 def find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
     """The global name of a type; itself if it is not defined in a module."""
     if not name.quals:
-        if name.name == "t" and "t" not in scope.types and scope.opened:
-            return ast.QualName((), scope.opened[-1])
-        return scope.types.get(name.name, name)
+        return scope.type(name.name) or name
     mod = find_module(name.quals, scope, span)
     if isinstance(mod, Builtin) and name.name == "t":
         return ast.QualName((), mod.prim)
-    if isinstance(mod, Structure) and name.name in mod.types:
-        return mod.types[name.name]
+    if isinstance(mod, Structure) and (found := mod.type(name.name)) is not None:
+        return found
     raise wrong("unknown-type", span, f"Unknown type '{name}'.")

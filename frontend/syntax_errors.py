@@ -164,9 +164,6 @@ def syntax_error(source: Source, error: UnexpectedInput) -> ProgramError:
 
 def _unexpected(source: Source, start: int, found: str, expected: Collection[str]) -> ProgramError:
     """``found`` (nothing: the end of the file) stands where only ``expected`` can."""
-    if source.text.startswith("???", start):
-        return ProgramError(Diagnostic("unsupported-feature", Span(source, start, start + 3),
-                                       "Runelift has no holes (???)."))
     waiting = openings(source.text[:start])
     hint = _advice(source.text, start, expected)
     labels: tuple[Label, ...] = ()

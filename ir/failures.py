@@ -43,6 +43,12 @@ def assertion(condition: str) -> str:
     return _failure("assertion-failed", f"Assertion is false: ({literal})")
 
 
+def hole(type_: str) -> str:
+    """The failure of a program that comes to a hole, in place of a value of that type."""
+    literal = type_.replace("{", "{{").replace("}", "}}")
+    return _failure("assertion-failed", f"Reached hole of type: {literal}")
+
+
 def invalid_range(kind: str, ends: int) -> str:
     """The failure of a range that does not lead to its end, of two or three ``ends``."""
     return _failure("negative-size", f"Range {'{}..' * (ends - 2)}{{}}{kind}{{}} is invalid.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -85,11 +84,6 @@ class Prim(Enum):
             return 1
         return (1 << (self.bits - self.is_signed)) - 1
 
-    @property
-    def greatest_finite(self) -> float:
-        """The largest finite value of a type of floating-point numbers."""
-        return (2 - 2.0**-23) * 2.0**127 if self is Prim.F32 else sys.float_info.max
-
     def nearest(self, value: float) -> float:
         """The number of this floating-point type that is nearest; infinity if it is too large."""
         if self is Prim.F64:
@@ -105,6 +99,7 @@ class Prim(Enum):
 
 
 INTS = tuple(p for p in Prim if p.is_int)
+SIGNED = tuple(p for p in INTS if p.is_signed)
 FLOATS = tuple(p for p in Prim if p.is_float)
 NUMBERS = INTS + FLOATS
 SCALARS = tuple(Prim)

@@ -103,6 +103,10 @@ class Base(ABC):
         self._binders: list[ast.SizeParam] = []
         self._operators: list[ast.BinExp | ast.OpSection] = []
         self._negated: set[int] = set()
+        self._coerced: list[VName] = []
+        """The sizes ``[]`` of coercions in the function that is being checked."""
+        self._looping = False
+        """Whether this is for a loop to carry along: coercions may make other sizes there."""
         self._written: dict[Hashable, tuple[VName, ast.Exp]] = {}
         self._computed: dict[int, dict[VName, Size]] = {}
         self._calls: dict[tuple[Hashable, VName], Size] = {}

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from math import isfinite
 
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
-from runelift.frontend.check.base import Binding, SizeMaker
+from runelift.frontend.check.base import Binding
 from runelift.frontend.check.causality import check_causality
 from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
-from runelift.frontend.check.forms import base_name, first_order, has_function, tail
+from runelift.frontend.check.forms import (
+    base_name,
+    first_hidden,
+    first_order,
+    has_function,
+    tail,
+)
 from runelift.frontend.check.infer import Inference
 from runelift.frontend.check.restrictions import (
     constructive_sizes,
@@ -23,6 +30,7 @@ from runelift.frontend.check.unify import FunctionalType, map_sizes, metas, para
 from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
 from runelift.frontend.literals import bounds_hint
 from runelift.frontend.nodes import walk
+from runelift.frontend.prelude import EQUALITY
 from runelift.frontend.types import (
     UNIT,
     Abstract,
@@ -91,6 +99,10 @@ class Checker(Inference):
                                                     tuple(anonymous), dec.hidden)
         if dec.hidden:
             self._hide(dec, set(sizes), body)
+        if not dec.kind and anonymous:
+            raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
+                              "not have arrays of any size in their definition.",
+                              f"Declare it as type~ {dec.name}, or add size parameters.")
         if dec.kind != "^":
             try:
                 self.solved.no_function(body)
@@ -148,14 +160,6 @@ class Checker(Inference):
         for op in self._operators:
             assert op.op_type is not None
             op.op_type = self._shown(op.op_type)
-
-    def _collected(self, made: list[VName]) -> SizeMaker:
-        """Makes sizes to be found, and notes them."""
-        def make() -> Size:
-            size = self.solved.size_meta()
-            made.extend(size.variables())
-            return size
-        return make
 
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
@@ -215,7 +219,7 @@ class Checker(Inference):
         """The scheme of ``name params : ret = body``."""
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
-            self.distinct(params)
+            self.distinct(params, type_params)
             domains: list[Arrow] = []
             for param in params:
                 size_name = self.names.fresh(base_name(param))
@@ -234,6 +238,7 @@ class Checker(Inference):
                 else:
                     self.expect_result(declared, result, body, ret.span, specified)
                 result = declared
+            self._settle_coerced()
             nameable = self._sizes_outside()
         type_: Type = result
         for arrow in reversed(domains):
@@ -277,6 +282,17 @@ class Checker(Inference):
                         binding := self.scope.find(name)) is not None and binding.local:
                     self.expect(Prim.I64, binding.scheme.type, node.span, "a size")
 
+    def _settle_coerced(self) -> None:
+        """The sizes ``[]`` of coercions that nothing decides about are those of the values."""
+        if not self._coerced:
+            return
+        undecided = self._undecided() - self.solved.parameters
+        for size in self._coerced:
+            for name in self.solved.size(Size.var(size)).variables() & undecided:
+                if name not in self.solved.sizes:
+                    self.solved.sizes[name] = self.solved.unknown_size()
+        self._coerced.clear()
+
     def _undecided(self) -> set[VName]:
         """The sizes that inference has yet to find, apart from those of names in scope."""
         local = [b.scheme.type for b in self.scope.values.values() if b.local]
@@ -291,7 +307,8 @@ class Checker(Inference):
         scope_metas = {m for b in self.scope.values.values() if b.local
                        for m in metas(self.solved.resolve(b.scheme.type))}
         for meta in sorted(metas(type_) - scope_metas - parts, key=lambda m: m.id):
-            if meta.id not in self.solved.allowed and meta.id not in self.solved.required:
+            if not any(meta.id in kept for kept in (
+                    self.solved.allowed, self.solved.required, self.solved.compared)):
                 name = self.names.fresh("t")
                 types.append(name)
                 if meta.id not in self.solved.values:
@@ -335,6 +352,9 @@ class Checker(Inference):
     def _finish(self) -> None:
         """Give undetermined number types their defaults, and write all types into the tree."""
         self.solved.divide()
+        for op in self._operators:
+            if op.operator is None and op.op.name in EQUALITY:
+                self._check_comparable(op)
         for node in self._typed:
             assert node.type is not None
             node.type = self._settled(node.type, node.span)
@@ -351,6 +371,23 @@ class Checker(Inference):
         for op in self._operators:
             assert op.op_type is not None
             op.op_type = self._settled(op.op_type, op.span)
+
+    def _check_comparable(self, op: ast.BinExp | ast.OpSection) -> None:
+        """Only values of types that are known here can be compared."""
+        assert op.op_type is not None
+        compared = self.solved.resolve(op.op_type)
+        assert isinstance(compared, Arrow)
+        decided = self.solved.allowed.keys() | self.solved.required.keys()
+        if any(meta.id not in decided for meta in metas(compared.domain)):
+            what = "is not known here"
+        elif (hidden := first_hidden(compared.domain)) is not None:
+            what = f"may be any: nothing is known about {self._show(hidden)}"
+        else:
+            return
+        self.errors.append(Diagnostic(
+            "type-mismatch", op.op_span if isinstance(op, ast.BinExp) else op.span,
+            f"Cannot compare with {op.op}: the type of the operands "
+            f"{what}.", hints=("Add a type annotation, or take the comparison as an argument.",)))
 
     def _check_elements(self, array: ast.ArrayExp) -> None:
         """Elements are not of a type that may have sizes of its own."""
@@ -385,15 +422,15 @@ class Checker(Inference):
                     self.errors += uncovered([pattern], pattern.span)
 
     def _check_literal(self, literal: ast.Literal) -> None:
-        """A number that its type does not have is an error."""
+        """A number that its type does not have is an error, unless a suffix names the type."""
         prim, value = literal.type, literal.value
-        if not isinstance(prim, Prim) or isinstance(value, bool):
+        if not isinstance(prim, Prim) or isinstance(value, bool) or literal.prim is not None:
             return
         sign = -1 if id(literal) in self._negated else 1
         if prim.is_int:
             fits = prim.least <= sign * value <= prim.greatest
         else:
-            fits = abs(value) <= prim.greatest_finite
+            fits = isfinite(prim.nearest(value))
         if not fits:
             self.errors.append(Diagnostic(
                 "literal-out-of-range", literal.span,

@@ -9,6 +9,7 @@ from runelift.frontend.check.unify import (
     Substitution,
 )
 from runelift.frontend.types import (
+    Abstract,
     Array,
     Arrow,
     MetaVar,
@@ -62,6 +63,24 @@ def has_function(type_: Type) -> bool:
         case Record(fields):
             return any(has_function(f) for _, f in fields)
     return False
+
+
+def first_hidden(type_: Type) -> TypeVar | Abstract | None:
+    """A part of a type of which nothing is known here: a type parameter, or a hidden type."""
+    parts: tuple[Type, ...] = ()
+    match type_:
+        case TypeVar() | Abstract():
+            return type_
+        case Array(_, elem):
+            parts = (elem,)
+        case Tuple(items):
+            parts = items
+        case Record(fields) | Sum(fields):
+            parts = tuple(part for _, part in fields)
+    for part in parts:
+        if (found := first_hidden(part)) is not None:
+            return found
+    return None
 
 
 def first_order(type_: Type) -> bool:

@@ -13,7 +13,7 @@ from runelift.frontend.types import (
     Tuple,
     Type,
 )
-from runelift.ir.prim import INTS, Prim
+from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 
@@ -22,7 +22,7 @@ class Indexing(Patterns):
     """Arrays and records taken apart."""
 
     def _range(self, exp: ast.Range) -> Type:
-        elem = self.solved.meta(INTS)
+        elem = self.solved.meta(SIGNED)
         for part in (exp.first, exp.second, exp.last):
             if part is not None:
                 self.expect(elem, self.infer(part), part.span, "a bound")
@@ -75,7 +75,7 @@ class Indexing(Patterns):
                 slices.append(self._slice(dim, head.size))
             else:
                 index = self.infer(dim)
-                self.expect(self.solved.meta(INTS), index, dim.span, "an index")
+                self.expect(self.solved.meta(SIGNED), index, dim.span, "an index")
             type_ = head.elem
         for size in reversed(slices):
             type_ = Array(size, type_)

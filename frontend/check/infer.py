@@ -34,7 +34,7 @@ from runelift.frontend.check.unify import (
     substitute_size,
 )
 from runelift.frontend.check.uniqueness import unique_pattern
-from runelift.frontend.prelude import EQUALITY, OPERATORS
+from runelift.frontend.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
 from runelift.frontend.types import (
     UNIT,
     Array,
@@ -46,7 +46,7 @@ from runelift.frontend.types import (
     Type,
     arrows,
 )
-from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 
@@ -74,6 +74,10 @@ class Inference(Indexing):
                 if isinstance(value, bool):
                     return Prim.BOOL
                 return self.solved.meta(NUMBERS if isinstance(value, int) else FLOATS)
+            case ast.Hole(span):
+                anything = self.solved.meta()
+                self.no_function(anything, span, "a hole")
+                return anything
             case ast.StringLit(_, text):
                 return Array(Size.of(len(text)), Prim.U8)
             case ast.Name(span, name):
@@ -156,7 +160,8 @@ class Inference(Indexing):
                 self.expect(declared, self.infer(value), span, "a value")
                 return declared
             case ast.Coerce(span, value, type_exp):
-                declared = self._read(type_exp)
+                declared = self._read(type_exp, self.solved.unknown_size if self._looping
+                                      else self._collected(self._coerced))
                 found = self.solved.resolve(self.infer(value))
                 self.expect(self._forget_sizes(declared), self._forget_sizes(found), span,
                             "a value")
@@ -304,13 +309,14 @@ class Inference(Indexing):
         """The type of an operator, as a curried function."""
         name = exp.op
         arithmetic = not name.quals and self.scope.find(name.name) is None
-        if arithmetic and name.name in OPERATORS:
+        if arithmetic and name.name in OPERATORS.keys() - MEMBERS_ONLY:
             _, domain, compares = OPERATORS[name.name]
             operand = self.solved.meta(domain)
             return arrows([operand, operand], Prim.BOOL if compares else operand)
         if arithmetic and name.name in EQUALITY:
             operand = self.solved.meta()
             self.no_function(operand, span, "compared")
+            self.solved.compared.add(operand.id)
             return arrows([operand, operand], Prim.BOOL)
         exp.operator = ast.Name(span, name)
         return self.infer(exp.operator)
@@ -391,8 +397,15 @@ class Inference(Indexing):
 
     def _loop_init(self, exp: ast.LoopExp) -> Type:
         if exp.init is not None:
-            return self.infer(exp.init)
+            return self._in_loop(exp.init)
         return self._pattern_value(exp.pattern)
+
+    def _in_loop(self, exp: ast.Exp) -> Type:
+        """The type of a value that a loop carries along, whose sizes may change."""
+        around, self._looping = self._looping, True
+        type_ = self.infer(exp)
+        self._looping = around
+        return type_
 
     def _pattern_value(self, pattern: ast.Pattern) -> Type:
         """The type of the values in scope that the names of a loop pattern start from."""
@@ -413,11 +426,10 @@ class Inference(Indexing):
         array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
         with self.inner_scope():
             self._size_binders(exp.sizes, exp.pattern)
-            result = self.pattern(exp.pattern, init, anonymous=self.solved.size_meta)
             match exp.form:
                 case ast.ForForm(_, pattern):
                     assert bound is not None
-                    self.expect(self.solved.meta(INTS), bound, exp.form.bound.span, "a bound")
+                    self.expect(self.solved.meta(SIGNED), bound, exp.form.bound.span, "a bound")
                     self.pattern(pattern, bound)
                 case ast.ForInForm(_, pattern):
                     assert array is not None
@@ -426,9 +438,11 @@ class Inference(Indexing):
                                 exp.form.array.span, "an array",
                                 hint="To count, write: for i < n")
                     self.pattern(pattern, self.solved.head(elem))
-                case ast.WhileForm(_, cond):
-                    self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
-            body = self.infer(exp.body)
+            result = self.pattern(exp.pattern, init, anonymous=self.solved.size_meta)
+            if isinstance(exp.form, ast.WhileForm):
+                cond = exp.form.cond
+                self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
+            body = self._in_loop(exp.body)
         self.no_function(result, exp.span, "carried along by a loop")
         return result, body
 

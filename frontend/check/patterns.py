@@ -38,9 +38,10 @@ class Patterns(SizeExps):
         pattern.type = result
         return result
 
-    def distinct(self, patterns: Iterable[ast.Pattern]) -> None:
-        """An error if patterns bind a name twice."""
-        seen: dict[str, Span] = {}
+    def distinct(self, patterns: Iterable[ast.Pattern],
+                 others: Iterable[ast.SizeParam | ast.TypeParam] = ()) -> None:
+        """An error if patterns bind a name twice, or that of a size parameter."""
+        seen = {other.name: other.span for other in others if isinstance(other, ast.SizeParam)}
         for each in names_bound(patterns):
             if (first := seen.setdefault(each.name, each.span)) is not each.span:
                 raise self._error("duplicate-name", each.span, f"'{each.name}' is bound twice.",

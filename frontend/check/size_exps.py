@@ -56,6 +56,14 @@ class SizeExps(Base):
     def _bind_size(self, name: str, size: Size, span: Span) -> None:
         self.scope.values[name] = Binding(Scheme(Prim.I64), size, span)
 
+    def _collected(self, made: list[VName]) -> SizeMaker:
+        """Makes sizes to be found, and notes them."""
+        def make() -> Size:
+            size = self.solved.size_meta()
+            made.extend(size.variables())
+            return size
+        return make
+
     def _read(self, exp: ast.TypeExp, anonymous: SizeMaker | None = None) -> Type:
         make = anonymous or self.solved.size_meta
         reader = TypeReader(self.abbreviations, self.scope.types, self._size, make, self.names,

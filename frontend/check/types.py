@@ -92,7 +92,10 @@ class TypeReader:
                 return Array(self._size(size), self.read(elem))
             case ast.TypeTuple(_, items):
                 return Tuple(tuple(map(self.read, items)))
-            case ast.TypeRecord(_, fields):
+            case ast.TypeRecord(span, fields):
+                if len(dict(fields)) < len(fields):
+                    raise ProgramError(Diagnostic(
+                        "duplicate-name", span, "A record type has a field twice."))
                 return Record(tuple(sorted((n, self.read(t)) for n, t in fields)))
             case ast.TypeSum(_, constructors):
                 return Sum(tuple((name, Tuple(tuple(map(self.read, args))))

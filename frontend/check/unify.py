@@ -96,6 +96,8 @@ class Substitution:
     """The type parameters that may have sizes of their own."""
     of_any_size: set[int] = field(default_factory=set)
     """The types to be found that may have other sizes each time."""
+    compared: set[int] = field(default_factory=set)
+    """The types to be found whose values are compared: they never become type parameters."""
     regular: set[int] = field(default_factory=set)
     """The types to be found that must not have sizes of their own."""
     _undecided: list[tuple[Size, Size]] = field(default_factory=list)
@@ -236,6 +238,8 @@ class Substitution:
             raise InfiniteType
         if meta.id in self.values:
             self.no_function(type_)
+        if meta.id in self.compared:
+            self.compared |= {part.id for part in metas(self.resolve(type_))}
         if meta.id in self.regular:
             if isinstance(type_, TypeVar) and type_.name in self.size_lifted:
                 raise IrregularType

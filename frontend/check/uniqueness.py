@@ -457,12 +457,12 @@ class _Walk:
             self.exp(exp.form.bound, env)
         around, self.observed = self.observed, {}
         self.depth += 1
-        params = self.bind(exp.pattern, shared(exp.pattern.type, NONE), inner)
         if isinstance(exp.form, ast.ForInForm):
             self.bind(exp.form.pattern, shared(exp.form.pattern.type, elements), inner)
         elif isinstance(exp.form, ast.ForForm):
             self.bind(exp.form.pattern, Leaf(), inner)
-        else:
+        params = self.bind(exp.pattern, shared(exp.pattern.type, NONE), inner)
+        if isinstance(exp.form, ast.WhileForm):
             self.exp(exp.form.cond, inner)
         body = self.exp(exp.body, inner)
         carried = Carried.of(init, params, body)

@@ -14,11 +14,11 @@ from runelift.frontend import ast
 from runelift.frontend.check.unify import NAMELESS, Substitution
 from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
 from runelift.ir.names import VName
-from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size
 
 _KINDS = {frozenset(FLOATS): "float", frozenset(INTS): "integer", frozenset(NUMBERS): "number",
-          frozenset((*INTS, Prim.BOOL)): "integer or bool"}
+          frozenset((*INTS, Prim.BOOL)): "integer or bool", frozenset(SIGNED): "signed integer"}
 _WHOLE = {"a value": "Expression", "the declared result": "Function body",
           "the next value of the loop": "Loop body"}
 """What an expression of a wrong type is called."""

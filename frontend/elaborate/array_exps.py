@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from runelift.frontend import ast
 from runelift.frontend.elaborate.sizes import size_atom
 from runelift.frontend.elaborate.values import Dynamic, Env, TypeArg, Value, leaves, rebuild, shaped
-from runelift.frontend.types import Array, Type
+from runelift.frontend.literals import constant
+from runelift.frontend.types import Array, Type, show
 from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
@@ -19,18 +20,6 @@ from runelift.ir.types import FALSE, TRUE, Atom, Const, array_of, elem_of, i64, 
 
 if TYPE_CHECKING:
     from runelift.frontend.elaborate.exps import Evaluator
-
-
-def constant(value: int | float | bool, prim: Prim) -> Const:
-    """A literal as a ``prim``: integers wrap, floats are rounded."""
-    if prim is Prim.BOOL:
-        return Const(bool(value), prim)
-    if prim.is_float:
-        return Const(prim.nearest(value), prim)
-    wrapped = int(value) & ((1 << prim.bits) - 1)
-    if prim.is_signed and wrapped > prim.greatest:
-        wrapped -= 1 << prim.bits
-    return Const(wrapped, prim)
 
 
 def array_exp(e: Evaluator, exp: ast.ArrayExp, env: Env) -> Value:
@@ -55,6 +44,13 @@ def zeros(e: Evaluator, type_: Type, outer: tuple[Atom, ...], env: Env, span: Sp
 
     return shaped(type_, lambda prim, shape: e.arrays.blank(array_of(shape, prim), span), size,
                   outer, variable)
+
+
+def hole(e: Evaluator, exp: ast.Hole, env: Env) -> Value:
+    """``???``: a failure, and zeros for what would follow."""
+    assert exp.type is not None
+    e.builder.emit_stm((), Assert(FALSE, failures.hole(show(exp.type))), exp.span)
+    return zeros(e, exp.type, (), env, exp.span)
 
 
 def array_of_values(e: Evaluator, items: list[Value], span: Span) -> Value:
@@ -144,13 +140,17 @@ def _index(e: Evaluator, exp: ast.Exp, env: Env) -> Atom:
 
 
 def _slice(e: Evaluator, dim: ast.SliceExp, size: Atom, env: Env) -> SliceDim:
+    """``start:stop:step``, where a step down makes the last element the default of the start.
+
+    A step that leads away from the stop makes the count negative, which is out of bounds.
+    """
     op, span = e.builder.op, dim.span
     step = _index(e, dim.step, env) if dim.step is not None else i64(1)
-    backwards = isinstance(step, Const) and step.value < 0
-    start = _index(e, dim.start, env) if dim.start is not None else (
-        op("sub", Prim.I64, (size, i64(1)), span) if backwards else i64(0))
-    stop = _index(e, dim.stop, env) if dim.stop is not None else (
-        i64(-1) if backwards else size)
+    down = op("lt", Prim.I64, (step, i64(0)), span)
+    start = (_index(e, dim.start, env) if dim.start is not None
+             else _if_down(e, down, op("sub", Prim.I64, (size, i64(1)), span), i64(0), span))
+    stop = (_index(e, dim.stop, env) if dim.stop is not None
+            else _if_down(e, down, i64(-1), size, span))
     reach = op("sub", Prim.I64, (stop, start), span)
     if step == i64(1):
         return SliceDim(start, reach, step)
@@ -159,5 +159,23 @@ def _slice(e: Evaluator, dim: ast.SliceExp, size: Atom, env: Env) -> SliceDim:
         e.builder.emit_stm((), Assert(moves, failures.STRIDE, (step,)), span)
     sign = op("sgn", Prim.I64, (step,), span)
     rounded = op("add", Prim.I64, (reach, op("sub", Prim.I64, (step, sign), span)), span)
-    count = op("max", Prim.I64, (op("quot", Prim.I64, (rounded, step), span), i64(0)), span)
+    count = op("quot", Prim.I64, (rounded, step), span)
+    if not e.arrays.checked:
+        count = op("max", Prim.I64, (count, i64(0)), span)
+    elif dim.stop is not None and down != FALSE and step != i64(-1):
+        # Long steps down may end above a stop that is no place of the array.
+        fine = op("le", Prim.I64, (_if_down(e, down, i64(-1), stop, span), stop), span)
+        fine = op("or", Prim.BOOL, (fine, op("eq", Prim.I64, (count, i64(0)), span)), span)
+        if fine != TRUE:
+            e.builder.emit_stm((), Assert(fine, failures.access([3]), (start, stop, step, size)),
+                               span)
     return SliceDim(start, count, step)
+
+
+def _if_down(e: Evaluator, down: Atom, then: Atom, otherwise: Atom, span: Span) -> Atom:
+    """One of two numbers, by the direction of a slice: without a branch, as it is often known."""
+    if down in (TRUE, FALSE):
+        return then if down == TRUE else otherwise
+    op, chosen = e.builder.op, e.builder.convert(Prim.BOOL, Prim.I64, down, span)
+    difference = op("sub", Prim.I64, (then, otherwise), span)
+    return op("add", Prim.I64, (otherwise, op("mul", Prim.I64, (chosen, difference), span)), span)

@@ -12,7 +12,7 @@ from runelift.frontend.attributes import parameter
 from runelift.frontend.elaborate.array_exps import (
     array_exp,
     array_of_values,
-    constant,
+    hole,
     range_exp,
     selection,
 )
@@ -46,6 +46,7 @@ from runelift.frontend.elaborate.values import (
     project,
     rebuild,
 )
+from runelift.frontend.literals import constant
 from runelift.frontend.types import type_variables
 from runelift.ir import failures
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
@@ -177,6 +178,8 @@ class Evaluator:
                                    lambda: self.exp(else_, env), span)
             case ast.Project(_, record, name):
                 return project(self.exp(record, env), name)
+            case ast.Hole(span):
+                return hole(self, exp, env)
             case ast.StringLit(span, text):
                 atoms = tuple(Const(byte, Prim.U8) for byte in text)
                 return array_of_values(self, [Dynamic(a, Prim.U8) for a in atoms], span)
@@ -231,7 +234,9 @@ class Evaluator:
                 return self._coerced(exp, env)
             case ast.AssertExp(span, cond, value):
                 holds = self.scalar(cond, env).atom
-                self.builder.emit_stm((), Assert(holds, failures.assertion(cond.span.text)), span)
+                if self.arrays.checked:
+                    self.builder.emit_stm((), Assert(
+                        holds, failures.assertion(cond.span.text)), span)
                 return self.exp(value, env)
             case ast.AttrExp(_, attr, _) if (
                     name := parameter(attr)) in self._parameters and isinstance(exp.type, Prim):

@@ -88,9 +88,9 @@ def _loop_with(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value,
         index = builder.names.fresh("i")
         body_scope.bound.add(index)
         inner = inside(env)
-        e.bind(exp.pattern, carried, inner, {s.name for s in exp.sizes})
         if rounds is not None:
             _bind_round(e, exp, rounds, index, inner)
+        e.bind(exp.pattern, carried, inner, {s.name for s in exp.sizes})
         result = e.arrays.complete(e.exp(exp.body, inner), init, span)
         after = list(leaves(result))
         cond = _condition(e, exp, env, result)

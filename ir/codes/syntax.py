@@ -27,7 +27,7 @@ entry main (x: i32): i32 =
     Explanation(
         "unsupported-feature", "a part of the language that Runelift does not have",
         "Futhark has this, Runelift does not: 16-bit floats (f16), automatic differentiation (jvp, "
-        "vjp), accumulators, and holes (???).",
+        "vjp) and accumulators.",
         wrong="""\
 entry main (x: f16): f16 = x + 1
 """, cure="""\

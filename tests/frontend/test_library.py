@@ -57,11 +57,6 @@ def test_ranges_lead_to_their_end(text: str, ends: tuple[int, ...],
         assert program.main(*ends).tolist() == expected
 
 
-def test_ranges_of_unsigned_numbers_go_down_too() -> None:
-    program = runelift.compile("def main (a: u8) (b: u8) (c: u8) = a..b...c", device="interpreter")
-    assert program.main(*np.array([250, 150, 0], "uint8")).tolist() == [250, 150, 50]
-
-
 def test_arguments_have_the_sizes_that_types_compute() -> None:
     program = runelift.compile("def main (n: i64) (_: [n + 1]i32) = n", device="interpreter")
     assert program.main(1, np.zeros(2, "int32")) == 1

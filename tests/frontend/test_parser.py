@@ -85,7 +85,6 @@ def test_declaration_parses(text: str) -> None:
     ("module m = { def }", "syntax-error", 1, 18),
     ("def f = match x case 1 2", "syntax-error", 1, 24),
     ("type t = #some | none", "syntax-error", 1, 18),
-    ("def f = 300u8", "literal-out-of-range", 1, 9),
     ("def f = loop x = 1 for i > n do x", "syntax-error", 1, 26),
 ])
 def test_error_position(text: str, code: str, line: int, column: int) -> None:
