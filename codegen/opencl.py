@@ -8,6 +8,7 @@ that is -1 until the first failure sets it to ``base + code``, and the failure's
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from importlib import resources
 
 from runelift.ir import imp
@@ -58,6 +59,7 @@ _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 """In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
 
 
+@cache
 def prelude() -> str:
     """The helper functions that generated kernels call."""
     return (resources.files("runelift.codegen") / "prelude.cl").read_text()

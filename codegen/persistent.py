@@ -125,6 +125,9 @@ class Merged:
     scalars: tuple[Prim, ...]
     cond: str | None = None
 
+    def __hash__(self) -> int:
+        return hash(self.key)  # that of all that is in its kernels takes long
+
     @property
     def key(self) -> tuple[object, ...]:
         """What tells it from other kernels of its program."""

@@ -22,6 +22,7 @@ from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
+from runelift.runtime.garbage import look_seldom
 from runelift.runtime.report import as_json, as_text
 
 COMMANDS = {
@@ -38,9 +39,6 @@ COMMANDS = {
     "devices": "list the OpenCL devices",
     "doctor": "say what is found on this machine, what is not usable, and why",
 }
-GARBAGE = 100_000, 20, 20
-"""Trees of programs are large and live to the end: looking through them for garbage less often
-saves a sixth of the time of a check."""
 RUNNING = frozenset({"run", "bench"})
 """The commands that run programs in this process, on a device."""
 HELP = frozenset({"-h", "--help"})
@@ -89,7 +87,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
-    gc.set_threshold(*GARBAGE)
+    look_seldom()
     atexit.register(gc.freeze)  # nobody needs to look for garbage then
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)

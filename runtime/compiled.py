@@ -68,6 +68,8 @@ class Compiled:
     """What the program was warned of when it was compiled."""
     plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
     """Those that were asked for, by entry point, ``interleave`` and ``coherent``."""
+    snapshot: str = field(default="", compare=False)
+    """Which one of those that are kept on disk this is (:mod:`~runelift.runtime.kept`), if any."""
 
     @property
     def core(self) -> Core:

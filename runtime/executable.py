@@ -207,19 +207,24 @@ class Executable:
         self.building(False)
         self.build_seconds += time.perf_counter() - started
 
-    def foresee(self, wanted: Iterable[Wanted]) -> None:
-        """Have others begin to build what will be wanted some time."""
-        self._build_outside(list(dict.fromkeys(
+    def foresee(self, wanted: Iterable[Wanted]) -> bool:
+        """Have others begin to build what will be wanted some time; whether there is anything."""
+        return self._build_outside(list(dict.fromkeys(
             source for each in wanted if (source := self._source_of(each)) is not None)), False)
 
-    def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True) -> None:
-        """Have others put into the cache what is not there, which they may be doing already."""
+    def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True) -> bool:
+        """Have others put into the cache what is not there, which they may be doing already.
+
+        Whether there is anything.
+        """
         info = self.device.info
         whole = [(source[0], *self.options, *source[1:]) for source in missing]
         unknown = [each for each in whole
                    if disk.load(KERNELS, cache_name(info, *each)) is None]
-        if unknown and self.outside is not None:
-            self.outside(unknown, waits)
+        if not unknown or self.outside is None:
+            return False
+        self.outside(unknown, waits)
+        return True
 
     def _tried(self, source: tuple[str, ...]) -> Any:
         try:

@@ -7,6 +7,7 @@ Runelift's own files are the same.  ``RUNELIFT_KEEP=0`` turns it off.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import warnings
@@ -27,11 +28,22 @@ PROGRAMS = "programs"
 
 def find_kept(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled | None:
     """What was kept of a program that was compiled before, if that would give the same again."""
-    found = _load(source, policy) if _keeps(source) else None
+    found = read_kept(source, policy=policy)
     if found is None or not _still_true(found, parameters):
         return None
     _repeat(found.warned)
     return found
+
+
+def read_kept(source: Source, *, policy: str) -> Compiled | None:
+    """What was kept of this text, whether or not it would come out the same now."""
+    if not _keeps(source):
+        return None
+    content = disk.load(PROGRAMS, _place(source, policy))
+    if content is None or not content.startswith(made_from := _made_from(source)):
+        return None
+    found: Compiled = pickle.loads(memoryview(content)[len(made_from):])
+    return replace(found, snapshot=hashlib.sha256(content).hexdigest())
 
 
 def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
@@ -69,14 +81,6 @@ def keep(compiled: Compiled) -> None:
 
 def _keeps(source: Source) -> bool:
     return os.environ.get("RUNELIFT_KEEP") != "0" and Path(source.name).is_file()
-
-
-def _load(source: Source, policy: str) -> Compiled | None:
-    content = disk.load(PROGRAMS, _place(source, policy))
-    if content is None or not content.startswith(made_from := _made_from(source)):
-        return None
-    found: Compiled = pickle.loads(memoryview(content)[len(made_from):])
-    return found
 
 
 def _still_true(compiled: Compiled, parameters: Mapping[str, int]) -> bool:

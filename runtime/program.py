@@ -20,6 +20,7 @@ from runelift.runtime.device import DeviceInfo
 from runelift.runtime.device_array import DeviceArray
 from runelift.runtime.finer import Finer, Guarded
 from runelift.runtime.kept import keep
+from runelift.runtime.one_by_one import OneByOne
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
 from runelift.runtime.records import Record, Timing
@@ -40,7 +41,7 @@ WARM_SECONDS = 0.02
 """Calls that take longer in all gain nothing by what is done for short ones."""
 
 
-class Program:
+class Program(OneByOne):
     """A compiled program.
 
     Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out (or
@@ -64,6 +65,8 @@ class Program:
         self._executables: dict[str, Any] = {}
         self._rehearsed: dict[Any, tuple[int | None, dict[Any, None]]] = {}
         self._kept = len(compiled.plans)
+        self.keeps = True
+        """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
         self._first = first
 
     @property
@@ -130,26 +133,48 @@ class Program:
         _, replayed = replay(self._executable(entry), bound, self.thresholds, race)
         return replayed
 
-    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]) -> int | None:
+    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
+                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Build what runs with these forced versions need, several programs at a time.
 
-        The result is the number of work-items of the last of these runs, if that is known.
+        Those that are ``recorded`` will not run without a record.  The result is the number of
+        work-items of the last of these runs, if that is known.
         """
-        wanted = dict[Any, None]()
+        wanted, other = dict[Any, None](), dict[Any, None]()
         items = [self._rehearse(entry, args, force, wanted) for force in forces]
-        self._executable(entry).prepare(wanted)
+        items += [self._rehearse(entry, args, force, other) for force in recorded]
+        self._executable(entry).prepare({**wanted, **unmerged(other)})
         return items[-1]
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> None:
-        """Have others begin to build what runs on these inputs need, as far as shapes tell."""
+                forces: Sequence[Mapping[str, int]]) -> bool:
+        """Have others begin to build what runs on these inputs need, as far as shapes tell.
+
+        What the first of the forced versions needs on the first inputs comes first, with what
+        records of the last need, then what all records need, and then the rest.  The result is
+        whether there is anything to build.
+        """
         if self._executable(entry).outside is None:
-            return
+            return False
+        begun, builds = dict[Any, None](), False
+
+        def begin(wanted: Mapping[Any, None]) -> None:
+            nonlocal builds
+            builds |= self._executable(entry).foresee([e for e in wanted if e not in begun])
+            begun.update(wanted)
+
+        def wanted(args: Sequence[Any], some: Sequence[Mapping[str, int]]) -> dict[Any, None]:
+            found = dict[Any, None]()
+            for force in some:
+                self._rehearse(entry, args, force, found)
+            return found
+
+        begin({**wanted(inputs[0], forces[:1]), **unmerged(wanted(inputs[0], forces[-1:]))})
         for args in inputs:
-            wanted = dict[Any, None]()
-            for force in forces:
-                self._rehearse(entry, args, force, wanted)
-            self._executable(entry).foresee(wanted)
+            begin(unmerged(wanted(args, forces)))
+        for args in inputs:
+            begin(wanted(args, forces))
+        return builds
 
     def _build_first(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
                      thresholds: Mapping[str, int]) -> None:
@@ -266,10 +291,15 @@ class Program:
         if entry not in self._executables:
             self._executables[entry] = Executable(self._plan(entry), self.device,
                                                   contract=self.fp_contract)
-            if len(self.compiled.plans) > self._kept:
-                keep(self.compiled)
-                self._kept = len(self.compiled.plans)
+            if self.keeps:
+                self.keep_plans()
         return self._executables[entry]
+
+    def keep_plans(self) -> None:
+        """Keep the program on disk if plans have been made since it was."""
+        if len(self.compiled.plans) > self._kept:
+            keep(self.compiled)
+            self._kept = len(self.compiled.plans)
 
     @property
     def device(self) -> Any:
@@ -434,3 +464,10 @@ class Program:
         result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
+
+
+def unmerged(wanted: Mapping[Any, None]) -> dict[Any, None]:
+    """What is to be built for records, in which no kernel stands for a loop."""
+    from runelift.codegen.persistent import Merged
+
+    return {each: None for each in wanted if not isinstance(each, Merged)}

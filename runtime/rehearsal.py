@@ -33,6 +33,7 @@ class Rehearsal(Run):
                  wanted: dict[Wanted, None]) -> None:
         super().__init__(executable, thresholds, force, record=False)
         self._wanted = wanted
+        self._noted = set[tuple[int, tuple[int, ...]]]()
         self._end = time.perf_counter() + PATIENCE
         self._lost = False
         self._items = 0
@@ -89,7 +90,9 @@ class Rehearsal(Run):
         if sum(lengths) > self.device.info.local_bytes:
             raise Infeasible("too little local memory")
         if groups > 0 and group > 0:
-            self._wanted[self.executable.wanted(number, constants)] = None
+            if (number, constants) not in self._noted:  # loops launch the same again and again
+                self._noted.add((number, constants))
+                self._wanted[self.executable.wanted(number, constants)] = None
             self._items += groups * group
 
     def merged_kernel(self, merged: Merged) -> None:

@@ -93,6 +93,7 @@ from runelift.runtime.tuner.tuning_file import (
     GUARDS,
     PROGRAM,
     SETTINGS,
+    names_in,
     tuning_of,
     tuning_path,
     write_tuning,
@@ -205,7 +206,8 @@ def execute(args: argparse.Namespace) -> int:
     if args.replay or (args.time_limit == UNLIMITED and not several):
         program = _open(args)
         return _tune(args, strategy, program, program, None, started)
-    with Runners(args.devices, every=args.all_devices) as runners:
+    with Runners(args.devices, every=args.all_devices,
+                 program=(str(args.program), args.policy)) as runners:
         program = _open(args)  # while processes start
         assert program.device_info is not None
         limit = limit_on(program.device_info, args.time_limit)
@@ -533,9 +535,11 @@ def _write(output: Path, values: Mapping[str, int], about: Mapping[str, Any], pr
     """
     kept, settings, of = dict[str, int](), dict[str, dict[str, int]](), program.identity
     known = {guard.name for guard in program.tree.guards()}
-    kernels = program.kernel_parameters(None if output.exists() else tuned)
+    kernels = program.kernel_parameters(tuned)
     if output.exists():
         try:
+            if names_in(output) - known - kernels.keys():  # of entry points that have to be lowered
+                kernels = program.kernel_parameters()
             before = tuning_of(None, output).on(of, kernels.keys())
             kept = {name: value for name, value in before.values.items()
                     if name in known or (kernels.get(name, "") in program.entries

@@ -21,8 +21,9 @@ RUN = """
 import json, sys
 connection, lifeline, builds, path = json.loads(sys.argv[1])
 sys.path[:] = path
-from runelift.runtime import early
+from runelift.runtime import early, garbage
 early.begin()
+garbage.look_seldom()
 from runelift.runtime.device import register_runtimes
 register_runtimes()  # before anything imports pyopencl
 from runelift.runtime.tuner.worker import main
@@ -68,14 +69,19 @@ def started_ahead() -> Iterator[None]:
 
 
 class Process:
-    """A process that runs programs on a device, or only ``builds``; it is ready when it answers."""
+    """A process that runs programs on a device, or only ``builds``; it is ready when it answers.
 
-    def __init__(self, device: str | None, *, builds: bool = False) -> None:
+    It may be told which program it will be given (the path and the policy), to have it read by
+    then, if it is kept.
+    """
+
+    def __init__(self, device: str | None, *, builds: bool = False,
+                 program: tuple[str, str] | None = None) -> None:
         self._started = _ahead.pop() if _ahead and not builds else _Starting(builds=builds)
         self.connection = self._started.connection
         self._process = self._started.process
         with contextlib.suppress(OSError):  # whoever asks it for something will find out
-            send(self.connection, device)
+            send(self.connection, (device, program))
 
     @property
     def is_there(self) -> bool:

@@ -12,7 +12,6 @@ import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import RuneliftError, UserError
@@ -43,6 +42,8 @@ WORTHWHILE = 0.01
 PAIRS = 6
 """How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
 distorts, take more."""
+FEW = 3
+"""How often long runs are at least, which then end as soon as so many pairs cannot be certain."""
 MANY = 30
 """How often at least short runs are,"""
 CLEAR = 0.1
@@ -50,7 +51,7 @@ CLEAR = 0.1
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
 ENOUGH = 0.15
-"""or after so many if it was run twice as often as needed."""
+"""or after so many if it was run as often as needed, short runs twice as often."""
 MEASURING = 0.75
 """The part of the time that is for measuring; the rest is for running the result."""
 
@@ -302,14 +303,29 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
     end = min(end, started + PATIENCE)
     try:
         args = program.place(values)
-        for pair in count():
-            for which in (1, 0) if pair % 2 else (0, 1):
-                last[which] = program.time(dataset.entry, args, thresholds=both[which])
-                if pair:  # the first pair warms up
+        for which in (0, 1):  # this pair warms up
+            last[which] = program.time(dataset.entry, args, thresholds=both[which])
+        while True:
+            pair = len(times[0])
+            many = _affordable(last, started + ENOUGH - time.perf_counter(), look - pair)
+            order = [each for k in range(many) for each in ((0, 1) if (pair + k) % 2 else (1, 0))]
+            if many > 1:
+                which = 1  # who is stopped among so many short runs counts as tuned
+                made = program.time_all(dataset.entry, args, [both[each] for each in order])
+                for each, seconds in zip(order, made, strict=True):
+                    times[each].append(seconds)
+                    last[each] = seconds
+            else:
+                for which in order:
+                    last[which] = program.time(dataset.entry, args, thresholds=both[which])
                     times[which].append(last[which])
+            pair += many
             now = time.perf_counter()
-            late = now > end or (pair >= 2 * PAIRS and now > started + ENOUGH)
-            if pair == look or (late and pair):
+            fewest = 2 * PAIRS
+            if min(last) > SHORT:
+                fewest = FEW if _tied(*times) else PAIRS
+            late = now > end or (pair >= fewest and now > started + ENOUGH)
+            if pair == look or late:
                 verified = Verified.of(*times)
                 enough = (pair >= MANY or verified.default.median > SHORT
                           or (pair >= 2 * PAIRS and verified.clear))
@@ -323,6 +339,17 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
     except RuneliftError:
         return None
     return verified
+
+
+def _tied(default: Sequence[float], tuned: Sequence[float]) -> bool:
+    """Whether pairs say both that the tuned program is no faster and that it is no slower."""
+    ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
+    return max(ratios) >= 1 and min(ratios) <= 1 + TOLERANCE
+
+
+def _affordable(last: Sequence[float], seconds: float, most: int) -> int:
+    """How many pairs of runs, each as long as the last, take no more than so many seconds."""
+    return max(1, min(most, int(seconds / max(sum(last), 1e-6))))
 
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 
@@ -13,6 +14,9 @@ from runelift.runtime.tuner.shared import Job, Notes
 
 TICK = 0.05
 """How often to look for Ctrl-C (seconds)."""
+JOIN = 2.0
+"""After how many seconds of measuring other devices join the first one: to start their processes,
+and to bring inputs and kernels there, takes longer than they would take off a short tuning."""
 
 
 class LocalCrew:
@@ -20,6 +24,7 @@ class LocalCrew:
 
     def __init__(self, programs: Mapping[str, Measurable]) -> None:
         self._programs = dict(programs)
+        self._since: float | None = None
 
     def __len__(self) -> int:
         return len(self._programs)
@@ -36,8 +41,12 @@ class LocalCrew:
                 progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
         """Do all jobs; those that a device has begun are for it alone."""
         queue, found = _Queue(jobs), dict[int, Measurements]()
+        first, self._since = next(iter(self._programs)), self._since or time.perf_counter()
+        joining = self._since + JOIN
 
         def work(place: str, program: Measurable) -> None:
+            while place != first and time.perf_counter() < joining and queue.waits(place):
+                time.sleep(TICK)
             while (job := queue.next(place)) is not None:
                 found[id(job)] = Notes(job, place, take).measure(program, progress)
                 if found[id(job)].interrupted:
@@ -75,6 +84,11 @@ class _Queue:
                 self._jobs = [each for each in self._jobs if each is not job]
                 self._there[job.dataset.name].add(place)
             return job
+
+    def waits(self, place: str) -> bool:
+        """Whether there are jobs, none of which is for this device alone."""
+        with self._taking:
+            return bool(self._jobs) and not any(job.place == place for job in self._jobs)
 
     def _rank(self, job: Job, place: str) -> tuple[bool, bool, bool, int]:
         there = self._there[job.dataset.name]

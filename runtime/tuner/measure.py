@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.ir.guards import Kind
+from runelift.runtime.one_by_one import Both
 from runelift.runtime.outlook import Outlook
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.contenders import missed
@@ -54,15 +55,19 @@ class Measurable(Protocol):
         ...
 
     def foresee(self, entry: str, inputs: Sequence[Args], forces: Sequence[Mapping[str, int]]
-                ) -> None:
-        """Build what runs on any of these inputs need, if that is quicker together."""
+                ) -> bool:
+        """Build what runs on any of these inputs need, if that is quicker together.
+
+        The result is whether something is being built from now on.
+        """
         ...
 
-    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
-                ) -> int | None:
+    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
+                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Build what runs with these forced versions need, as far as that is known before.
 
-        The result is the number of work-items of the last of these runs, if that is known.
+        Those that are ``recorded`` will not run without a record, which takes fewer kernels.  The
+        result is the number of work-items of the last of these runs, if that is known.
         """
         ...
 
@@ -79,6 +84,20 @@ class Measurable(Protocol):
     def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Timing:
         """The same, and the part of it that the host needed to issue all commands."""
+        ...
+
+    def measure_all(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
+                    thresholds: Mapping[str, int] | None = None
+                    ) -> Iterator[Both | RuneliftError]:
+        """What runs with each of these forced versions take, or why they fail.
+
+        While one is made, whoever asked can see to those before.
+        """
+        ...
+
+    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
+                 ) -> Sequence[float]:
+        """The seconds that runs with each of these thresholds take; together they are short."""
         ...
 
 
@@ -189,9 +208,26 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     result, outlook = Measurements(forest.entry), Outlook()
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
+    later: list[Callable[[], bool]] = []
+
+    def take(index: int, runs: Iterator[Run | None]) -> bool:
+        """Take runs of a dataset; False if further ones wait for what is being built."""
+        for run in runs:
+            if run is None:
+                return False
+            result.runs.append(run)
+            if log:
+                log.append(forest.entry, run)
+            numbers[index] += 1
+            progress(Progress(run.dataset, sum(min(n, counted) for n in numbers),
+                              len(datasets) * counted, _best(run)))
+        numbers[index] = counted
+        return True
+
     try:
         before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
-        datasets = foreseen(program, forest, datasets, before)
+        numbers = [len(before[d.name]) for d in datasets]
+        datasets, small = foreseen(program, forest, datasets, before)
         for index, dataset in enumerate(datasets):
             known = before[dataset.name]
             result.runs += known
@@ -199,24 +235,22 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
-            runs = forced_runs(program, forest, dataset, repeats, outlook, known, deadline,
-                               only)
-            for number, run in enumerate(runs, start=len(known) + 1):
-                result.runs.append(run)
-                if log:
-                    log.append(forest.entry, run)
-                progress(Progress(dataset.name, index * counted + min(number, counted),
-                                  len(datasets) * counted, _best(run)))
+            runs = patient_runs(program, forest, dataset, repeats, outlook, known, deadline,
+                                only, patient=small and math.isinf(budget))
+            if not take(index, runs):
+                later.append(partial(take, index, runs))
+        for rest in later:
+            rest()
     except KeyboardInterrupt:
         result.interrupted = True
     return result
 
 
 def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
-             known: Mapping[str, Sequence[Run]]) -> Sequence[Dataset]:
+             known: Mapping[str, Sequence[Run]]) -> tuple[Sequence[Dataset], bool]:
     """The same datasets; kernels for those of which nothing is known begin to be built.
 
-    Not if their inputs are too large to be kept until they are measured.
+    Not if their inputs are too large to be kept until they are measured, which is told.
     """
     made, room = dict[str, Args](), SMALL
     new = [dataset for dataset in datasets if not known[dataset.name]]
@@ -225,11 +259,11 @@ def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
             made[dataset.name] = values = dataset.arguments()
             room -= sum(getattr(value, "nbytes", 0) for value in values)
             if room < 0:
-                return datasets
+                return datasets, False
         if made:
             program.foresee(forest.entry, list(made.values()), [{}, *plans(forest)])
     return [replace(each, arguments=partial(made.__getitem__, each.name)) if each.name in made
-            else each for each in datasets]
+            else each for each in datasets], len(made) == len(datasets)
 
 
 def _best(run: Run) -> float:
@@ -237,8 +271,16 @@ def _best(run: Run) -> float:
 
 
 def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
-                outlook: Outlook, known: Sequence[Run] = (), deadline: float = math.inf,
-                only: Sequence[Force] | None = None) -> Iterator[Run]:
+                outlook: Outlook) -> Iterator[Run]:
+    """As :func:`patient_runs`, all at once."""
+    return (run for run in patient_runs(program, forest, dataset, repeats, outlook)
+            if run is not None)
+
+
+def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
+                 outlook: Outlook, known: Sequence[Run] = (), deadline: float = math.inf,
+                 only: Sequence[Force] | None = None, *, patient: bool = False
+                 ) -> Iterator[Run | None]:
     """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
 
     The default version runs first, and then those with most parallelism: what others may take
@@ -246,6 +288,9 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
     are not repeated; where only such plans show a version that may be the best of its site, it is
     repeated with the best ones of other sites.  After the deadline there is no further run, and
     plans that have not been run are left out.  ``only`` is as for :class:`Forced`.
+
+    Who is ``patient`` hears None before runs whose kernels are only now being built, and can see to
+    other things first.
     """
     asked = [dict(force) for force in (plans(forest) if only is None else only)]
     schedule = Schedule(asked, repeats, [run for run in known if run.force in asked
@@ -273,13 +318,20 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
             yield first[number]
 
     def repeated(numbers: Sequence[int], repeat: int) -> Iterator[Run]:
-        for number in numbers:
-            if schedule.wants(number, repeat) and time.perf_counter() < deadline:
-                run = _run(program, dataset, args, todo[number])
-                schedule.ran(number, run)
+        wanted = [number for number in numbers if schedule.wants(number, repeat)]
+        size = len(wanted) if math.isinf(deadline) else 1
+        while wanted and (begun := time.perf_counter()) < deadline:
+            some, wanted = wanted[:size], wanted[size:]
+            made = program.measure_all(dataset.entry, args, [todo[number] for number in some])
+            for number, outcome in zip(some, made, strict=True):
+                run = _made(dataset, todo[number], outcome)
+                before, begun = begun, time.perf_counter()
+                schedule.ran(number, run, begun - before)
                 yield run
 
     numbers = [number for number in first if not schedule.behind(number)]
+    if numbers:
+        program.prepare(dataset.entry, args, [todo[number] for number in numbers])
     made = [*known, *first.values()]
     for run in repeated(numbers, 0):
         made.append(run)
@@ -289,12 +341,15 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
         if not schedule.once(number):
             schedule.ran(number, first[number])
             yield first[number]
-    if only is None:
-        further = missed(forest, made, [todo[each] for each in numbers])
-        if further:
-            program.prepare(dataset.entry, args, further)
-        numbers += map(schedule.keep, further)
-    schedule.repeat(len(numbers) if only is None else len(plans(forest)))
+    further = missed(forest, made, [todo[each] for each in numbers]) if only is None else []
+    schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
+    if further and patient and program.foresee(dataset.entry, [dataset.arguments()], further):
+        for repeat in range(MORE * repeats):
+            yield from repeated(numbers, repeat)
+        yield None
+    if further:
+        program.prepare(dataset.entry, args, further)
+    numbers += map(schedule.keep, further)
     for repeat in range(MORE * repeats):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
@@ -311,7 +366,7 @@ class _WarmUp:
         self._points: dict[str, int] = {}
         self.default = self._best = math.inf
         *self._rest, last = todo
-        outlook.begin(program.prepare(dataset.entry, args, [{}, last]))
+        outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
         with suppress(UserError, CompilerLimitation):
             self.default = program.time(dataset.entry, args)
 
@@ -346,7 +401,7 @@ class _WarmUp:
                                for version in self._outer(force))]
         self._rest.clear()
         if possible:
-            self._program.prepare(self._dataset.entry, self._args, possible)
+            self._program.prepare(self._dataset.entry, self._args, [], possible)
 
     def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
              stopped: bool = False) -> None:
@@ -370,10 +425,8 @@ class _WarmUp:
                 yield f"{name}/{index}", self._points[guard.name]
 
 
-def _run(program: Measurable, dataset: Dataset, args: Args, force: dict[str, int]) -> Run:
-    try:
-        record = program.record(dataset.entry, args, force=force)
-        seconds, issue = program.timing(dataset.entry, args, force=force)
-    except (UserError, CompilerLimitation) as error:
-        return Run(dataset.name, force, None, str(error))
-    return Run(dataset.name, force, record, time=seconds, issue=issue)
+def _made(dataset: Dataset, force: dict[str, int], outcome: Both | RuneliftError) -> Run:
+    if isinstance(outcome, RuneliftError):
+        return Run(dataset.name, force, None, str(outcome))
+    record, timing = outcome
+    return Run(dataset.name, force, record, time=timing.seconds, issue=timing.issue)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 from runelift.ir.errors import RuneliftError
+from runelift.runtime.one_by_one import Both
 from runelift.runtime.parameters import Space
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.trials import Meeting, Met, Searches
@@ -127,14 +128,14 @@ class With:
         return self.program.place(args)
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> None:
+                forces: Sequence[Mapping[str, int]]) -> bool:
         """Build what runs need."""
-        self.program.foresee(entry, inputs, forces)
+        return self.program.foresee(entry, inputs, forces)
 
-    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
-                ) -> int | None:
+    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
+                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Build what runs need."""
-        return self.program.prepare(entry, args, forces)
+        return self.program.prepare(entry, args, forces, recorded)
 
     def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Record:
@@ -150,6 +151,17 @@ class With:
                thresholds: Mapping[str, int] | None = None) -> Timing:
         """The same, and the part of it that the host needed to issue all commands."""
         return self.program.timing(entry, args, force=force, thresholds=self._all(thresholds))
+
+    def measure_all(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
+                    thresholds: Mapping[str, int] | None = None
+                    ) -> Iterator[Both | RuneliftError]:
+        """What runs with each of these forced versions take, or why they fail."""
+        return self.program.measure_all(entry, args, forces, self._all(thresholds))
+
+    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
+                 ) -> Sequence[float]:
+        """The seconds that runs with each of these thresholds take."""
+        return self.program.time_all(entry, args, [self._all(each) for each in choices])
 
     def _all(self, thresholds: Mapping[str, int] | None) -> dict[str, int]:
         return {**(self.program.thresholds if thresholds is None else thresholds), **self.settings}

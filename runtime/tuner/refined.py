@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from runelift.runtime.finer import Finer, Guarded, to_json
-from runelift.runtime.tuner.autotune import EntryTuning, Verified, side_by_side
+from runelift.runtime.tuner.autotune import TOLERANCE, EntryTuning, Verified, side_by_side
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.curves import version_name
 from runelift.runtime.tuner.fit import objective
@@ -133,10 +133,14 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
                    ) -> Refined:
     """The guards as far as no dataset is slower with them than with ``values`` alone.
 
-    Datasets that are keep their versions, and the guards are fitted again.  Some dataset must be
-    faster for certain, or those left out of the fit by what records say.
+    Datasets that are keep their versions, and the guards are fitted again; so do, before anything
+    is run, those that hardly gain by the records.  Some dataset must be faster for certain, or
+    those left out of the fit by what records say.
     """
     costs = _known(tuning, refined.guards)
+    if idle := _idle(tuning, refined):
+        costs = keeping(costs, idle, tuning.fit.thresholds, refined.guards)
+        refined = replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
     for _ in range(2):
         if not refined.finer:
             return refined
@@ -162,6 +166,13 @@ def _same(tuning: EntryTuning, refined: Refined) -> set[str]:
     finer = Guarded(thresholds, refined.finer)
     return {d.name for d in tuning.costs.datasets if not tuning.costs.incomplete[d.name]
             and d.path(thresholds) == d.path(finer)}
+
+
+def _idle(tuning: EntryTuning, refined: Refined) -> set[str]:
+    """The datasets that run other versions with the guards without gaining what can be told."""
+    gained = {name for name, before in refined.before.items()
+              if refined.after[name] < (1 - TOLERANCE) * before}
+    return refined.before.keys() - gained - _same(tuning, refined) if refined.finer else set()
 
 
 def _dropped(refined: Refined, why: str) -> Refined:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import itertools
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
-from runelift.ir.errors import CompilerBug
+from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime import interrupts
 from runelift.runtime.arguments import outline
+from runelift.runtime.one_by_one import Both
 from runelift.runtime.parameters import Space
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.processes.channel import receive, send
@@ -95,21 +96,23 @@ class Remote:
         return placed
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> None:
+                forces: Sequence[Mapping[str, int]]) -> bool:
         """Begin to build what runs on these inputs need, where others build at the same time."""
         if self._prepares and self._builders is not None:
             try:
-                self._ask(None, "foresee", entry, [outline(args) for args in inputs],
-                          list(forces))
+                return bool(self._ask(None, "foresee", entry, [outline(args) for args in inputs],
+                                      list(forces)))
             except Stopped:
                 self._prepares = False
+        return False
 
-    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]) -> int | None:
+    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
+                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Build what runs need, unless a build has ended a worker: then each run builds its own."""
         if not self._prepares:
             return None
         try:
-            items: int | None = self._ask(args, "prepare", entry, list(forces))
+            items: int | None = self._ask(args, "prepare", entry, list(forces), list(recorded))
             self._take_plans()
         except Stopped:
             self._prepares = False
@@ -134,6 +137,37 @@ class Remote:
              thresholds: Mapping[str, int] | None = None) -> float:
         """The seconds that a run takes."""
         return self.timing(entry, args, force=force, thresholds=thresholds).seconds
+
+    def measure_all(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
+                    thresholds: Mapping[str, int] | None = None
+                    ) -> Iterator[Both | RuneliftError]:
+        """What runs with each of these forced versions take, or why they fail.
+
+        The worker goes on while the caller sees to what has been made; if the caller goes away,
+        the worker is ended.
+        """
+        left = list(forces)
+        while left:
+            try:
+                for kind, *what in self._told(args, "measure_all", entry, left, thresholds):
+                    if kind != "made":
+                        continue
+                    (made,) = what
+                    left.pop(0)
+                    if not isinstance(made, RuneliftError):
+                        args.took(min(made[0].wall, made[1].seconds))
+                    yield made
+            except (UserError, CompilerLimitation) as error:  # it ended the worker
+                if left:
+                    left.pop(0)
+                    yield error
+
+    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
+                 ) -> Sequence[float]:
+        """The seconds that runs with each of these thresholds take; together they are short."""
+        found: Sequence[float] = self._ask(args, "time_all", entry, list(choices))
+        args.took(min(found))
+        return found
 
     def replay(self, entry: str, args: Any, race: Race) -> Replayed:
         """Run every version at every encounter; those that must be stopped leave the race."""
@@ -212,6 +246,13 @@ class Remote:
         self._bring(args)
         return self._answer((name, args.number, *what), self.limit.after(args.quickest), notes)
 
+    def _told(self, args: Placed, name: str, *what: Any) -> Iterator[tuple[Any, ...]]:
+        """What a worker tells meanwhile."""
+        self._ready()
+        self._bring(args)
+        request = name, args.number, *what
+        yield from self._converse(request, self.limit.after(args.quickest))
+
     def _ready(self) -> None:
         """See that there is a worker with the program."""
         if self._worker is None:
@@ -219,16 +260,22 @@ class Remote:
             self._opened = False
         if not self._opened:
             self._there.clear()
-            program = self.program
             self._opened = True
-            self._answer(("open", program.compiled, program.policy, program.fp_contract,
-                          self.thresholds, self._builders is not None))
+            self._open()
             if self._spares and self.stops and not (self._spare or self._builders):
                 self._spare = self._new()
         if gone := [number for number in self._gone if number in self._there]:
             self._there.difference_update(gone)
             self._answer(("drop", gone))
         self._gone.clear()
+
+    def _open(self) -> None:
+        """Give the worker the program, unless it has read the same."""
+        program = self.program
+        compiled = program.compiled
+        about = program.policy, program.fp_contract, self.thresholds, self._builders is not None
+        if not compiled.snapshot or not self._answer(("open", compiled.snapshot, *about)):
+            self._answer(("open", compiled, *about))
 
     def _new(self) -> Process:
         """A further worker: where one was lost, a builder is ready at once."""
@@ -243,7 +290,21 @@ class Remote:
 
     def _answer(self, request: tuple[Any, ...], seconds: float = BUILD,
                 notes: Callable[[Process, tuple[Any, ...]], None] | None = None) -> Any:
-        """Send a request and wait; whatever goes wrong, there is no worker with half a request."""
+        """Send a request and wait."""
+        conversation = self._converse(request, seconds, notes)
+        while True:
+            try:
+                next(conversation)
+            except StopIteration as end:
+                return end.value
+
+    def _converse(self, request: tuple[Any, ...], seconds: float,
+                  notes: Callable[[Process, tuple[Any, ...]], None] | None = None
+                  ) -> Generator[tuple[Any, ...], None, Any]:
+        """Send a request and hear what the worker tells, until its answer.
+
+        Whatever goes wrong, there is no worker with half a request.
+        """
         worker = self._worker
         assert worker is not None
         watch = _Watch(self.limit, seconds)
@@ -255,10 +316,13 @@ class Remote:
                 if kind in ("result", "error", "lost", "bug"):
                     break
                 watch.note(kind, what)
+                if kind == "plans":
+                    self.program.compiled.plans.update(what[0])
                 if kind == "wanted" and self._builders is not None:
                     self._have_built(worker, *what)
                 if notes is not None:
                     notes(worker, (kind, *what))
+                yield kind, *what
         except (EOFError, OSError):
             ended = worker.how_it_ended()
             self._lose()

@@ -42,18 +42,20 @@ class Runners(AbstractContextManager["Runners"]):
     """Processes on devices, which start in the background while a program is compiled.
 
     ``specs`` and ``every`` say on which devices (:func:`~runelift.runtime.alike.select_alike`).
-    They end with the context.
+    They end with the context.  ``program`` is the path and the policy of what they will run, if
+    that is known.
     """
 
-    def __init__(self, specs: Sequence[str] = (), *, every: bool = False) -> None:
+    def __init__(self, specs: Sequence[str] = (), *, every: bool = False,
+                 program: tuple[str, str] | None = None) -> None:
         self._builders: Builders | None = None
-        self._workers = [Process(specs[0] if specs else None)]
+        self._workers = [Process(specs[0] if specs else None, program=program)]
         self._remotes: list[Remote] = []
         try:
             self.devices = select_alike(specs, every=every)
             if self.devices:
                 names = [spec_of(info) for info in self.devices]
-                self._workers += [Process(name) for name in names[1:]]
+                self._workers += [Process(name, program=program) for name in names[1:]]
                 if self.devices[0].locked_compiler:
                     self._builders = Builders(names[0])
         except BaseException:

@@ -20,11 +20,11 @@ SHORT = 0.02
 MORE = 3
 """How many times more often at most,"""
 ENOUGH = 0.1
-"""but not longer than so many seconds,"""
-MOST = 48
+"""but not longer than so many seconds, with all that a repetition takes,"""
+MOST = 36
 """nor so that there are more runs of a dataset than this: versions that are met by many plans are
 measured by all of these."""
-STEADY = 0.02
+STEADY = 0.05
 """Longer ones are repeated once less if all took the same, but for this fraction."""
 
 
@@ -36,6 +36,7 @@ class Schedule:
         self._repeats = repeats
         self._shorts = MORE * repeats
         self._walls: dict[int, float] = {}
+        self._rounds: dict[int, float] = {}
         self._least: dict[int, float] = {}
         self._best = math.inf
         self._counts = [0] * len(todo)
@@ -79,9 +80,10 @@ class Schedule:
             self._took(number, run.record)
         return over
 
-    def ran(self, number: int, run: Run) -> None:
-        """A plan has been run."""
+    def ran(self, number: int, run: Run, seconds: float = 0.0) -> None:
+        """A plan has been run, which took so many seconds in all."""
         self._counts[number] += 1
+        self._rounds[number] = seconds
         if run.record is None:
             self._over.add(number)
             return
@@ -117,9 +119,11 @@ class Schedule:
             return 1
         if wall >= SHORT and self._steady(number):
             return max(2, self._repeats - 1)
-        near, affordable = wall < FAR * best, int(ENOUGH / max(wall, 1e-6))
-        return min(max(affordable, self._repeats if near else 1),
-                   self._shorts if near and wall < SHORT else self._repeats)
+        if wall >= FAR * best:
+            return min(max(int(ENOUGH / wall), 1), self._repeats)
+        affordable = int(ENOUGH / max(wall, self._rounds.get(number, 0.0), 1e-6))
+        return min(max(affordable, self._repeats),
+                   self._shorts if wall < SHORT else self._repeats)
 
     def repeat(self, plans: int) -> None:
         """So many plans are repeated."""

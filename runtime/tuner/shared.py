@@ -1,10 +1,11 @@
 """Measuring that several devices share: each takes a dataset, until there are no more.
 
-Only times of one make of device are compared (:mod:`runelift.runtime.alike`).  The versions of a
-dataset are parts of the work on it: a device that is through with its own takes those of another
-one's, so that none is idle while one dataset takes long.  Each device that takes part runs the
-dataset by default as well, by which its times are told as those of the first
-(:mod:`.prices`); a dataset on which devices differ too much is measured by one of them anew.
+Only times of one make of device are compared (:mod:`runelift.runtime.alike`).  A dataset is
+measured by one device, but where fewer are left than there are devices, and measuring one takes
+long: then its versions are parts of the work on it.  Each device that takes part runs the dataset
+by default as well, by which its times are told as those of the first (:mod:`.prices`), and brings
+the inputs and kernels there, so short runs gain nothing by it.  A dataset on which devices differ
+too much is measured by one of them anew.
 Devices know nothing of each other; what they measure comes together in the log, which says which
 one made each run.
 """
@@ -21,10 +22,19 @@ from runelift.runtime import interrupts
 from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import Measurements, Run, Runs
-from runelift.runtime.tuner.measure import Dataset, Force, Measurable, Method, Progress
+from runelift.runtime.tuner.measure import (
+    Dataset,
+    Force,
+    Measurable,
+    Method,
+    Progress,
+    foreseen,
+)
 from runelift.runtime.tuner.prices import unlike
 from runelift.runtime.tuner.schedule import MORE, Schedule
 
+WORTH = 10.0
+"""After how many seconds of measuring it pays to divide a dataset."""
 STEPS = 100
 """Into how many steps the work on a dataset is divided, for the display."""
 
@@ -147,7 +157,7 @@ class Shared:
         What a device has begun is gone on with by this device or begun anew.
         """
         work = _Work(self, forest, repeats, log, progress, time.perf_counter() + self.seconds)
-        jobs: list[Job] = []
+        jobs, fresh = list[Job](), list[Dataset]()
         for dataset in datasets:
             known = log.known(forest.entry, dataset.name) if log is not None else []
             if known and _complete(known, plans(forest), repeats) and not _lost(known):
@@ -156,9 +166,15 @@ class Shared:
             if known and not self._goes_on(known):
                 work.forget(dataset)
                 known = []
-            jobs += work.parts(dataset, known, self.crew.parts(len(datasets)))
-        work.do(jobs)
-        for further in (work.references, work.whole, work.beside):
+            if known or not self.crew.places():
+                jobs += work.parts(dataset, known, self.crew.parts(len(datasets)))
+            else:
+                fresh.append(dataset)
+        fresh = [*foreseen(program, forest, fresh, {each.name: () for each in fresh})[0]]
+        last = len(fresh) - len(fresh) % len(self.crew)
+        work.do([*jobs, *map(work.whole, fresh[:last])], later=last < len(fresh))
+        work.do(work.shared_out(fresh[last:]))
+        for further in (work.references, work.anew, work.beside):
             if not work.interrupted:
                 work.do([job for dataset in datasets for job in further(dataset)])
         return work.together(datasets)
@@ -183,6 +199,8 @@ class _Work:
     steps: dict[int, tuple[Job, float]] = field(default_factory=dict)
     divided: set[str] = field(default_factory=set)
     interrupted: bool = False
+    longest: float = 0.0
+    """How many seconds jobs took at most so far, on average of those done at the same time."""
 
     # Jobs
 
@@ -213,12 +231,36 @@ class _Work:
         return [self._job(dataset, [{}], (), place) for place in made if place not in known
                 ] if len(made) > 1 and self.shared.crew.places() else []
 
-    def whole(self, dataset: Dataset) -> list[Job]:
+    def whole(self, dataset: Dataset, place: str | None = None) -> Job:
+        """The job that measures all of a dataset."""
+        return self._job(dataset, None, (), place)
+
+    def shared_out(self, datasets: Sequence[Dataset]) -> list[Job]:
+        """The jobs for fewer datasets than devices, which are divided if measuring takes long.
+
+        How long that is the datasets before say, or else a run of each of these by default.
+        """
+        runs = 2 * (self.repeats + 1) * len(self.shared.plans(self.forest))
+        seconds = dict.fromkeys((d.name for d in datasets), self.longest)
+        if not self.longest and self.shared.method.of([{}]) is not None:
+            self.do([self._job(dataset, [{}]) for dataset in datasets], later=True)
+            seconds = {d.name: runs * max((run.time or 0.0 for run in self._runs(d)), default=0.0)
+                       for d in datasets}
+        jobs: list[Job] = []
+        for place, dataset in zip(self.shared.crew.places(), datasets, strict=False):
+            if seconds[dataset.name] > WORTH:
+                jobs += self.parts(dataset, self._runs(dataset), len(self.shared.crew))
+            else:  # by the device that is likely to have the kernels
+                jobs.append(self.whole(dataset, next(
+                    (run.place for run in self._runs(dataset)), place)))
+        return jobs if not self.interrupted else []
+
+    def anew(self, dataset: Dataset) -> list[Job]:
         """The job that measures a dataset anew where the devices that did differ too much."""
         if not unlike(self._runs(dataset)):
             return []
         self.forget(dataset)
-        return [self._job(dataset, None)]
+        return [self.whole(dataset)]
 
     def beside(self, dataset: Dataset) -> list[Job]:
         """The job for versions that seem good, but ran beside bad ones only.
@@ -252,17 +294,21 @@ class _Work:
 
     # Doing them
 
-    def do(self, jobs: Sequence[Job]) -> None:
-        """Have all jobs done, which share the time that is left."""
-        left, rounds = self.end - time.perf_counter(), math.ceil(len(jobs) / len(self.shared.crew))
-        jobs = [replace(job, method=job.method.within(max(0.0, left) / rounds)) for job in jobs]
+    def do(self, jobs: Sequence[Job], *, later: bool = False) -> None:
+        """Have all jobs done, which share the time that is left with those that come ``later``."""
+        if not jobs:
+            return
+        started, rounds = time.perf_counter(), math.ceil(len(jobs) / len(self.shared.crew))
+        left = max(0.0, self.end - started)
+        jobs = [replace(job, method=job.method.within(left / (rounds + later))) for job in jobs]
         self.steps |= {id(job): (job, 0.0) for job in jobs}
-        for job, own in self.shared.crew.measure(jobs, self._take, self._tell) if jobs else ():
+        for job, own in self.shared.crew.measure(jobs, self._take, self._tell):
             result = self.found.setdefault(job.dataset.name, Measurements(self.forest.entry))
             result.runs += own.runs
             result.left_out += [name for name in own.left_out if name not in result.left_out]
             result.stopped |= own.stopped
             self.interrupted |= own.interrupted
+        self.longest = max(self.longest, (time.perf_counter() - started) / rounds)
         try:
             interrupts.check()
         except KeyboardInterrupt:

@@ -176,6 +176,15 @@ def read_tuning(path: Path) -> dict[str, int]:
         raise UserError(f"{path}: error[malformed-tuning]: not a text file in UTF-8.") from None
 
 
+def names_in(file: Path) -> set[str]:
+    """The names in a tuning file, and those that the facts beside it have for any device."""
+    names = set(read_tuning(file))
+    if facts_path(file).exists():
+        settings = read_facts(facts_path(file)).get(SETTINGS)
+        names.update(*settings.values() if isinstance(settings, dict) else ())
+    return names
+
+
 def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:
     """A warning for every name that is no threshold and no parameter of the program."""
     names = sorted(known)

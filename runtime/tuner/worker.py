@@ -16,15 +16,19 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
-from functools import partial
+from functools import cached_property, partial
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runelift.codegen.plan import Plan
-from runelift.ir.errors import RuneliftError
+from runelift.frontend.files import read_source
+from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.executor import DeviceFailed
+from runelift.runtime.kept import read_kept
+from runelift.runtime.one_by_one import Both
 from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.program import Program
 from runelift.runtime.race import Race
@@ -44,20 +48,26 @@ IDLE = 0.02
 
 
 class Session:
-    """A program on a device, and what requests may ask of it; ``placed`` are arguments there."""
+    """A program on a device, and what requests may ask of it; ``placed`` are arguments there.
+
+    ``coming`` is the program that it was told of (path and policy).  ``told`` are the plans that
+    the tuner knows of.
+    """
 
     def __init__(self, device: DeviceInfo | None, connection: Connection) -> None:
         self.device = device
         self.connection = connection
         self.program: Program
+        self.coming: tuple[str, str] | None = None
         self.placed: dict[int, Sequence[Any]] = {}
+        self.told = frozenset[Any]()
         self.outside = False
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
 
-    def rest(self) -> None:
-        """Do what is to be done later until a request waits."""
-        while self.later and not self.connection.poll(IDLE):
+    def rest(self, idle: float = IDLE) -> None:
+        """Do what is to be done later until a request waits, where there was none for so long."""
+        while self.later and not self.connection.poll(idle):
             self.later.pop(0)()
 
     def build(self, source: Sequence[str]) -> None:
@@ -83,17 +93,41 @@ class Session:
         assert self.device is not None
         return open_device(self.device)
 
-    def open(self, compiled: Compiled, policy: str, contract: bool,
-             thresholds: Mapping[str, int], outside: bool) -> None:
-        """Take a program; ``outside``: others build its kernels."""
-        self.outside = outside
+    @cached_property
+    def kept(self) -> Compiled | None:
+        """The program that is coming, if it is kept."""
+        if self.coming is not None:
+            path, policy = self.coming
+            with contextlib.suppress(RuneliftError):
+                return read_kept(read_source(Path(path)), policy=policy)
+        return None
+
+    def expect(self) -> None:
+        """Read the program that is coming; get ready to make its plan if there is none."""
+        if self.kept is None or not self.kept.plans:
+            self.later.append(_import_plans)
+
+    def open(self, compiled: Compiled | str, policy: str, contract: bool,
+             thresholds: Mapping[str, int], outside: bool) -> bool:
+        """Take a program; ``outside``: others build its kernels.
+
+        Instead of the program there may be which one of those that are kept it is; the result is
+        whether it was read.
+        """
+        if isinstance(compiled, str):
+            if self.kept is None or self.kept.snapshot != compiled:
+                return False
+            compiled = self.kept
+        self.outside, self.told = outside, frozenset(compiled.plans)
         self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
+        self.program.keeps = False
+        return True
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> None:
-        """Have what runs on any of these inputs need built."""
+                forces: Sequence[Mapping[str, int]]) -> bool:
+        """Have what runs on any of these inputs need built; whether there is anything."""
         self._watch(entry)
-        self.program.foresee(entry, inputs, forces)
+        return self.program.foresee(entry, inputs, forces)
 
     def place(self, number: int, values: Sequence[Any]) -> None:
         """Bring arguments to the device."""
@@ -104,10 +138,11 @@ class Session:
         for number in numbers:
             self.placed.pop(number, None)
 
-    def prepare(self, number: int, entry: str, forces: Sequence[Mapping[str, int]]) -> int | None:
+    def prepare(self, number: int, entry: str, forces: Sequence[Mapping[str, int]],
+                recorded: Sequence[Mapping[str, int]]) -> int | None:
         """Build what runs need."""
         self._watch(entry)
-        return self.program.prepare(entry, self.placed[number], forces)
+        return self.program.prepare(entry, self.placed[number], forces, recorded)
 
     def record(self, number: int, entry: str, force: Choice, thresholds: Choice) -> Record:
         """The record of a run."""
@@ -118,6 +153,25 @@ class Session:
         """The times of a run."""
         self._watch(entry)
         return self.program.timing(entry, self.placed[number], force=force, thresholds=thresholds)
+
+    def measure_all(self, number: int, entry: str, forces: Sequence[Mapping[str, int]],
+                    thresholds: Choice) -> None:
+        """Tell what runs with each of these forced versions take, or why they fail."""
+        for force in forces:
+            try:
+                made: Both | RuneliftError = (self.record(number, entry, force, thresholds),
+                                              self.timing(number, entry, force, thresholds))
+            except DeviceFailed:
+                raise
+            except (UserError, CompilerLimitation) as error:
+                made = error
+            self._note("made", made)
+
+    def time_all(self, number: int, entry: str, choices: Sequence[Mapping[str, int]]
+                 ) -> Sequence[float]:
+        """The times of runs with each of these thresholds."""
+        self._watch(entry)
+        return self.program.time_all(entry, self.placed[number], choices)
 
     def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
         """Run every version at every encounter; what became of the race."""
@@ -142,8 +196,15 @@ class Session:
 
     def plans(self, known: Set[Any]) -> dict[Any, Plan]:
         """The plans that have been made, but for those that are known."""
+        self.program.keep_plans()
         return {key: plan for key, plan in self.program.compiled.plans.items()
                 if key not in known}
+
+    def _tell_plans(self) -> None:
+        """Tell of plans that have been made: while others build, that costs no time."""
+        if new := self.plans(self.told):
+            self._note("plans", new)
+            self.told |= new.keys()
 
     def _asked(self, meeting: Meeting) -> Search:
         """A search whose settings the tuner chooses."""
@@ -166,6 +227,7 @@ class Session:
         """Let others build programs."""
         self._note("wanted", list(sources), waits)
         if waits:
+            self._tell_plans()
             receive(self.connection)
 
     def _note(self, kind: str, *what: Any) -> None:
@@ -178,10 +240,12 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
     Who only ``builds`` says when it is ready, and makes no preparations for running programs.
     """
     try:
-        info = select(receive(connection))
+        spec, coming = receive(connection)
+        info = select(spec)
     except EOFError:
         return
     session = Session(info, connection)
+    session.coming = coming
     if info is not None:
         from runelift.runtime.opened import open_device
 
@@ -190,9 +254,9 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
             send(connection, "ready")
         else:
             session.later += [
-                *([] if info.is_host else [opened.prove, opened.prove_subgroups]),
-                _import_runs, _import_plans]
-    session.rest()
+                session.expect, *([] if info.is_host else [opened.prove, opened.prove_subgroups]),
+                _import_runs]
+    session.rest(0.0)
     session.later.clear()  # from here on it is done when it is needed
     while True:
         try:

@@ -10,6 +10,7 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Body, ForLoop, Fun, Loop, Program, Stm, Version, Versions
 from runelift.ir.types import i64
+from runelift.runtime.one_by_one import OneByOne
 from runelift.runtime.records import Encounter, Record, Timing
 from runelift.runtime.tuner.forest import Forest, Site, entry_forest
 
@@ -44,7 +45,7 @@ Cost = Callable[[str, int, int], float]
 """The own time of a version: site, index, and the parallelism."""
 
 
-class Simulated:
+class Simulated(OneByOne):
     """Runs the forest of a function; an argument lists the parallelism per loop iteration.
 
     The parallelism that a guard is compared with is the iteration's, times 10 per guard before
@@ -81,11 +82,12 @@ class Simulated:
         return args
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
-                forces: Sequence[Mapping[str, int]]) -> None:
+                forces: Sequence[Mapping[str, int]]) -> bool:
         """Nothing has to be built."""
+        return False
 
-    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
-                ) -> int | None:
+    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
+                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Nothing has to be built."""
         return None
 

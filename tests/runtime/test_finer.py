@@ -3,6 +3,7 @@
 import json
 import math
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -330,6 +331,18 @@ def test_runs_side_by_side_confirm_guards() -> None:
     assert "Thresholds decide alone" in render(dropped)
 
 
+def test_datasets_that_hardly_gain_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is run where guards are worth too little to be told from chance."""
+    sim = unsolvable()
+    tuning = concluded(sim, SHAPES)
+    found = refine_guards(tuning, Guards.MEMO)
+    assert found.finer
+    monkeypatch.setattr(refined, "TOLERANCE", 1.0)
+    kept = confirm_guards(sim, tuning, found, [], tuning.fit.thresholds, 1)
+    assert kept.finer == {}
+    assert "about as good" in render(kept)
+
+
 class Follows:
     """A simulated program that goes by finer guards too."""
 
@@ -347,6 +360,9 @@ class Follows:
         version = thresholds.version("s", {"n": par}, {})
         forced = {} if version is None else {"s": version}
         return self.cost * self.sim.time(entry, args, force=forced, thresholds=thresholds)
+
+    def time_all(self, entry: str, args: Any, choices: Sequence[Any]) -> list[float]:
+        return [self.time(entry, args, thresholds=each) for each in choices]
 
 
 def test_ctrl_c_keeps_what_was_found_before(path: Path, monkeypatch: pytest.MonkeyPatch,

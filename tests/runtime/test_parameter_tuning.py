@@ -14,6 +14,7 @@ import pytest
 
 import runelift
 from runelift.codegen.parameters import Quantity
+from runelift.runtime.one_by_one import OneByOne
 from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.trials import Coming, Met, Search, Searches, TrialRun
@@ -173,7 +174,7 @@ def test_small_gains_do_not_count_and_no_dataset_may_lose() -> None:
 
 
 @dataclass
-class Simulated:
+class Simulated(OneByOne):
     """A program of one operation; ``costs`` says how long it takes, in trials and in runs."""
 
     text: str
@@ -205,8 +206,8 @@ class Simulated:
                thresholds: Mapping[str, int] | None = None) -> Record:
         raise AssertionError("a program without thresholds needs no record")
 
-    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]
-                ) -> int | None:
+    def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
+                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Nothing has to be built."""
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,26 @@ def test_runs_find_their_kernels_built(entry: str, args: tuple[Any, ...], forese
             np.testing.assert_array_equal(given, there.get())
 
 
+def test_what_is_measured_first_is_built_first(tmp_path: Path,
+                                               monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default and the last version on the first inputs, and then all on all of them."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    program = runelift.compile(NESTED, device="pocl", tuning={})
+    begun: list[list[Any]] = []
+    executable = program._executable("main")
+    executable.outside = lambda sources, waits: begun.append(list(sources))
+    forces, other = [{}, *plans(program.tree.entry("main"))], CUBE[:, :3]
+    inputs = [(CUBE, np.int64(2)), (other.copy(), np.int64(2))]
+    assert program.foresee("main", inputs, forces)
+    wanted = dict[Any, None]()
+    for force in forces[0], forces[-1]:
+        program._rehearse("main", inputs[0], force, wanted)
+    assert begun[0] == [(text, *executable.options) for text in dict.fromkeys(
+        source for each in wanted for source in executable._source_of(each) or ())]
+    assert len(begun) > 1
+    assert not {source for sources in begun[1:] for source in sources} & set(begun[0])
+
+
 def test_what_cannot_be_built_is_left_to_the_run() -> None:
     program = runelift.compile(NESTED, device="pocl", tuning={})
     executable = program._executable("checked")
@@ -85,6 +106,27 @@ def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert built
     assert {executable._persistent_source(each) for each in wanted if isinstance(each, Merged)
             } >= built
+    count = len(wanted)
+    program._rehearsed.clear()
+    for force in plans(program.tree.entry("main")):
+        program._rehearse("main", args, force, wanted)
+    assert len(wanted) == count, "what is made anew is known to be the same"
+
+
+def test_records_need_no_kernels_for_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a device where one kernel can run all iterations."""
+    info = select("pthread")
+    assert info is not None
+    compiled = runelift.compile(SCANS, device="pocl", tuning={}).compiled
+    program = Program(compiled, replace(info, coherent=True))
+    prepared: list[list[Any]] = []
+    monkeypatch.setattr(Executable, "prepare", lambda self, wanted: prepared.append(list(wanted)))
+    args, forces = [np.int64(20), np.ones((30, 40), np.int32)], plans(program.tree.entry("main"))
+    items = program.prepare("main", args, forces)
+    assert program.prepare("main", args, [], forces) == items
+    whole, recorded = prepared
+    assert any(isinstance(each, Merged) for each in whole)
+    assert [each for each in whole if not isinstance(each, Merged)] == recorded
 
 
 def test_scans_have_the_same_buffer_in_runs_and_rehearsals() -> None:

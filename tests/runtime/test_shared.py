@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,18 +22,34 @@ from runelift.runtime import interrupts
 from runelift.runtime.alike import make_of, place_of, select_alike, spec_of
 from runelift.runtime.device import select
 from runelift.runtime.finer import Guarded, Leaf
-from runelift.runtime.records import Record
+from runelift.runtime.records import Record, Timing
+from runelift.runtime.tuner import shared
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.crew import LocalCrew
 from runelift.runtime.tuner.forest import entry_forest, plans
 from runelift.runtime.tuner.log import Log, Measurements, Run, read_log
 from runelift.runtime.tuner.measure import Dataset, Forced, Progress
 from runelift.runtime.tuner.schedule import MORE
-from runelift.runtime.tuner.shared import Shared
+from runelift.runtime.tuner.shared import Job, Shared
 from tests.runtime.simulated import Simulated, fun, nested
 
 ALIKE = {**os.environ, "POCL_DEVICES": "basic basic"}
 """Two devices of one make."""
+EAGER = """
+import sys
+from runelift.runtime.tuner import shared
+from runelift.runtime.tuner import crew
+shared.WORTH = crew.JOIN = 0.0
+from runelift.runtime.cli import main
+sys.exit(main())
+"""
+"""The command line where devices share whatever there is."""
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All devices take part from the beginning."""
+    monkeypatch.setattr("runelift.runtime.tuner.crew.JOIN", 0.0)
 
 
 def cost(where: str, index: int, par: int) -> float:
@@ -45,15 +61,16 @@ def datasets(count: int) -> list[Dataset]:
 
 
 class Watched(Simulated):
-    """A program whose first dataset waits for that of another device."""
+    """A program whose first version waits for that of another device."""
 
     barrier: threading.Barrier | None = None
 
-    def place(self, args: Sequence[Any]) -> Sequence[Any]:
-        if self.barrier is not None:
+    def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
+        if self.barrier is not None and force:
             self.barrier.wait(10)
             self.barrier = None
-        return args
+        return super().record(entry, args, force=force, thresholds=thresholds)
 
 
 def crew() -> tuple[dict[str, Watched], LocalCrew]:
@@ -140,6 +157,49 @@ def test_versions_of_one_dataset_are_shared_out(tmp_path: Path) -> None:
         assert ours.total(forced) == pytest.approx(alone.total(forced))
     (logged,) = costs_of(forest, read_log(tmp_path / "log")["main"]).datasets
     assert logged.least() == pytest.approx(ours.least())
+
+
+def test_a_dataset_that_takes_little_time_is_not_divided() -> None:
+    """Where each device has had another one, these say how long it takes; else a run of it does."""
+    programs, both = crew()
+    for program in programs.values():
+        timing = program.timing
+        program.timing = lambda *args, made=timing, **options: (  # type: ignore[method-assign]
+            Timing(0.01, made(*args, **options).issue))
+    for count in (1, 3):
+        found = measured(programs, both, count)
+        assert all(len(where) == 1 for where in places(found.runs).values())
+        assert forces(found.runs).keys() == forces(Forced().measure(
+            programs["x:0"], programs["x:0"].forest, datasets(count), repeats=2).runs).keys()
+    assert {run.dataset for run in found.runs if run.reference} == set()
+
+
+def test_short_tunings_are_for_the_first_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have not even to be ready; what they began before is for them all the same."""
+    monkeypatch.setattr("runelift.runtime.tuner.crew.JOIN", 3600.0)
+    programs, both = crew()
+    for count in (2, 3):
+        assert set().union(*places(measured(programs, both, count).runs).values()) == {"x:0"}
+    assert not programs["x:1"].runs
+    job = Job(programs["x:0"].forest, datasets(1)[0], Forced(), 1, place="x:1")
+    ((_, found),) = both.measure([job], lambda *_: None, lambda *_: None)
+    assert {run.place for run in found.runs} == {"x:1"}
+
+
+def test_one_dataset_more_than_devices_is_divided_if_the_others_took_long(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "WORTH", 0.0)
+    programs, both = crew()
+    meet(programs)
+    found = measured(programs, both, 2)
+    assert sorted(map(len, places(found.runs).values())) == [1, 1]
+    programs, both = crew()
+    jobs = list[list[str]]()
+    measure = both.measure
+    both.measure = lambda some, *rest: (  # type: ignore[method-assign]
+        jobs.append([job.dataset.name for job in some]), measure(some, *rest))[1]
+    measured(programs, both, 3)
+    assert jobs[:2] == [["d0", "d1"], ["d2", "d2"]]
 
 
 def test_devices_that_differ_too_much_do_not_share_a_dataset(tmp_path: Path) -> None:
@@ -230,7 +290,11 @@ def test_a_bug_is_not_swallowed() -> None:
     programs, both = crew()
     meet(programs)
 
+    barrier = programs["x:1"].barrier
+    assert barrier is not None
+
     def failing(*args: Any, **options: Any) -> Record:
+        barrier.wait(10)
         raise CompilerBug("no way")
 
     programs["x:1"].record = failing  # type: ignore[method-assign]
@@ -265,7 +329,7 @@ def test_unlike_devices_are_refused(simulator: str) -> None:
 
 def test_two_devices_tune_a_program(path: Path) -> None:
     """For real; what comes after measuring, on the first."""
-    command = [sys.executable, "-m", "runelift", "autotune", str(path), "--device", "basic",
+    command = [sys.executable, "-c", EAGER, "autotune", str(path), "--device", "basic",
                "--no-parameters"]
     done = subprocess.run([*command, "--all-devices"], check=True, env=ALIKE, text=True,
                           capture_output=True)
@@ -283,9 +347,9 @@ def test_two_devices_tune_a_program(path: Path) -> None:
 
 
 def test_a_killed_tuning_of_one_dataset_goes_on(path: Path) -> None:
-    """For real: killed when both devices have measured versions of it."""
+    """For real: killed when both devices have measured versions of it, however short they are."""
     log = path.with_name("rows.fut.tuning.log")
-    command = [sys.executable, "-m", "runelift", "autotune", str(path), "--device", "basic",
+    command = [sys.executable, "-c", EAGER, "autotune", str(path), "--device", "basic",
                "--no-parameters", "--all-devices", "--only", "tall", "--runs", "9"]
     tuner = subprocess.Popen(command, env=ALIKE, stdout=subprocess.DEVNULL)
     while tuner.poll() is None and not (log.exists() and all(

@@ -1,6 +1,7 @@
 """Tuning files."""
 
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,11 @@ import runelift
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
 from runelift.runtime.cli import main
+from runelift.runtime.program import Program
 from runelift.runtime.tuner.t4 import read_t4
 from runelift.runtime.tuner.tuning_file import (
     facts_path,
+    names_in,
     parse_tuning,
     read_facts,
     read_tuning,
@@ -102,3 +105,38 @@ def test_a_log_of_another_text_is_noticed(path: Path, capsys: pytest.CaptureFixt
     assert "device" not in read_t4(t4).metadata
     assert "runs_of" in read_t4(t4).metadata
     assert "the runs are of another text of the program" in capsys.readouterr().err
+
+
+def test_other_entry_points_are_lowered_only_for_parameters_of_theirs(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an old file has of them stays."""
+    rows = "[n][m] (xss: [n][m]i32) = map (reduce (+) 0) xss"
+    path = tmp_path / "two.fut"
+    path.write_text("-- ==\n-- entry: main\n-- random input { [7][50]i32 }\n"
+                    f"entry main {rows}\nentry other {rows}\n")
+    group = next(name for name, entry in runelift.compile(path).kernel_parameters().items()
+                 if entry == "other" and name.endswith(".group"))
+    asked: list[Iterable[str] | None] = []
+    known = Program.kernel_parameters
+
+    def noted(self: Program, entries: Iterable[str] | None = None) -> dict[str, str]:
+        asked.append(entries)
+        return known(self, entries)
+
+    def tuned(old: dict[str, int]) -> list[Iterable[str] | None]:
+        asked.clear()
+        with tuning_path(path).open("a") as file:
+            file.writelines(f"{name}={value}\n" for name, value in old.items())
+        with monkeypatch.context() as patched:
+            patched.setattr(Program, "kernel_parameters", noted)
+            assert main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
+                         "--time-limit", "none"]) == 0
+        assert old.items() <= read_tuning(tuning_path(path)).items()
+        return list(asked)
+
+    assert tuned({}) == [{"main"}]
+    assert tuned({"other.suff_outer_par_0": 17}) == [{"main"}]
+    assert tuned({group: 64}) == [{"main"}, None]
+    assert {"other.suff_outer_par_0", group} <= names_in(tuning_path(path))
+    tuning_path(path).write_text("")
+    assert names_in(tuning_path(path)) == {group}, "the facts have it for this device"

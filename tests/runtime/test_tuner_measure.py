@@ -3,20 +3,29 @@
 import json
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.runtime.records import Timing
-from runelift.runtime.tuner.autotune import autotune, conclude, default_thresholds
+from runelift.runtime.tuner.autotune import (
+    FEW,
+    PAIRS,
+    autotune,
+    conclude,
+    default_thresholds,
+    side_by_side,
+)
 from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.log import Log, read_log
+from runelift.runtime.tuner.log import Log, Run, read_log
 from runelift.runtime.tuner.measure import Dataset, Progress, measure
 from runelift.runtime.tuner.report import facts, render, show_seconds
-from runelift.runtime.tuner.schedule import MORE, SHORT
+from runelift.runtime.tuner.schedule import MORE, SHORT, Schedule
 from tests.runtime.simulated import DEVICE, Simulated, nested, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
@@ -70,6 +79,35 @@ def test_the_best_of_one_site_is_repeated_without_the_worst_of_another() -> None
     assert counts == {(2, 0): 2, (1, 1): 1, (0, 0): 2, (1, 0): 2}
     (dataset,) = costs_of(sim.forest, found).datasets
     assert dataset.least() == pytest.approx(0.5 + 10.0 + 60.0)
+
+
+def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
+    """Other datasets are measured meanwhile; what is found is the same."""
+    stms = [site("s", ("t0", []), ("t1", []), (None, [])), site("u", ("t2", []), (None, []))]
+    slow = {("s", 1): 10.0, ("u", 1): 900.0}
+    further = {"s": 1, "u": 0}
+
+    class Builds(Simulated):
+        others = True
+
+        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+            return self.others
+
+    counts, orders = [], []
+    for others in True, False:
+        sim = Builds.of(stms, lambda where, index, par: slow.get((where, index), 60.0))
+        sim.others = others
+        steps: list[Progress] = []
+        found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3, progress=steps.append)
+        counts.append(Counter((run.dataset, *run.force.values()) for run in found.runs))
+        orders.append([run.dataset for run in found.runs if run.force == further])
+        datasets = list(dict.fromkeys(run.dataset for run in found.runs if run.force != further))
+        assert datasets == ["a", "b"]
+        last = max(k for k, run in enumerate(found.runs) if run.force != further)
+        assert all(k > last for k, run in enumerate(found.runs) if run.force == further) == others
+        assert [step.done for step in steps] == sorted(step.done for step in steps)
+    assert counts[0] == counts[1]
+    assert orders == [["a", "a", "b", "b"]] * 2
 
 
 def device_times(point: Point) -> dict[int, float]:
@@ -217,6 +255,54 @@ def test_short_runs_are_repeated_more_often() -> None:
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=2, progress=seen.append)
     assert len(found.runs) == 2 * 3 * 2 * MORE
     assert max(p.done for p in seen) == seen[0].total == 2 * 3 * 2
+
+
+def test_repetitions_that_take_long_are_fewer() -> None:
+    """Whatever they take besides the run counts."""
+    force = {"s": 0}
+    sim = Simulated.of(CHAIN, close)
+    run = Run("a", force, replace(sim.record("main", [2], force=force), wall=SHORT / 4), time=0.001)
+
+    def repetitions(seconds: float) -> int:
+        schedule, count = Schedule([force], 3, []), 0
+        schedule.warmed_up(0, run, over=False)
+        while schedule.wants(0, count):
+            schedule.ran(0, run, seconds)
+            count += 1
+        return count
+
+    assert [repetitions(seconds) for seconds in (0.0, 0.02, 0.05)] == [3 * MORE, 5, 3]
+
+
+@pytest.mark.parametrize(("seconds", "slow", "pairs"), [
+    (2 * SHORT, (1, 1, 1.1), FEW), (2 * SHORT, (1, 1.02, 1.005), FEW),
+    (2 * SHORT, (1.02, 1.03, 1.04), PAIRS), (2 * SHORT, (0.97, 0.98, 0.99), PAIRS),
+    (SHORT / 2, (1, 1, 1.1), 2 * PAIRS)])
+def test_undecided_runs_end_after_few_pairs_if_they_take_long(
+        seconds: float, slow: Sequence[float], pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all pairs so far say the same, there are as many as it takes to be certain."""
+    class Tied(Simulated):
+        """Takes these times tuned, in turn, relative to the default."""
+
+        taken = 0.0
+        runs = 0
+
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            self.runs += 1
+            found = seconds
+            if options["thresholds"]:
+                found *= slow[self.runs // 2 % 3]
+            self.taken += found
+            return found
+
+    sim = Tied.of(CHAIN, close)
+    (dataset,) = inputs(a=[2])
+    monkeypatch.setattr("runelift.runtime.tuner.autotune.time",
+                        SimpleNamespace(perf_counter=lambda: sim.taken))
+    both = side_by_side(sim, dataset, {}, {"main.t0": 1}, 3)
+    assert both is not None
+    assert sim.runs == 2 + 2 * pairs
+    assert both.faster == (max(slow) < 1)
 
 
 def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:

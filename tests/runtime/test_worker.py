@@ -17,13 +17,15 @@ import pyopencl
 import pytest
 
 import runelift
-from runelift.ir.errors import UserError
-from runelift.runtime import building, interrupts
+from runelift.ir.errors import RuneliftError, UserError
+from runelift.runtime import building, garbage, interrupts
+from runelift.runtime.compiled import Compiled
 from runelift.runtime.processes import process
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.race import Race
+from runelift.runtime.tuner import remote
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.limits import Stopped, TimeLimit, parse_time_limit
@@ -86,6 +88,78 @@ def test_it_does_what_the_program_does(program: Program, shared: Remote) -> None
     assert not shared.stops
 
 
+def test_runs_are_told_of_while_others_are_made(program: Program, shared: Remote) -> None:
+    args, forces = shared.place([MATRIX]), plans(program.tree.entry("main"))
+    found = [made for made in shared.measure_all("main", args, forces)
+             if not isinstance(made, RuneliftError)]
+    assert [[each.chosen for each in record.encounters] for record, _ in found] == [
+        [force[each.site] for each in record.encounters]
+        for force, (record, _) in zip(forces, found, strict=True)]
+    assert all(timing.seconds >= timing.issue > 0 for _, timing in found)
+    assert args.quickest == min(min(record.wall, timing.seconds) for record, timing in found)
+    assert len(shared.time_all("main", args, [{}, {"main.suff_outer_par_0": 1}, {}])) == 3
+    wrong = shared.place([np.arange(3, dtype=np.int32), np.int64(7)])
+    errors = list(shared.measure_all("get", wrong, [{}, {}]))
+    assert ["out of bounds" in str(error) for error in errors] == [True, True]
+    assert not shared.stops
+
+
+def test_who_stops_listening_ends_the_worker(program: Program) -> None:
+    """It may be at the next run; what is asked for then is another one's."""
+    it = Remote(program, "pocl")
+    args = it.place([MATRIX])
+    told = it.measure_all("main", args, plans(program.tree.entry("main")))
+    assert not isinstance(next(told), RuneliftError)
+    told.close()  # type: ignore[attr-defined]
+    assert it._worker is None
+    assert it.timing("main", args).seconds > 0
+    it.close()
+
+
+def test_runs_after_one_that_crashes_are_made(program: Program,
+                                              monkeypatch: pytest.MonkeyPatch) -> None:
+    site = program.tree.entry("main").trees[0].name
+    lines = process.RUN.strip().splitlines()
+    monkeypatch.setattr(process, "RUN", "\n".join([*lines[:-1], BAD.format(
+        version=f"{site}/2", does="os.kill(os.getpid(), 9)"), lines[-1]]))
+    it = Remote(program, "pocl")
+    made = list(it.measure_all("main", it.place([MATRIX]), [{site: k} for k in (0, 2, 1, 2, 1)]))
+    assert [isinstance(each, Stopped) for each in made] == [False, True, False, True, False]
+    assert it.stops == 2
+    it.close()
+
+
+def test_a_worker_reads_the_program_that_is_kept(tmp_path: Path,
+                                                 monkeypatch: pytest.MonkeyPatch) -> None:
+    """If that is the same, it is not sent; its plan is not made again."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    monkeypatch.setenv("RUNELIFT_KEEP", "1")
+    path = tmp_path / "p.fut"
+    path.write_text(TEXT)
+    asked = list[tuple[object, ...]]()
+    tell = remote.send
+    monkeypatch.setattr(remote, "send", lambda connection, message: (
+        asked.append(message), tell(connection, message)))
+
+    def opened(program: Program) -> list[type]:
+        asked.clear()
+        it = Remote(program, "pocl", worker=Process("pocl", program=(str(path), "all")))
+        args = it.place([MATRIX])
+        it.prepare("main", args, [{}])
+        assert it.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
+        it.finish()
+        it.close()
+        return [type(what[1]) for what in asked if what[0] == "open"]
+
+    first = runelift.compile(path, device="pocl", tuning={})
+    assert opened(first) == [Compiled]
+    again = runelift.compile(path, device="pocl", tuning={})
+    assert again.compiled.plans.keys() == first.compiled.plans.keys()
+    assert opened(again) == [str]
+    path.write_text(TEXT.replace("* 3", "* 4"))
+    assert opened(again) == [str, Compiled]
+
+
 def test_builders_fill_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also if one of them ends."""
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
@@ -129,6 +203,18 @@ def test_kernels_of_all_inputs_are_begun_together(tmp_path: Path,
         assert it.difference("main", args, {}, {"main.suff_outer_par_0": 1}) is None
     assert set(waited) <= set(begun)
     assert len(list((tmp_path / "kernels").iterdir())) == len(set(begun))
+    it.close()
+
+
+def test_plans_come_while_kernels_are_built(tmp_path: Path,
+                                            monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    monkeypatch.setattr(Remote, "_take_plans", lambda self: None)  # nobody asks for them
+    program = runelift.compile(TEXT, device="pocl", tuning={})
+    it = Remote(program, "pocl", builders=Builders("pocl", 1))
+    assert not program.compiled.plans
+    it.prepare("main", it.place([MATRIX]), [{}])
+    assert [entry for entry, *_ in program.compiled.plans] == ["main"]
     it.close()
 
 
@@ -270,6 +356,18 @@ def test_bad_versions_are_never_chosen(program: Program, method: Replaying | Non
     assert dataset.points[0].choose(tuning.thresholds) != 2
     assert why in render(tuning)
     assert it.stops == 1
+
+
+def test_workers_seldom_look_for_garbage(program: Program, tmp_path: Path,
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = process.RUN.strip().splitlines()
+    told = f"import gc, pathlib; pathlib.Path({str(tmp_path / 'told')!r}).write_text(" \
+           "str(gc.get_threshold()))"
+    monkeypatch.setattr(process, "RUN", "\n".join([*lines[:-1], told, lines[-1]]))
+    it = Remote(program, "pocl")
+    it.prepare("main", it.place([MATRIX]), [{}])
+    it.close()
+    assert (tmp_path / "told").read_text() == str(garbage.THRESHOLDS)
 
 
 def test_a_version_that_was_stopped_is_not_tried_again(program: Program,
