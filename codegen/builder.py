@@ -239,14 +239,18 @@ class CodeBuilder:
 
     def keep_private(self, param: Param) -> None:
         """Let an array that is updated often be private if it can, and be copied in the end."""
-        assert isinstance(param.type, ArrayType)
-        if _is_small(param.type.elem, product([self.host_size(s) for s in param.type.shape])):
+        if self.is_private(param.type):
             self.dest.pop(param.name, None)
+
+    def is_private(self, type_: Type) -> bool:
+        """Whether an array of this type is in private memory where it has no other place."""
+        return isinstance(type_, ArrayType) and is_small(
+            type_.elem, product([self.host_size(size) for size in type_.shape]))
 
     def _memory(self, name: VName, type_: ArrayType, count: Size) -> View:
         mem = self.names.fresh(name)
         shape = self.shape(type_)
-        if _is_small(type_.elem, count):
+        if is_small(type_.elem, count):
             assert count.constant is not None
             self.emit(imp.DeclareArray(mem, type_.elem, max(count.constant, 1)))
             return row_major(mem, type_.elem, shape)
@@ -358,6 +362,6 @@ class CodeBuilder:
         return out
 
 
-def _is_small(prim: Prim, count: Size) -> bool:
+def is_small(prim: Prim, count: Size) -> bool:
     """Whether an array is kept in private memory."""
     return count.constant is not None and count.constant * prim.bytes <= PRIVATE_BYTES

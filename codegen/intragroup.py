@@ -48,6 +48,7 @@ from runelift.codegen.views import View, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
+from runelift.ir.imp.traverse import statements
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, product
@@ -101,13 +102,21 @@ def lower_group(lowering: Lowering, exp: SegMap) -> None:
     k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
                                   places(k.locals), k.constants))
     teams = bool(exp.space) and not k.scratch and may_team(k.code)
-    lowering.steps.append(replace(shares, teams=teams))
+    apart = len(exp.space) if _apart(k) else 0
+    lowering.steps.append(replace(shares, teams=teams, apart=apart))
     if teams:
-        _side_by_side(k, lowering, exp.space, groups)
+        _side_by_side(k, lowering, exp.space, groups, apart)
     lowering.launch(k, "intragroup", groups, Size.var(k.group))
 
 
-def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size) -> None:
+def _apart(k: GroupBuilder) -> bool:
+    """Whether the work-items of a group hand nothing to each other."""
+    return not k.locals and not any(isinstance(s, imp.Barrier | imp.Shuffle)
+                                    for s in statements(k.code))
+
+
+def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size,
+                  apart: int) -> None:
     """Let groups of the device be several of these groups."""
     k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
     k.constants += [k.teams, k.even]
@@ -116,7 +125,7 @@ def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Siz
         if array.within is None:
             need = need + cells_of(array) * CELL_BYTES
     lowering.steps.append(plan.Teams(k.teams, k.even, k.group, groups, need,
-                                     lowering.setting(Quantity.TEAMS)))
+                                     lowering.setting(Quantity.TEAMS), apart))
     present = imp.Var(k.names.fresh("present"))
     surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
     exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))

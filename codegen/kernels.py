@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from runelift.codegen.builder import PlanEnv, Scratch
+from collections.abc import Callable, Sequence
+
+from runelift.codegen import plan
+from runelift.codegen.builder import PlanEnv, Scratch, is_small
 from runelift.codegen.coarse import lower_coarse
 from runelift.codegen.columns import columns_of_map, columns_of_reduction, reduce_columns
 from runelift.codegen.histograms import seghist
@@ -15,7 +18,6 @@ from runelift.codegen.launches import (
     each_point,
     run_point,
 )
-from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Parameters
 from runelift.codegen.reductions import segred
 from runelift.codegen.scans import segscan
@@ -24,7 +26,7 @@ from runelift.codegen.tiling import lower_product
 from runelift.codegen.transposes import lower_transposition, transposition_of
 from runelift.codegen.wide_maps import lower_wide
 from runelift.ir.errors import CompilerBug
-from runelift.ir.names import Names, VName
+from runelift.ir.names import Names
 from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap, product_of
 from runelift.ir.sizes import Size, product
@@ -87,19 +89,37 @@ def _segmap_points(lowering: Lowering, exp: SegMap) -> None:
 def _segmap_plain(lowering: Lowering, exp: SegMap, *, wide: bool = True) -> None:
     """A work-item per point, or for several if they have no loops.
 
-    Small arrays of its own are in registers, see :func:`_fix_sizes`.
+    Small arrays of its own are in registers.
     """
-    scratch: list[Scratch] = []
-    steps = branch(lowering, lambda: scratch.extend(_segmap_items(lowering, exp).scratch))
-    arrays = [(s.count, s.prim) for s in scratch] + _carried(lowering, exp)
-    sizes = {v for count, _ in arrays for v in count.variables()}
+    steps, arrays = _with_arrays(lowering, lambda: _segmap_items(lowering, exp, "segmap"))
+    arrays += _carried(lowering, exp)
     if not arrays and wide:
         lower_wide(lowering, exp, steps)
-        return
+    else:
+        _or_small(lowering, steps, arrays, lambda: _segmap_items(lowering, exp, "segmap_small"))
+
+
+def _with_arrays(lowering: Lowering, make: Callable[[], None]
+                 ) -> tuple[tuple[plan.Step, ...], list[tuple[Size, Prim]]]:
+    """The steps that ``make`` adds, and the arrays of a work-item that are no private memory."""
+    lowering.scratch = tuple[Scratch, ...]()
+    steps = branch(lowering, make)
+    return steps, [(s.count, s.prim) for s in lowering.scratch]
+
+
+def _or_small(lowering: Lowering, steps: tuple[plan.Step, ...],
+              arrays: Sequence[tuple[Size, Prim]], make: Callable[[], None]) -> None:
+    """``steps``, or if all arrays of a work-item are small, what ``make`` adds for their sizes.
+
+    Compilers keep an array in registers only if its length and all indices are constants.
+    """
+    sizes = {v for count, _ in arrays for v in count.variables()}
     if not arrays or not sizes.isdisjoint(lowering.host_chosen):
         lowering.steps += steps
         return
-    small = branch(lowering, lambda: _fix_sizes(lowering, exp, sizes))
+    lowering.fixed = tuple(sorted(sizes, key=lambda n: n.tag))
+    small = branch(lowering, make)
+    lowering.fixed = None
     need = Size.of(0)
     for count, prim in arrays:
         need = need + count * prim.bytes
@@ -107,42 +127,36 @@ def _segmap_plain(lowering: Lowering, exp: SegMap, *, wide: bool = True) -> None
 
 
 def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
-    """How many elements there are in the results that loops carry."""
+    """How many elements there are in the results that loops carry, but for private ones."""
     looped = {p.name for stm in exp.body.stms if isinstance(stm.exp, Loop) for p in stm.pat}
-    return [(product([lowering.size(s) for s in shape_of(param.type)[len(exp.space):]]),
-             elem_of(param.type))
-            for param, atom in zip(lowering.stm.pat, exp.body.result, strict=True)
-            if atom in looped and len(shape_of(param.type)) > len(exp.space)]
+    found = [(product([lowering.size(s) for s in shape_of(param.type)[len(exp.space):]]),
+              elem_of(param.type))
+             for param, atom in zip(lowering.stm.pat, exp.body.result, strict=True)
+             if atom in looped and len(shape_of(param.type)) > len(exp.space)]
+    return [(count, prim) for count, prim in found if not is_small(prim, count)]
 
 
-def _segmap_items(lowering: Lowering, exp: SegMap) -> KernelBuilder:
+def _segmap_items(lowering: Lowering, exp: SegMap, kind: str) -> None:
     k = lowering.builder()
     outs = lowering.results
-    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), "segmap",
+    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), kind,
                busy=not is_cheap(exp.body))
-    return k
-
-
-def _fix_sizes(lowering: Lowering, exp: SegMap, sizes: set[VName]) -> None:
-    """The same for arrays so small that the kernel is built for their very size.
-
-    Compilers keep an array in registers only if its length and all indices are constants.
-    """
-    k = lowering.builder()
-    k.fixing = True
-    outs = lowering.results
-    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix),
-               "segmap_small", sorted(sizes, key=lambda n: n.tag), busy=not is_cheap(exp.body))
 
 
 def _segred(lowering: Lowering, exp: SegRed) -> None:
     """The segments by themselves, or strips of neighbouring columns."""
     columns = None if lowering.interleave else columns_of_reduction(exp)
     if columns is None:
-        segred(lowering, exp)
+        _segred_elements(lowering, exp)
     else:
         reduce_columns(lowering, exp.space[:-1], columns,
-                       branch(lowering, lambda: segred(lowering, exp)))
+                       branch(lowering, lambda: _segred_elements(lowering, exp)))
+
+
+def _segred_elements(lowering: Lowering, exp: SegRed) -> None:
+    """The segments by themselves, small arrays of a work-item in registers."""
+    steps, arrays = _with_arrays(lowering, lambda: segred(lowering, exp))
+    _or_small(lowering, steps, arrays, lambda: segred(lowering, exp))
 
 
 def _segscatter(lowering: Lowering, exp: SegScatter) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import InitVar, dataclass, field
 
 from runelift.codegen import plan
-from runelift.codegen.builder import CodeBuilder, PlanEnv, Value
+from runelift.codegen.builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Parameters, Quantity
-from runelift.codegen.unrolling import has_loops, unrolled_by
+from runelift.codegen.unrolling import has_loops, in_registers, unrolled_by
 from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -44,6 +44,8 @@ class Lowering:
     """What the lowering of one statement shares.
 
     Without ``parameters`` there is nothing to choose, and what the device has by default holds.
+    Kernels are built for the values of the sizes ``fixed``, if that is not None, so that arrays of
+    a work-item are private; else they are in ``scratch`` memory, the same in all kernels with any.
     """
 
     stm: Stm
@@ -53,10 +55,12 @@ class Lowering:
     steps: list[plan.Step] = field(default_factory=list)
     temporaries: list[VName] = field(default_factory=list)
     local_bytes: Size = plan.NOTHING
+    fixed: tuple[VName, ...] | None = None
+    scratch: tuple[Scratch, ...] = ()
 
     def builder(self) -> KernelBuilder:
         """A kernel to be built."""
-        return KernelBuilder(self.names, self, loc=self.stm.loc)
+        return KernelBuilder(self.names, self, loc=self.stm.loc, fixing=self.fixed is not None)
 
     @property
     def interleave(self) -> bool:
@@ -131,12 +135,15 @@ class Lowering:
         ``fits``: its local memory has been chosen to fit, and asks nothing of the device.
         """
         group = group or self.group
+        self.scratch = tuple(k.scratch) or self.scratch
         for scratch in k.scratch:
             count = scratch.count * groups * group
             self.steps.append(plan.Alloc(scratch.name, scratch.prim, count))
             self.temporaries.append(scratch.name)
             if scratch.stride is not None:
                 self._define(scratch.stride, scratch.count)
+        if self.interleave:
+            k.code = in_registers(k.code)
         if self.parameters is not None and has_loops(k.code, k.constants):
             k.settings = [as_name(self.setting(Quantity.UNROLL))]
             k.code = unrolled_by(k.settings[0], k.code, k.constants)
@@ -146,6 +153,12 @@ class Lowering:
             total = total + array.length * array.prim.bytes
         self.local_bytes = total if not self.local_bytes.terms else _larger(self.local_bytes, total)
         self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc))
+
+    def fix(self, k: KernelBuilder) -> None:
+        """Build a kernel for the sizes that are fixed, if it has arrays of such sizes."""
+        if k.lengths:
+            k.constants += [*(self.fixed or ()), *k.lengths]
+            self.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
 
     def builder_of_groups(self) -> KernelBuilder:
         """A kernel to be built for the size of its groups and of their sub-groups."""
@@ -159,6 +172,7 @@ class Lowering:
         size, subgroup = k.constants
         self._define(size, group or self.group)
         self.steps.append(plan.SubGroup(subgroup, size))
+        self.fix(k)
         self.launch(k, kind, groups, group)
 
     def done(self) -> Lowered:
@@ -289,14 +303,12 @@ def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
 
 
 def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
-               body: Callable[[list[Exp]], None], kind: str,
-               fixed: Sequence[VName] = (), *, busy: bool = False) -> None:
+               body: Callable[[list[Exp]], None], kind: str, *, busy: bool = False) -> None:
     """A kernel that runs ``body`` at every point; the last dimension varies fastest.
 
-    Where the body needs scratch memory, the grid is capped and work-items loop.  The kernel is
-    built for the values of the sizes ``fixed``.  ``busy``: there is so much to do at a point that
-    all compute units should have some; devices that run work-items together want large groups,
-    though.
+    Where the body needs scratch memory, the grid is capped and work-items loop.  ``busy``: there is
+    so much to do at a point that all compute units should have some; devices that run work-items
+    together want large groups, though.
     """
     shape = widths(k, space)
     points = volume(shape)
@@ -317,8 +329,8 @@ def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
         k.emit(imp.If(op("lt", position, points), tuple(rest)))
         groups = ceil_div(total(lowering, space), group)
     if k.lengths:
-        k.constants = [name, *fixed, *k.lengths]
-        lowering.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
+        k.constants = [name]
+        lowering.fix(k)
     lowering.launch(k, kind, groups, group)
 
 

@@ -193,6 +193,8 @@ class ShareOut:
     numbers and lengths of rows that they reduce, several to a row if there are few; ``groups`` is
     how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
     0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`Teams`.
+    ``apart``: how many indices count the rows of work-items that hand nothing to each other; 0 for
+    others.
     """
 
     group: VName
@@ -204,6 +206,7 @@ class ShareOut:
     groups: Size
     wanted: tuple[Atom, Atom] = (i64(0), i64(0))
     teams: bool = False
+    apart: int = 0
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -220,7 +223,8 @@ class Teams:
     """``teams`` := how many of the ``groups`` run side by side, as one group of the device.
 
     They have ``group`` work-items and ``bytes`` of local memory each.  ``even`` is 1 where there is
-    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.
+    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.  ``apart``
+    as in :class:`ShareOut`.
     """
 
     teams: VName
@@ -229,6 +233,7 @@ class Teams:
     groups: Size
     bytes: Size
     wanted: Atom
+    apart: int = 0
 
 
 @dataclass(frozen=True, slots=True)

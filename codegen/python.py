@@ -315,16 +315,16 @@ class _Writer:
     def _share(self, step: plan.Sharing) -> None:
         """How work is shared out, which depends on sizes and on the device."""
         match step:
-            case plan.ShareOut(_, _, _, chunks, loops, rows, groups, wanted, teams):
+            case plan.ShareOut(_, _, _, chunks, loops, rows, groups, wanted, teams, apart):
                 shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({shared}), ({looped}), ({reduced}), {_size(groups)}"
-                          f"{_further(wanted)}, {teams})")
-            case plan.Teams(teams, even, group, groups, size, wanted):
+                          f"{_further(wanted)}, {teams}, {apart})")
+            case plan.Teams(teams, even, group, groups, size, wanted, apart):
                 self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
-                          f"{_size(size)}, {_atom(wanted)})")
+                          f"{_size(size)}, {_atom(wanted)}, {apart})")
             case plan.SubGroup(subgroup, group):
                 self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
             case plan.Spread(group, most, size):

@@ -34,7 +34,7 @@ from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.second_order import SecondOrder
 from runelift.codegen.segments import segments_of_reduction
 from runelift.codegen.strips import BREADTH, Columns, Strip
-from runelift.codegen.views import View, lit, op, unflat_index
+from runelift.codegen.views import View, lit, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName
@@ -197,7 +197,8 @@ def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
     """Several groups per segment make partial results, which one group combines.
 
     That is the last to finish, on devices where it sees what the others wrote; else it needs a
-    launch of its own.
+    launch of its own.  The groups of neighbouring segments are neighbours: what one of them reads,
+    the others may find in the cache, as in the columns of a matrix.
     """
     together = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=True))
     apart = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=False))
@@ -214,9 +215,10 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     k = lowering.builder_of_groups()
     results = lowering.results
     arrays = local_arrays(k, exp.ops, lowering.group)
-    per = k.scalar(per_segment)
-    segment = k.declare("segment", Prim.I64, op("quot", GROUP_ID, per))
-    part = k.declare("part", Prim.I64, op("rem", GROUP_ID, per))
+    per, segments = k.scalar(per_segment), volume(widths(k, exp.space[:-1]))
+    segment = k.declare("segment", Prim.I64, op("rem", GROUP_ID, segments))
+    part = k.declare("part", Prim.I64, op("quot", GROUP_ID, segments))
+    place = k.declare("place", Prim.I64, op("add", op("mul", segment, per), part))
     outer = [k.declare("o", Prim.I64, i)
              for i in unflat_index(segment, widths(k, exp.space[:-1]))]
     totals = [scalars(k.neutral(o)) for o in exp.ops]
@@ -225,7 +227,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     _Segment(k, exp, totals, results[count:], outer).fold_share(item, op("mul", per, LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         found = total_of_group(k, op_, mems, total_)
-        stores = tuple(imp.Store(o, GROUP_ID, value, require_scalar(t))
+        stores = tuple(imp.Store(o, place, value, require_scalar(t))
                        for o, value, t in zip(out, found, op_.lam.ret, strict=True))
         k.emit(imp.If(IS_FIRST, stores))
     if together:

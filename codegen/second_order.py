@@ -62,11 +62,11 @@ class SecondOrder(CodeBuilder):
     def body_into(self, body: Body, rows: Sequence[View | None]) -> list[Value | None]:
         """Run a body; array results that it allocates are built in ``rows``, and are None.
 
-        What a loop carries is kept in registers where kernels are built for its size, and only
-        its last value is written.
+        What a loop carries is kept in registers where it is small, or kernels are built for its
+        size, and only its last value is written.
         """
         bound = {p.name for stm in body.stms for p in stm.pat
-                 if not (self.fixing and isinstance(stm.exp, Loop))}
+                 if not (isinstance(stm.exp, Loop) and (self.fixing or self.is_private(p.type)))}
         given: dict[VName, View] = {}
         for atom, row in zip(body.result, rows, strict=True):
             if row is not None and isinstance(atom, VName) and atom in bound and atom not in given:

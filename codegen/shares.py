@@ -33,7 +33,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, product
 from runelift.ir.syntax import Param
-from runelift.ir.types import ArrayType, Atom
+from runelift.ir.types import ArrayType, Atom, Type
 
 UNROLLED = 40
 """Loops over a chunk are unrolled where their body has at most this many statements."""
@@ -189,6 +189,10 @@ class SharingBuilder(KernelBuilder):
         mem = self.names.fresh(base)
         self.locals.append(imp.LocalArray(mem, prim, count))
         return mem
+
+    def is_private(self, type_: Type) -> bool:
+        """Whether an array belongs to a work-item, and is in its private memory."""
+        return not self.cooperative and KernelBuilder.is_private(self, type_)
 
     def array(self, name: VName) -> View:
         """An array all of whose elements can be reached."""

@@ -1,9 +1,10 @@
 """Transposed copies: tiles go through local memory, so that reads and writes are both coalesced.
 
 Work-items that are neighbours in the array that is read are far apart in the one that is
-written, or the other way round.  So a work-group reads a square tile along the one dimension,
-and writes it along the other (Ruetsch and Micikevicius 2009, "Optimizing Matrix Transpose in
-CUDA").  Rows of the tile are one element longer, so that its columns lie in different banks.
+written, or the other way round.  So a work-group reads a tile along the one dimension, and writes
+it along the other (Ruetsch and Micikevicius 2009, "Optimizing Matrix Transpose in CUDA").  Rows of
+the tile are one element longer, so that its columns lie in different banks.  It is a square, but
+where one side of the array is short, and the tile is twice as long the other way.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ from runelift.ir.syntax import Index, SegMap
 from runelift.ir.types import elem_of, i64
 
 TILE = 32
-"""The side of a tile, in elements."""
+"""The side of a square tile, in elements."""
+SHORT = 16
+"""That of a tile for arrays with a side that is no longer."""
+CELLS = 2 * TILE * (SHORT + 1)
+"""The elements of the largest tile in local memory: its columns are the short side."""
 NARROW = 8
 """Rows or columns of up to so many elements share memory transactions anyway."""
 
@@ -77,14 +82,19 @@ def lower_transposition(lowering: Lowering, found: Transposition,
 
 def _launch(lowering: Lowering, found: Transposition, sides: list[Size]) -> None:
     k = lowering.builder()
-    k.constants = [lowering.names.fresh("group")]
-    lowering.steps.append(plan.ComputeSize(k.constants[0], lowering.group))
+    k.constants = [lowering.names.fresh(base) for base in ("group", "height", "width")]
+    high, wide = (least(Size.of(2), ceil_div(side, Size.of(SHORT))) for side in sides)
+    shape = [(Size.of(3) + one * Size.of(-1)) * other * SHORT
+             for one, other in ((wide, high), (high, wide))]
+    lowering.steps += [plan.ComputeSize(name, size) for name, size in zip(
+        k.constants, [lowering.group, *shape], strict=True)]
     tile = _Tile(lowering, k, found)
     tile.load()
     k.emit(imp.Barrier(imp.Space.LOCAL))
     tile.store()
     groups = product([lowering.size(found.exp.space[d].width) for d in tile.batch]
-                     + [ceil_div(side, Size.of(TILE)) for side in sides])
+                     + [ceil_div(side, Size.var(length))
+                        for side, length in zip(sides, k.constants[1:], strict=True)])
     lowering.launch(k, "transpose", groups)
 
 
@@ -96,19 +106,22 @@ class _Tile:
         (param,) = lowering.stm.pat
         self.prim, self.result = elem_of(param.type), lowering.view(param.name)
         self.memory = k.names.fresh("tile")
-        k.locals.append(imp.LocalArray(self.memory, self.prim, Size.of(TILE * (TILE + 1))))
+        k.locals.append(imp.LocalArray(self.memory, self.prim, Size.of(CELLS)))
+        self.lengths = [imp.Var(name) for name in k.constants[1:]]
         shape = widths(k, self.space)
         self.batch = [d for d in range(len(self.space) - 1) if d != found.fast]
         self.sides = [shape[d] for d in (found.fast, -1)]
-        tiles = [k.declare("tiles", Prim.I64, ceil_quot(side, lit(TILE))) for side in self.sides]
+        tiles = [k.declare("tiles", Prim.I64, ceil_quot(side, length))
+                 for side, length in zip(self.sides, self.lengths, strict=True)]
         *outer, down, along = (k.declare("o", Prim.I64, index) for index in unflat_index(
             GROUP_ID, [*(shape[d] for d in self.batch), *tiles]))
         self.outer = dict(zip(self.batch, outer, strict=True))
-        self.top = k.declare("top", Prim.I64, op("mul", down, lit(TILE)))
-        self.left = k.declare("left", Prim.I64, op("mul", along, lit(TILE)))
+        self.top = k.declare("top", Prim.I64, op("mul", down, self.lengths[0]))
+        self.left = k.declare("left", Prim.I64, op("mul", along, self.lengths[1]))
         even = imp.Apply("eq", Prim.I64, (op("rem", lit(TILE * TILE), LSIZE), lit(0)))
         self.whole = k.declare("whole", Prim.BOOL, _both(even, self._are_inside(
-            *(op("add", corner, lit(TILE - 1)) for corner in (self.top, self.left)))))
+            *(op("add", corner, op("sub", length, lit(1)))
+              for corner, length in zip((self.top, self.left), self.lengths, strict=True)))))
 
     def load(self) -> None:
         """Bring the elements to local memory; neighbours take what lies side by side."""
@@ -130,14 +143,16 @@ class _Tile:
 
         def turn(number: Exp, *, guarded: bool) -> None:
             item = k.declare("e", Prim.I64, op("add", op("mul", number, LSIZE), LID))
-            slow = k.declare("slow", Prim.I64, op("shr", item, lit(TILE.bit_length() - 1)))
-            quick = k.declare("quick", Prim.I64, op("and", item, lit(TILE - 1)))
+            run = self.lengths[0] if down else self.lengths[1]
+            slow = k.declare("slow", Prim.I64, op("quot", item, run))
+            quick = k.declare("quick", Prim.I64, op("and", item, op("sub", run, lit(1))))
             row, column = (quick, slow) if down else (slow, quick)
             places = op("add", self.top, row), op("add", self.left, column)
             point = self.outer | {self.found.fast: places[0], len(self.space) - 1: places[1]}
             with k.block() as code:
                 k.emit(move([point[d] for d in range(len(self.space))],
-                            op("add", op("mul", column, lit(TILE + 1)), row)))
+                            op("add", op("mul", column, op("add", self.lengths[0], lit(1))),
+                               row)))
             there = _both(imp.Apply("lt", Prim.I64, (item, lit(TILE * TILE))),
                           self._are_inside(*places))
             k.emit(*((imp.If(there, tuple(code)),) if guarded else code))

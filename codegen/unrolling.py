@@ -1,17 +1,28 @@
-"""Loops that a parameter says how to unroll: those that run as long as the data say."""
+"""Loops to unroll.
+
+A parameter says how often for those that run as long as the data say.  Loops around the elements of
+small private arrays are unrolled in whole where that is not too much: compilers keep an array in
+registers only if all its indices are constants.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from runelift.ir import imp
-from runelift.ir.imp import Stm
-from runelift.ir.imp.traverse import statements
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import blocks, expressions, statements, subexpressions
+from runelift.ir.meaning import apply
 from runelift.ir.names import VName
+from runelift.ir.prim import Prim
 
 LARGEST = 64
 """Bodies of more statements are long enough as they are."""
+MOST_REGISTERS = 64
+"""Longer arrays are no use to keep in registers."""
+MOST_STATEMENTS = 1 << 12
+"""So many statements at most are made of the loops of a kernel that are unrolled in whole."""
 
 
 def has_loops(code: Sequence[Stm], constants: Collection[VName]) -> bool:
@@ -44,3 +55,105 @@ def _qualifies(stm: Stm, constants: Collection[VName]) -> bool:
     inside = list(statements(stm.body))
     return len(inside) <= LARGEST and not any(
         isinstance(s, imp.For | imp.While | imp.Barrier | imp.AtomicUpdate) for s in inside)
+
+
+def in_registers(code: Sequence[Stm]) -> list[Stm]:
+    """The code with the loops unrolled in whole that compute indices of short private arrays.
+
+    Their iterations are counted, or are as many as a loop around them has done.  An array that has
+    other indices as well gains nothing.
+    """
+    inside = statements(code)
+    loops = {stm.index: stm for stm in inside if isinstance(stm, imp.For)}
+    wanted = {stm.name: set[VName]() for stm in inside if isinstance(stm, imp.DeclareArray)
+              and isinstance(stm.length, int) and 1 < stm.length <= MOST_REGISTERS}
+    for mem, index in _accesses(inside):
+        if mem in wanted:
+            indices = _indices(index, loops)
+            if indices is None:
+                del wanted[mem]
+            else:
+                wanted[mem] |= indices
+    unrolled = set[VName]().union(*wanted.values())
+    if not unrolled or _size(code, unrolled, {}, MOST_STATEMENTS) is None:
+        return list(code)
+    return [_whole(unrolled, stm) for stm in code]
+
+
+def _accesses(inside: Sequence[Stm]) -> Iterator[tuple[VName, Exp]]:
+    """The memories that statements access, and where."""
+    for stm in inside:
+        if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
+            yield stm.mem, stm.index
+        for exp in expressions(stm):
+            for part in subexpressions(exp):
+                if isinstance(part, imp.Load):
+                    yield part.mem, part.index
+
+
+def _indices(exp: Exp, loops: Mapping[VName, imp.For]) -> set[VName] | None:
+    """The loops of which it follows what a number is; None if it does not follow from loops."""
+    found = set[VName]()
+    for part in subexpressions(exp):
+        match part:
+            case imp.Lit() | imp.Apply(("add" | "sub" | "mul"), Prim.I64):
+                continue
+            case imp.Var(name) if name in loops:
+                around = loops[name]
+                if any(isinstance(s, imp.Barrier | imp.Shuffle) for s in statements(around.body)):
+                    return None
+                limits = [_indices(e, loops) for e in (around.start, around.bound, around.step)]
+                if None in limits:
+                    return None
+                found |= {name}.union(*(each for each in limits if each))
+            case _:
+                return None
+    return found
+
+
+def _size(code: Sequence[Stm], unrolled: Collection[VName], known: Mapping[VName, int],
+          most: int) -> int | None:
+    """How many statements there are with loops unrolled; None if more than ``most``."""
+    total = 0
+    for stm in code:
+        total += 1
+        if isinstance(stm, imp.For) and stm.index in unrolled:
+            start, bound, step = (_value(e, known) for e in (stm.start, stm.bound, stm.step))
+            points: Sequence[Mapping[VName, int]] = [
+                {**known, stm.index: at} for at in range(start, min(bound, start + most), step)]
+        else:
+            points = [known]
+        for point in points:
+            for block in blocks(stm):
+                more = _size(block, unrolled, point, most - total)
+                if more is None:
+                    return None
+                total += more
+        if total > most:
+            return None
+    return total
+
+
+def _value(exp: Exp, known: Mapping[VName, int]) -> int:
+    """A number that follows from those that are known."""
+    match exp:
+        case imp.Var(name):
+            return known[name]
+        case imp.Apply(op, prim, args):
+            return int(apply(op, prim, *(_value(arg, known) for arg in args)))
+        case imp.Lit(const):
+            return int(const.value)
+    raise AssertionError(exp)
+
+
+def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
+    match stm:
+        case imp.For(index, body=body):
+            inside = tuple(_whole(unrolled, each) for each in body)
+            return replace(stm, body=inside, unroll=stm.unroll or index in unrolled)
+        case imp.While(body=body) | imp.AtomicUpdate(body=body):
+            return replace(stm, body=tuple(_whole(unrolled, each) for each in body))
+        case imp.If(_, then_, else_):
+            return replace(stm, then_=tuple(_whole(unrolled, each) for each in then_),
+                           else_=tuple(_whole(unrolled, each) for each in else_))
+    return stm

@@ -30,6 +30,8 @@ class Rival(Enum):
     MAPS = "maps"
     """They map all elements.  A device may merge small launches of such in a loop (of intra
     versions only those in loops have this rival)."""
+    LINES = "lines"
+    """The same, but groups know their row without a division, so that theirs may be merged, too."""
     PRODUCT = "product"
     """They compute a product by tiles, which pays where there is much to do."""
     POINTS = "points"

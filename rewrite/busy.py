@@ -178,11 +178,14 @@ def _is_product(version: Version) -> bool:
 def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
     """versions (rows, group: row, else: p) ⇒ versions (rows product, group product: row, else: p)
 
-    Provided: p does nothing but choose between versions of which the first is a product.
+    Provided: p does nothing but choose between versions of which the first is a product, or the
+        last chooses like that.
     Because: work-groups that share what they load compute a product faster than row by row.
     """
     nested = _only_choice(exp)
-    if nested is None or not _is_product(nested.alternatives[0]):
+    while nested is not None and not _is_product(nested.alternatives[0]):
+        nested = _only_choice(nested)
+    if nested is None:
         return None
     return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT))
 
@@ -322,15 +325,17 @@ def maps_share_nothing(exp: Versions, types: Types) -> Exp | None:
     """versions (group: map of a row, else: map of all) ⇒ versions (group maps: …, else: …)
 
     Provided: a loop is around it; the last version is one map of all points, without loops at a
-        point.
+        point.  Rows that one index counts are lines: a group has no division to do, of which a
+        work-item that has few elements would feel the cost.
     Because: a device may merge flat launches.  Points with loops in them may be few, and groups of
         the size of a row share them out more evenly.
     """
     flat = list(_operations(exp.alternatives[-1].body))
     if len(flat) != 1 or not _is_straight_map(flat[0]):
         return None
-    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.MAPS)
-                        if _maps_rows(version) else guard)
+    return _with_guards(exp, lambda version, guard: replace(
+        guard, rival=Rival.LINES if _rank(version) == 1 else Rival.MAPS)
+        if _maps_rows(version) else guard)
 
 
 def _is_straight_map(exp: Exp) -> bool:
@@ -352,6 +357,11 @@ def _straight(body: Body) -> bool:
     """Whether nothing in a body is done again and again."""
     return not any(isinstance(stm.exp, (Loop, *SOACS))
                    or not all(map(_straight, bodies_of(stm.exp))) for stm in body.stms)
+
+
+def _rank(version: Version) -> int:
+    """How many indices count what the work-groups of a version have."""
+    return max(len(op.space) for op in _operations(version.body) if isinstance(op, SegMap))
 
 
 def _maps_rows(version: Version) -> bool:

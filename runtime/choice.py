@@ -28,9 +28,9 @@ class Choice:
     part that is ``streamed`` on, and as early as without groups if rows have no more elements
     than a group work-items (``even``).  Launches
     in a loop with up to ``merged`` work-items become one, if they are flat, so that groups that
-    only map have no part in them.  ``together``: neighbouring work-items run together; then nor do
-    groups pay that only map rows shorter than ``even``, or longer than ``short``, of which not
-    several have room side by side.
+    only map have no part in them, unless it is lines that they map.  ``together``: neighbouring
+    work-items run together; then nor do groups pay that only map rows shorter than ``even``, or
+    longer than ``short``, of which not several have room side by side, or a few lines.
 
     >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
     ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256)
@@ -45,6 +45,9 @@ class Choice:
     >>> [h200.fills(stencil, crowd)
     ...  for crowd in [(1024, 1024), (2048, 1024), (65536, 64), (512, 16384)]]
     [False, True, False, False]
+    >>> lines = Guard("t", "t", Kind.INTRA, Size.of(1), rival=Rival.LINES)
+    >>> [h200.fills(lines, crowd) for crowd in [(256, 256), (1024, 64), (64, 1024)]]
+    [True, False, False]
     >>> rows = Guard("t", "t", Kind.OUTER, Size.of(1))
     >>> [h200.holds(rows, n, (n, m)) for n, m in [(65536, 16), (65536, 256), (65536, 1 << 20)]]
     [True, False, True]
@@ -71,10 +74,12 @@ class Choice:
         if crowd is None:
             return True
         groups, elements = crowd
-        if guard.rival is Rival.MAPS and (groups * elements <= self.merged or (
-                self.together and not self.even <= elements <= self.short)):
-            return False
         many = groups >= self.groups
+        if guard.rival is Rival.MAPS and groups * elements <= self.merged:
+            return False
+        if guard.rival in (Rival.MAPS, Rival.LINES) and self.together and not (
+                self.even <= elements <= self.short and (many or guard.rival is Rival.MAPS)):
+            return False
         if guard.rival in (Rival.PRODUCT, Rival.POINTS) and many:
             return False
         return elements <= (self.long if many else self.short) or (

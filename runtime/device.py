@@ -249,7 +249,7 @@ def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:
         return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
                            max_chunk=32, staged=True, tile=32, crowd=units,
                            window=128, patience=1 << 26, together=min(128, most),
-                           crew=units * 256 * OCCUPANCY)
+                           crew=units * 256 * OCCUPANCY, short=4)
     if kind is DeviceKind.CPU:
         return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
                            max_chunk=32, staged=False, tile=1024, columns=32)

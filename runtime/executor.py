@@ -240,23 +240,24 @@ class Run:
 
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...],
                   rows: tuple[tuple[int, int], ...], groups: int, lanes: int, chunk: int,
-                  teams: bool) -> tuple[int, ...]:
+                  teams: bool, apart: int) -> tuple[int, ...]:
         """The size of a group and of its work-items' chunks."""
-        key = points, loops, rows, groups, lanes, chunk, teams
+        key = points, loops, rows, groups, lanes, chunk, teams, apart
         if (shares := self._shares.get(key)) is None:
             limits = self.device.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
             shares = self._shares[key] = share_out(limits, points, loops, groups,
-                                                  rows=rows, teams=teams)
+                                                  rows=rows, teams=teams, apart=apart)
         return shares
 
-    def teams(self, group: int, groups: int, size: int, wanted: int) -> tuple[int, int]:
+    def teams(self, group: int, groups: int, size: int, wanted: int,
+              apart: int) -> tuple[int, int]:
         """How many groups run side by side, and whether they come out even."""
-        key = group, groups, size, wanted
+        key = group, groups, size, wanted, apart
         if (found := self._teams.get(key)) is None:
             info = self.device.info
-            count = teams(info.shares, group, groups, size, info.local_bytes, wanted)
+            count = teams(info.shares, group, groups, size, info.local_bytes, wanted, apart)
             found = self._teams[key] = count, int(groups % count == 0)
         return found
 

@@ -249,6 +249,8 @@ def join(run: Run, traced: Round) -> Joined | None:
     alike = in_common_groups(run.executable.sites, launches)
     if alike is None:
         return None
+    if all(run.executable.sites[each.number].free() for each in alike):
+        alike = _in_large_groups(run, alike)
     swapped = {id(old.handle): (old.handle, new.handle) for old, new in pairs}
     swapped |= {id(new.handle): (new.handle, old.handle) for old, new in pairs}
     arguments, room, group = Arguments(swapped), room_for(alike), alike[0].group
@@ -290,6 +292,20 @@ def common_group(fixed: Sequence[tuple[Launched, Kernel]],
                 default=1)
     fits = len(needed) <= 1 and all(group % own == 0 for _, own in rows)
     return group if fits else None
+
+
+def _in_large_groups(run: Run, launches: Sequence[Launched]) -> list[Launched]:
+    """Launches in groups of any size in groups twice as large as usual: fewer have to meet.
+
+    Where that would leave compute units without a group, or somebody chose another size, they stay
+    as they are.
+    """
+    info = run.device.info
+    usual, enough = info.group_size, max(each.groups for each in launches) >= 2 * info.choice.groups
+    if launches[0].group != usual or 2 * usual > info.max_group or not enough:
+        return list(launches)
+    return [_in_groups_of(2 * usual, each, run.executable.sites[each.number].launch.kernel)
+            for each in launches]
 
 
 def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:

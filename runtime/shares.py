@@ -16,12 +16,12 @@ ALONE = 4
 """How many elements of a row a work-item of many groups takes in a loop before the group grows: to
 put results of a larger group together takes as long."""
 
-BUSY = 3
-"""Groups run side by side if so many are left for each compute unit."""
-
 BESIDE = 4
 """So many groups at least run side by side if they keep nothing in local memory: what one reads,
 its neighbours find in the cache."""
+
+UNEVEN = 8
+"""No compute unit has more of them then, but for one in so many."""
 
 NEVER = 1 << 62
 """More work-items than any device has."""
@@ -40,8 +40,9 @@ class ShareLimits:
     group that waits may keep the one it waits for from running.  A work-item reduces up to
     ``columns`` neighbouring columns of a matrix at a time, 0 where neighbouring work-items had
     better have one each.  Small groups run side by side, ``together`` work-items in all; if there
-    are many, they have long chunks, so that just ``crew`` work-items are busy.  Of a group,
-    ``subgroup`` in a row can hand each other values, if that is not 1.
+    are many, they have long chunks, so that just ``crew`` work-items are busy.  Chunks have
+    ``short`` elements where longer ones save nothing.  Of a group, ``subgroup`` in a row can hand
+    each other values, if that is not 1.
     """
 
     lanes: int
@@ -58,30 +59,47 @@ class ShareLimits:
     together: int = 1
     subgroup: int = 1
     crew: int = NEVER
+    short: int = NEVER
 
     def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
         """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
         size = min(power(chunk), self.max_chunk) if chunk else self.chunk
         least = min(power(lanes), self.max_group) if lanes else (
             1 if size > self.chunk else self.lanes)
-        return replace(self, chunk=size, lanes=least, crew=NEVER if lanes else self.crew)
+        return replace(self, chunk=size, lanes=least, crew=NEVER if lanes else self.crew,
+                       short=NEVER if chunk else self.short)
 
     def narrowed(self, groups: int) -> ShareLimits:
         """The same for so many groups of which several can run side by side."""
         return replace(self, lanes=min(self.lanes, power(over(self.crew, max(1, groups)))))
 
+    def shortened(self, longest: int, groups: int, apart: int) -> ShareLimits:
+        """The same where so many groups share rows of at most ``longest`` elements.
+
+        Long chunks save what a group computes for a row, and takes to put its work-items' results
+        together.  Where a unit has only one group, that takes less time than the elements do.  If
+        work-items are ``apart``, they need no others, and know their row at once if one index
+        counts the rows; if several do, those of a group that has just one row know it.
+        """
+        if groups < self.crowd or apart == 1:
+            many = groups >= self.crowd and groups * over(longest, self.short) > self.crew
+            return replace(self, chunk=min(self.chunk, 2 * self.short if many else self.short))
+        alone = apart and power(over(longest, self.short)) >= self.together
+        return replace(self, chunk=min(self.chunk, self.short)) if alone else self
+
 
 @lru_cache(REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int, *, rows: tuple[tuple[int, int], ...] = (),
-              teams: bool = False) -> tuple[int, ...]:
+              teams: bool = False, apart: int = 0) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
 
     Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
     if the others keep the device busy.  Of few rows (``rows``: how many, how long) each is reduced
     by as many work-items as can hand each other values, unless all groups keep the device busy.
+    Work-items that hand nothing to each other are ``apart``: so many indices count their rows.
 
-    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132)
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128, short=4)
     >>> share_out(gpu, (4096, 256), (), 4096)
     (256, 1, 1, 16, 1, 1, 1)
     >>> share_out(gpu, (100,), (), 1000)
@@ -96,8 +114,15 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     (0, 1, 1, 1024, 0)
     >>> share_out(gpu, (5,), (), 1000), share_out(gpu, (5,), (), 1000, teams=True)
     ((32, 1, 1, 1, 0), (8, 1, 1, 1, 0))
+    >>> share_out(gpu, (1024,), (), 1000), share_out(gpu, (1024,), (), 1)
+    ((64, 1, 1, 16, 1), (256, 1, 1, 4, 1))
+    >>> share_out(gpu, (1024,), (), 1000, apart=1)
+    (256, 1, 1, 4, 1)
+    >>> [share_out(gpu, (n,), (), 1000, apart=2) for n in (256, 512)]
+    [(32, 1, 1, 8, 1), (128, 1, 1, 4, 1)]
     """
     longest, chunk = max(points, default=1), 1
+    limits = limits.shortened(longest, groups, apart)
     if teams:
         limits = limits.narrowed(groups)
     while chunk < limits.chunk and over(longest, chunk) > limits.lanes:
@@ -131,23 +156,37 @@ def subgroup_of(limits: ShareLimits, group: int) -> int:
 
 
 def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: int,
-          wanted: int = 0) -> int:
+          wanted: int = 0, apart: int = 0) -> int:
     """The value of :class:`runelift.codegen.plan.Teams`, if possible as it is ``wanted``.
 
+    Groups that are large enough are alone where they know their row only if it is the only one.
+
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128)
-    >>> [teams(gpu, 8, groups, 64, 48 << 10) for groups in (10, 1000, 1000000)]
-    [1, 2, 16]
+    >>> [teams(gpu, 8, groups, 64, 48 << 10) for groups in (10, 500, 1000, 1000000)]
+    [1, 4, 8, 16]
     >>> teams(gpu, 8, 1000000, 9000, 48 << 10), teams(gpu, 8, 1000000, 64, 48 << 10, 4)
     (4, 4)
     >>> teams(gpu, 128, 2048, 64, 48 << 10), teams(gpu, 128, 2048, 0, 48 << 10)
     (1, 4)
+    >>> [teams(gpu, 128, groups, 0, 48 << 10) for groups in (100, 256, 512, 600)]
+    [1, 2, 4, 1]
+    >>> [teams(gpu, group, 1000, 0, 48 << 10, apart=2) for group in (64, 128)]
+    [4, 1]
     """
     most = limits.together // max(1, group)
-    if size == 0 and limits.together > 1:
+    if size == 0 and limits.together > 1 and not (apart > 1 and group >= limits.together):
         most = max(most, BESIDE)
-    most = wanted or min(most, groups // max(1, BUSY * limits.crowd))
-    return power_below(max(1, min(most, limits.max_group // max(1, group),
+    count = power_below(max(1, min(wanted or most, limits.max_group // max(1, group),
                                    local_bytes // max(1, size))))
+    least = _load(limits, groups, 1)
+    while not wanted and count > 1 and UNEVEN * (_load(limits, groups, count) - least) > least:
+        count //= 2
+    return count
+
+
+def _load(limits: ShareLimits, groups: int, count: int) -> int:
+    """How many groups a compute unit has at most if ``count`` run side by side."""
+    return count * over(over(groups, count), max(1, limits.crowd))
 
 
 def spread(group: int, points: int, groups: int) -> int:

@@ -314,7 +314,8 @@ class Machine:
                 case plan.ShareOut():
                     values = share_out(self.shares, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)),
-                                       self.size(step.groups), teams=step.teams, rows=tuple(
+                                       self.size(step.groups), teams=step.teams,
+                                       apart=step.apart, rows=tuple(
                                            (self.size(n), self.size(m)) for n, m in step.rows))
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Teams(name, even, groups=groups):

@@ -29,7 +29,8 @@ entry spread [n][m] (xss: [n][m]i32): [n]i32 =
     map2 (\xs a -> a + i32.sum (map (\x -> x * a % 7) xs)) xss acc
 """
 
-SHAPES = [(1, 1), (5, 40), (40, 5), (33, 65), (70, 31), (0, 4), (4, 0)]
+SHAPES = [(1, 1), (5, 40), (40, 5), (33, 65), (70, 31), (0, 4), (4, 0), (130, 16),
+          (12, 70), (10, 9)]
 
 
 def launched(program: Program, entry: str) -> str:
@@ -57,6 +58,23 @@ def test_arrays_of_neighbours_are_interleaved_and_copied_back_by_tiles() -> None
     program = runelift.compile(SOURCE, device="interpreter")
     assert "transpose_" in launched(program, "sums")
     assert "transpose_" in launched(program, "swap")
+
+
+@pytest.mark.parametrize(("n", "m", "height", "width"), [
+    (100, 100, 32, 32), (1000, 16, 16, 64), (9, 1000, 64, 16), (17, 1000, 32, 32),
+    (16, 16, 32, 32)])
+def test_tiles_are_long_where_an_array_has_a_short_side(n: int, m: int, height: int,
+                                                        width: int) -> None:
+    """Its elements lie side by side along the height; the copy's, along the width."""
+    program = runelift.compile(SOURCE, device="interpreter")
+    steps = plan.all_steps(program.compiled.plan("swap", interleave=True).steps)
+    given = {"n": n, "m": m, "group_size": 256}
+    found: dict[str, int] = {}
+    for step in steps:
+        if isinstance(step, plan.ComputeSize) and step.name.base in ("height", "width"):
+            found[step.name.base] = step.size.value(
+                {name: given[name.base] for name in step.size.variables()})
+    assert (found["height"], found["width"]) == (height, width)
 
 
 def test_what_a_loop_reads_across_rows_is_transposed_once() -> None:

@@ -85,6 +85,16 @@ def test_products_are_not_done_row_by_row() -> None:
     assert gpu.holds(by_groups, 50, (4, 50))
 
 
+def test_products_in_tiles_are_not_done_tile_by_tile() -> None:
+    """The choice for the elements of tiles stands within those for their rows, and for tiles."""
+    guards = group_guards("""
+entry main [n][m][k] (xsss: [n][m][k]f32) (ysss: [n][k][m]f32): [n][m][m]f32 =
+  map2 (\\xss yss -> map (\\xs -> map (\\ys -> f32.sum (map2 (*) xs ys)) (transpose yss)) xss)
+       xsss ysss
+""")
+    assert [guard.rival for guard in guards] == [Rival.PRODUCT, Rival.PRODUCT, None]
+
+
 @pytest.mark.parametrize(("text", "maps"), [
     ("map (\\xs -> map (* 2) xs) xss", True),
     ("map (\\xs -> map (* (1 + f32.sqrt xs[0])) xs) xss", True),
@@ -103,6 +113,11 @@ STENCIL = """
 entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
   {} tabulate_2d n m (\\i j -> xss[i, j] + xss[i64.max 0 (i - 1), j])
 """
+SPACE = """
+entry main [k][n][m] (xsss: [k][n][m]f32): [k][n][m]f32 =
+  loop xsss for _i < 9 do
+    tabulate_3d k n m (\\h i j -> xsss[h, i, j] + xsss[h, i64.max 0 (i - 1), j])
+"""
 LONG_POINTS = """
 entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
   {} map (\\xs -> map (\\x -> loop y = x for i < m do f32.max y xs[i]) xs) xss
@@ -119,16 +134,27 @@ def group_guards(text: str) -> list[Guard]:
             if guard.kind is Kind.INTRA]
 
 
-@pytest.mark.parametrize(("text", "maps"), [
-    (STENCIL.format(LOOP), True), (STENCIL.format(""), False),
-    (LONG_POINTS.format(LOOP), False), (SCANS.format(LOOP), False),
+@pytest.mark.parametrize(("text", "rival"), [
+    (STENCIL.format(LOOP), Rival.LINES), (STENCIL.format(""), None),
+    (LONG_POINTS.format(LOOP), None), (SCANS.format(LOOP), None), (SPACE, Rival.MAPS),
 ])
-def test_groups_that_only_map_in_loops(text: str, maps: bool) -> None:
-    assert [guard.rival is Rival.MAPS for guard in group_guards(text)] == [maps]
+def test_groups_that_only_map_in_loops(text: str, rival: Rival | None) -> None:
+    assert group_guards(text)[-1].rival is rival
+
+
+def test_lines_may_be_merged_too() -> None:
+    """Groups that do not divide are as good for small maps, if there are enough rows that suit."""
+    (guard,) = group_guards(STENCIL.format(LOOP))
+    gpu = Choice(threshold=200_000, groups=100, short=4096, long=32768, merged=1 << 20,
+                 together=True, even=256)
+    assert [gpu.holds(guard, m, (n, m)) for n, m in (
+        (1024, 1024), (256, 256), (1024, 64), (64, 1024), (1024, 8192))] == [
+            True, True, False, False, False]
+    assert replace(gpu, together=False, merged=0).holds(guard, 64, (1024, 64))
 
 
 def test_small_maps_are_merged_where_a_device_can() -> None:
-    (guard,) = group_guards(STENCIL.format(LOOP))
+    guard = group_guards(SPACE)[-1]
     gpu, plain = (Choice(threshold=200_000, groups=100, short=4096, long=32768, merged=merged)
                   for merged in (1 << 20, 0))
     assert not gpu.holds(guard, 1024, (1024, 1024))

@@ -18,9 +18,11 @@ from runelift.ir.source import Source
 from runelift.runtime import persistent
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo
+from runelift.runtime.executor import Run
 from runelift.runtime.opened import Device
 from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.persistent import Launched
+from runelift.runtime.prepared import Prepared
 from runelift.runtime.program import Program
 from runelift.runtime.trials import Coming, Search, TrialRun
 from runelift.runtime.tried_loops import NO_KERNEL
@@ -129,6 +131,34 @@ def test_kernels_that_map_join_groups_of_any_size(
     np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
     assert len(groups) == 2
     assert device.persistent == before + 1
+
+
+@pytest.mark.parametrize(("units", "groups", "times", "larger"), [
+    (1, 3, 1, True), (1, 1, 1, False), (4, 8, 1, True), (4, 7, 1, False), (1, 3, 0.5, False),
+    (1, 6, 2, False)])
+def test_maps_in_a_loop_have_large_groups(
+        device: Spied, monkeypatch: pytest.MonkeyPatch, units: int, groups: int, times: float,
+        larger: bool) -> None:
+    """Twice as large as usual, if there are enough for all units and nobody chose another size."""
+    program = Program(compile_source(Source("loop", STENCIL)), device.info)
+    program._device = device
+    usual, found = device.info.group_size, list[int]()
+    choice = replace(device.info.choice, groups=units)
+    monkeypatch.setattr(device, "info", replace(device.info, choice=choice))
+
+    def noted(run: Run, kernel: Prepared, groups: int, group: int) -> None:
+        found.append(group)
+        enqueue(run, kernel, groups, group)
+
+    enqueue = Run.enqueue_persistent
+    monkeypatch.setattr(Run, "enqueue_persistent", noted)
+    args = [np.int64(20), np.arange(groups * usual - 3, dtype=np.int32)]
+    (space,) = program.spaces("main")
+    thresholds = {each.parameter.name: int(times * usual) for each in space.ranges
+                  if each.parameter.quantity is Quantity.GROUP}
+    (actual,), _ = program.run("main", args, thresholds=thresholds)
+    np.testing.assert_array_equal(np.asarray(actual), expected_of(STENCIL, args)[0])
+    assert found == [2 * usual if larger else times * usual]
 
 
 @pytest.mark.parametrize("teams", [(1, 1), (4, 1), (1, 8), (2, 8)])

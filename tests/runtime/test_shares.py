@@ -61,6 +61,44 @@ def test_many_rows_have_few_work_items_each(groups: int, group: int, chunk: int)
     assert share_out(limits.preferring(0, 32), (256,), (), groups, teams=True)[0] == 32
 
 
+@pytest.mark.parametrize(("points", "groups", "group", "chunk"), [
+    (512, 512, 128, 4), (1024, 1024, 256, 4), (2048, 2048, 256, 8), (100, 1, 32, 4), (3, 1, 32, 1),
+    (8192, 1, 1024, 8), (32768, 1, 1024, 32)])
+def test_work_items_that_hand_nothing_to_each_other(points: int, groups: int, group: int,
+                                                    chunk: int) -> None:
+    """They have short chunks, twice as long if there are more than the device has room for."""
+    limits = replace(GPU, crowd=132, crew=270336, short=4)
+    assert share_out(limits, (points,), (), groups, apart=1)[:4] == (group, 1, 1, chunk)
+    wanted = limits.preferring(16)
+    assert share_out(wanted, (points,), (), groups, apart=1) == share_out(
+        wanted, (points,), (), groups)
+
+
+@pytest.mark.parametrize(("points", "group", "chunk", "side_by_side"), [
+    (256, 32, 8, 4), (512, 128, 4, 1), (2048, 512, 4, 1)])
+def test_groups_that_know_their_row_if_it_is_the_only_one(points: int, group: int, chunk: int,
+                                                          side_by_side: int) -> None:
+    limits = replace(GPU, crowd=132, crew=270336, short=4, together=128)
+    assert share_out(limits, (points,), (), 1 << 15, apart=2)[:4] == (group, 1, 1, chunk)
+    assert teams(limits, group, 1 << 15, 0, 48 << 10, apart=2) == side_by_side
+
+
+@pytest.mark.parametrize(("groups", "group"), [(1, 256), (131, 256), (132, 64)])
+def test_groups_with_a_unit_each_have_short_chunks(groups: int, group: int) -> None:
+    limits = replace(GPU, crowd=132, short=4)
+    assert share_out(limits, (1024,), (), groups)[0] == group
+    assert share_out(limits.preferring(0, 32), (1024,), (), groups)[0] == group
+    assert share_out(limits.preferring(16), (1024,), (), groups)[0] == 64
+
+
+@pytest.mark.parametrize(("groups", "found"), [
+    (100, 1), (256, 2), (512, 4), (600, 1), (10_000, 4), (1 << 20, 4)])
+def test_no_unit_has_more_groups_because_they_are_side_by_side(groups: int, found: int) -> None:
+    limits = replace(GPU, together=128, crowd=132)
+    assert teams(limits, 128, groups, 0, 48 << 10) == found
+    assert teams(limits, 32, groups, 64, 48 << 10) == found
+
+
 @pytest.mark.parametrize(("subgroup", "points", "found"), [
     (32, 5, 8), (32, 100, 32), (32, 32768, 32), (16, 32768, 1), (1, 100, 1)])
 def test_sub_groups_of_a_group(subgroup: int, points: int, found: int) -> None:
