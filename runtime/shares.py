@@ -131,7 +131,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
         chunk *= 2
     alone = ALONE if groups >= limits.crowd else 1
     busy = [over(max(loops, default=1), alone)]
-    busy += [min(count * min(over(length, alone), limits.subgroup), over(limits.crew, groups))
+    busy += [min(count * min(over(length, alone), limits.subgroup),
+                 over(limits.crew, max(1, groups)))
              for count, length in rows if count < limits.lanes]
     looping = min(max(busy), limits.group)
     least = 1 if teams and groups >= limits.crowd else limits.lanes

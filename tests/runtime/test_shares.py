@@ -149,3 +149,14 @@ def test_coarse_blocks_lie_within_the_segments(width: int, height: int, boxes: B
     assert group == across * split == wanted[0]
     assert cells == points * steps
     assert points == 1 or points <= (height or width // across)
+
+
+@pytest.mark.parametrize(("groups", "rows", "found"), [
+    (0, ((5, 1000),), 256), (10, ((5, 1000),), 256), (1000, ((5, 1000),), 64),
+    (1 << 20, ((5, 1000),), 32), (10, ((2, 20),), 64), (10, ((40, 1000),), 32), (10, (), 32)])
+def test_groups_grow_for_few_rows(groups: int, rows: tuple[tuple[int, int], ...],
+                                  found: int) -> None:
+    """Each row has as many work-items as can hand each other values, while the device has any."""
+    limits = replace(GPU, subgroup=32, crew=1 << 15, crowd=132)
+    assert share_out(limits, (max((n for n, _ in rows), default=1),), (), groups, rows=rows
+                     )[0] == found
