@@ -32,7 +32,10 @@ first.__module__, first.__qualname__ = "runelift.runtime.tuner.cluster", "do"
 cluster.do = first
 main([sys.argv[1], "--no-nanny", "--nthreads", "1", "--no-dashboard"], standalone_mode=False)
 """
-DIES_ONCE = "path = Path({path!r}); path.exists() or (path.touch(), __import__('os')._exit(3))"
+DIES_ONCE = """import contextlib, os
+    with contextlib.suppress(FileExistsError):
+        Path({path!r}).touch(exist_ok=False)
+        os._exit(3)"""
 
 
 class Cluster:
