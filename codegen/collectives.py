@@ -56,7 +56,7 @@ def row_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], c
 
     ``count`` is a power of two, and no more than the work-items that can hand each other values.
     """
-    return _Lanes(k, operator, subgroup, (), ()).in_row(totals, count)
+    return _Shuffles(k, operator, subgroup).in_row(totals, count)
 
 
 def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
@@ -162,16 +162,78 @@ def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.V
 
 
 @dataclass(slots=True)
-class _Lanes:
+class _Shuffles:
+    """Totals of work-items in a row of a sub-group, which hand each other values."""
+
+    k: KernelBuilder
+    operator: Operator
+    subgroup: VName
+
+    @property
+    def size(self) -> Exp:
+        """How many work-items a sub-group has."""
+        return imp.Var(self.subgroup)
+
+    def in_row(self, totals: Sequence[imp.Var], count: Exp) -> list[imp.Var]:
+        """The combined totals of ``count`` work-items in a row, which the first of them has."""
+        own = self._declared("own", totals)
+        most = op("sub", count, lit(1))
+        self._reduce(own, count, self.k.declare("place", Prim.I64, op("and", LID, most)))
+        return own
+
+    def _reduce(self, own: Sequence[imp.Var], count: Exp, place: Exp) -> None:
+        """The first of ``count`` work-items in a row, at 0, takes in what those after it have."""
+        def step(number: Exp) -> None:
+            distance = self._distance(number)
+            reach = _less(op("add", place, distance), count)
+            source = self.k.declare("source", Prim.I64, imp.Select(
+                reach, op("add", LID, distance), LID, Prim.I64))
+            right = [self._shuffled("right", t, p, source)
+                     for t, p in zip(own, self.prims, strict=True)]
+            with self.k.block() as take:
+                self._combine(own, right, own)
+            self.k.emit(imp.If(reach, tuple(take)))
+
+        self.k.loop(_levels(count), step, base="step", unroll=count == self.size)
+
+    # Values
+
+    @property
+    def prims(self) -> list[Prim]:
+        """The types of a total."""
+        return _prims(self.operator)
+
+    def _declared(self, base: str, values: Sequence[Exp]) -> list[imp.Var]:
+        return [self.k.declare(base, p, v) for p, v in zip(self.prims, values, strict=True)]
+
+    def _distance(self, number: Exp) -> imp.Var:
+        return self.k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+
+    def _shuffled(self, base: str, value: Exp, prim: Prim, source: Exp) -> imp.Var:
+        name = self.k.names.fresh(base)
+        self.k.emit(imp.Shuffle(name, prim, value, source, self.subgroup))
+        return imp.Var(name)
+
+    def _combine(self, left: Sequence[imp.Var], right: Sequence[imp.Var],
+                 targets: Sequence[imp.Var]) -> None:
+        """``targets`` := ``left`` and ``right`` combined."""
+        combined = [self.k.declare("sum", p, v) for p, v in zip(
+            self.prims, self.k.apply(self.operator.lam, [*left, *right]), strict=True)
+            if not isinstance(v, View)]
+        self._assign(targets, combined)
+
+    def _assign(self, targets: Sequence[imp.Var], values: Sequence[Exp]) -> None:
+        self.k.emit(*(imp.Assign(t.name, v) for t, v in zip(targets, values, strict=True)))
+
+
+@dataclass(slots=True)
+class _Lanes(_Shuffles):
     """Totals of work-items by shuffles, in sub-groups and then among these.
 
     In memory, ``mems``, is only the total of each sub-group, and in ``flags`` whether a segment
     starts there.  A sub-group has at least as many work-items as there are sub-groups in a group.
     """
 
-    k: KernelBuilder
-    operator: Operator
-    subgroup: VName
     mems: Sequence[VName]
     flags: Sequence[VName]
     lane: imp.Var = field(init=False)
@@ -180,11 +242,6 @@ class _Lanes:
         """Find the work-item's place in its sub-group."""
         most = op("sub", self.size, lit(1))
         self.lane = self.k.declare("lane", Prim.I64, op("and", LID, most))
-
-    @property
-    def size(self) -> Exp:
-        """How many work-items a sub-group has."""
-        return imp.Var(self.subgroup)
 
     @property
     def several(self) -> Exp:
@@ -210,7 +267,7 @@ class _Lanes:
         """The combined totals of all work-items, in order."""
         k = self.k
         own, found = self._declared("own", totals), [k.declare("r", p) for p in self.prims]
-        self._reduce(own, self.size)
+        self._reduce(own, self.size, self.lane)
         with k.block() as over_all:
             with k.block() as publish:
                 self._publish(own, None)
@@ -229,12 +286,6 @@ class _Lanes:
                                  for t, p in zip(own, self.prims, strict=True)])
         k.emit(imp.If(self.several, tuple(over_all), tuple(alone)))
         return found
-
-    def in_row(self, totals: Sequence[imp.Var], count: Exp) -> list[imp.Var]:
-        """The combined totals of ``count`` work-items in a row, which the first of them has."""
-        own = self._declared("own", totals)
-        self._reduce(own, count)
-        return own
 
     # Steps
 
@@ -258,24 +309,6 @@ class _Lanes:
             self.k.emit(imp.If(reach, tuple(take)))
 
         self.k.loop(_levels(count), step, base="step", unroll=True)
-
-    def _reduce(self, own: Sequence[imp.Var], count: Exp) -> None:
-        """The first of ``count`` work-items in a row takes in what those after it have."""
-        place = self.lane if count == self.size else self.k.declare(
-            "place", Prim.I64, op("and", LID, op("sub", count, lit(1))))
-
-        def step(number: Exp) -> None:
-            distance = self._distance(number)
-            reach = _less(op("add", place, distance), count)
-            source = self.k.declare("source", Prim.I64, imp.Select(
-                reach, op("add", LID, distance), LID, Prim.I64))
-            right = [self._shuffled("right", t, p, source)
-                     for t, p in zip(own, self.prims, strict=True)]
-            with self.k.block() as take:
-                self._combine(own, right, own)
-            self.k.emit(imp.If(reach, tuple(take)))
-
-        self.k.loop(_levels(count), step, base="step", unroll=count == self.size)
 
     def _take_in_others(self, own: Sequence[imp.Var], opened: imp.Var | None,
                         carries: Sequence[imp.Var], begun: imp.Var | None) -> None:
@@ -315,35 +348,6 @@ class _Lanes:
                                           for m, p in zip(self.mems, self.prims, strict=True)])
         return others, None if opened is None else self.k.declare(
             "starts", Prim.BOOL, imp.Load(self.flags[0], place, Prim.BOOL))
-
-    # Values
-
-    @property
-    def prims(self) -> list[Prim]:
-        """The types of a total."""
-        return _prims(self.operator)
-
-    def _declared(self, base: str, values: Sequence[Exp]) -> list[imp.Var]:
-        return [self.k.declare(base, p, v) for p, v in zip(self.prims, values, strict=True)]
-
-    def _distance(self, number: Exp) -> imp.Var:
-        return self.k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
-
-    def _shuffled(self, base: str, value: Exp, prim: Prim, source: Exp) -> imp.Var:
-        name = self.k.names.fresh(base)
-        self.k.emit(imp.Shuffle(name, prim, value, source, self.subgroup))
-        return imp.Var(name)
-
-    def _combine(self, left: Sequence[imp.Var], right: Sequence[imp.Var],
-                 targets: Sequence[imp.Var]) -> None:
-        """``targets`` := ``left`` and ``right`` combined."""
-        combined = [self.k.declare("sum", p, v) for p, v in zip(
-            self.prims, self.k.apply(self.operator.lam, [*left, *right]), strict=True)
-            if not isinstance(v, View)]
-        self._assign(targets, combined)
-
-    def _assign(self, targets: Sequence[imp.Var], values: Sequence[Exp]) -> None:
-        self.k.emit(*(imp.Assign(t.name, v) for t, v in zip(targets, values, strict=True)))
 
 
 def _levels(count: Exp) -> Exp:
