@@ -9,7 +9,7 @@ from __future__ import annotations
 from runelift.codegen import plan
 from runelift.codegen.operations import Operations
 from runelift.codegen.views import replicate
-from runelift.ir import failures
+from runelift.ir import failures, imp
 from runelift.ir.names import VName
 from runelift.ir.placement import PLACED
 from runelift.ir.prim import Prim
@@ -53,7 +53,9 @@ class Arrays(Operations):
         assert view.mem is not None
         if param.name in self.residence.needed:
             self.emit(plan.Read(param.name, param.type, view.mem, view.at(indices)))
-        else:  # a copy, because the array may be updated in place
+        elif view.mem not in self.owned[-1]:
+            self.defer(stm, imp.Load(view.mem, view.at(indices), param.type))
+        else:  # a copy, because this body may update the array in place
             held = self.names.fresh(param.name)
             self.emit(plan.Alloc(held, param.type, Size.of(1)),
                       plan.CopyBuffer(held, view.mem, param.type, Size.of(1), view.at(indices)))

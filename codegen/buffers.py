@@ -61,6 +61,7 @@ class Buffers:
     local_bytes: list[Size] = field(default_factory=list)
     deferred: dict[VName, imp.Exp] = field(default_factory=dict)
     cells: dict[VName, VName] = field(default_factory=dict)
+    singles: set[VName] = field(default_factory=set)
     indices: set[VName] = field(default_factory=set)
     idle: set[VName] = field(default_factory=set)
     filled: list[set[VName]] = field(default_factory=lambda: [set()])

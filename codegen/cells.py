@@ -48,6 +48,7 @@ class Cells(Buffers):
         if name in self.residence.needed:
             self.emit(plan.Read(name, prim, buffer, lit(0)))
         else:
+            self.singles.add(buffer)
             self.deferred[name] = imp.Load(buffer, lit(0), prim)
 
     def read_back(self, scalars: Sequence[tuple[VName, Atom]]) -> None:
@@ -69,6 +70,7 @@ class Cells(Buffers):
         if cell is None:
             cell = self.cells[param.name] = self.names.fresh(param.name)
             self.types[cell] = param.type
+            self.singles.add(cell)
             self.deferred[param.name] = imp.Load(cell, lit(0), elem_of(param.type))
         return cell
 
@@ -78,7 +80,7 @@ class Cells(Buffers):
         found: list[VName] = []
         for atom, prim in atoms:
             match self.deferred.get(atom) if isinstance(atom, VName) else None:
-                case imp.Load(buffer, imp.Lit(value)) if value == i64(0):
+                case imp.Load(buffer) if buffer in self.singles:
                     found.append(buffer)
                 case _:
                     base = atom if isinstance(atom, VName) else "cell"

@@ -42,6 +42,8 @@ from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
 
+BESIDE = (Map | Redomap, Scanomap, Scatter)
+"""What may be fused with its own kind where both read the same array."""
 ALONE = frozenset({"sequential", "opaque", "nofuse"})
 """Attributes that hold for a whole operation, and so must not spread to another."""
 
@@ -104,7 +106,8 @@ class _Fuser:
         graph = _Graph(self, stms, body.result)
         graph.reduce_by_rows()
         graph.fuse_all(VERTICAL)
-        graph.fuse_all(HORIZONTAL)
+        if graph.fuse_all(HORIZONTAL):
+            graph.fuse_all(VERTICAL)
         return Body(tuple(node.stm for node in graph.nodes), body.result)
 
     def roots(self, names: Iterable[VName]) -> set[VName]:
@@ -157,13 +160,14 @@ class _Graph:
         makers = {defs[p.name].pat[0].name for p in found.values()}
         return found if len(makers) == 1 and _makes_rows(defs[makers.pop()]) else {}
 
-    def fuse_all(self, rules: tuple[Rule, ...]) -> None:
-        """Fuse from the first statement to the last, each as often as possible."""
+    def fuse_all(self, rules: tuple[Rule, ...]) -> bool:
+        """Fuse from the first statement to the last, each as often as possible; whether any."""
         vertical = rules is VERTICAL
-        position = 0
+        before, position = len(self.nodes), 0
         while position < len(self.nodes):
             moved = self._fuse_at(position, rules, vertical)
             position = position + 1 if moved is None else moved
+        return len(self.nodes) < before
 
     def _fuse_at(self, position: int, rules: tuple[Rule, ...], vertical: bool) -> int | None:
         """Fuse something into the node at ``position``; where the fused node stands then."""
@@ -194,7 +198,7 @@ class _Graph:
             return None
         needed = frozenset(name for name in first.bound
                            if self.uses[name] > (name in second.free))
-        if needed and isinstance(second.stm.exp, Scatter | Hist):
+        if needed and rule.heads[0] is not Scatter and isinstance(second.stm.exp, Scatter | Hist):
             return None
         before, after = around
         fused: Stm = rule.apply(first.stm, second.stm, needed)
@@ -242,8 +246,10 @@ class _Graph:
     def _beside(self, first: _Node, second: _Node) -> bool:
         """Whether two operations read the same array, and are simple enough to be one."""
         one, two = first.stm.exp, second.stm.exp
-        if not isinstance(one, Map | Redomap) or not isinstance(two, Map | Redomap):
+        if not any(isinstance(one, kind) and isinstance(two, kind) for kind in BESIDE):
             return False
+        assert isinstance(one, Soac)
+        assert isinstance(two, Soac)
         if first.bound & second.free or not (
             isinstance(one, Map) or isinstance(two, Map) or _scalar_operators(one, two)
         ):
@@ -277,8 +283,7 @@ def _feeds(first: _Node, second: _Node) -> bool:
         return False
     if isinstance(two, Scatter | Hist) and first.parallel:
         return False
-    return not (isinstance(one, Redomap) and isinstance(two, Redomap)) or _scalar_operators(
-        one, two)
+    return isinstance(one, Map) or isinstance(two, Map) or _scalar_operators(one, two)
 
 
 def _attributes_agree(first: Stm, second: Stm) -> bool:
@@ -301,9 +306,9 @@ def _other_uses(soac: Soac) -> set[VName]:
     return used
 
 
-def _scalar_operators(*soacs: Map | Redomap) -> bool:
+def _scalar_operators(*soacs: Soac) -> bool:
     """Whether all operators work on scalars; flattening handles a vector operator only alone."""
-    return all(isinstance(type_, Prim) for soac in soacs if isinstance(soac, Redomap)
+    return all(isinstance(type_, Prim) for soac in soacs if isinstance(soac, Redomap | Scanomap)
                for op in soac.ops for type_ in op.lam.ret)
 
 

@@ -102,6 +102,15 @@ def scanomap_map(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
     return joined(first, second, needed)
 
 
+@rule(Scanomap, Scanomap)
+def scanomap_scanomap(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """(s, ys) = scanomap ⊕ g xs, t = scanomap ⊗ f ys ⇒ (s, t) = scanomap (⊕, ⊗) (id ⊗ f ∘ g) xs
+
+    Provided: neither f nor ⊗ needs s.
+    """
+    return joined(first, second, needed)
+
+
 @rule(Map, Map)
 def maps_together(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
     """ys = map f xs, zs = map g xs ⇒ (ys, zs) = map (λx → (f x, g x)) xs
@@ -136,6 +145,33 @@ def redomaps_together(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
     Provided: neither f nor g has parallelism inside, and the operators work on scalars.
     """
     return joined(first, second, needed)
+
+
+@rule(Scanomap, Scanomap)
+def scanomaps_together(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """s = scanomap ⊕ f xs, t = scanomap ⊗ g xs ⇒ (s, t) = scanomap (⊕, ⊗) (λx → (f x, g x)) xs
+
+    Provided: neither f nor g has parallelism inside, and the operators work on scalars.
+    """
+    return joined(first, second, needed)
+
+
+@rule(Scatter, Scatter)
+def scatters_together(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:
+    """a = scatter d f xs, b = scatter e g xs ⇒ (a, b) = scatter (d, e) (λx → (f x, g x)) xs
+
+    Provided: d and e are different arrays that neither f nor g reads.
+    """
+    one, two = first.exp, second.exp
+    assert isinstance(one, Scatter)
+    assert isinstance(two, Scatter)
+    lam = Lambda((*one.lam.params, *two.lam.params),
+                 Body((*one.lam.body.stms, *two.lam.body.stms),
+                      (*one.lam.body.result, *two.lam.body.result)),
+                 (*one.lam.ret, *two.lam.ret))
+    exp = Scatter(two.width, lam, (*one.arrays, *two.arrays), (*one.dests, *two.dests))
+    return Stm((*first.pat, *second.pat), exp, _union(second.attrs, first.attrs),
+               second.loc or first.loc)
 
 
 @rule(Redomap)
@@ -178,12 +214,13 @@ def _flattened(rows: tuple[Param, ...], sizes: Iterable[Atom], names: Names,
 
 VERTICAL: tuple[Rule, ...] = (
     map_map, map_redomap, map_scanomap, map_scatter, map_hist, redomap_map, redomap_redomap,
-    scanomap_map,
+    scanomap_map, scanomap_scanomap,
 )
 """The second operation reads what the first makes."""
 
 HORIZONTAL: tuple[Rule, ...] = (
-    maps_together, map_beside_redomap, redomap_beside_map, redomaps_together,
+    maps_together, map_beside_redomap, redomap_beside_map, redomaps_together, scanomaps_together,
+    scatters_together,
 )
 """Both operations read the same array."""
 

@@ -116,11 +116,17 @@ REACH: dict[str, tuple[str, list[Any]]] = {
     "redomap_redomap": (VECTOR + "let ys = map (* 2) xs in (i32.sum ys, i32.maximum ys)", [XS]),
     "scanomap_map": (VECTOR + "let ys = map (* 2) xs let s = scan (+) 0 ys "
                      "in (s, ys, map (+ 1) ys)", [XS]),
+    "scanomap_scanomap": (VECTOR + "let ys = map (* 2) xs "
+                          "in (scan (+) 0 ys, scan i32.max i32.lowest ys)", [XS]),
     "maps_together": (VECTOR + "(map (* 2) xs, map (+ 1) xs)", [XS]),
     "map_beside_redomap": (VECTOR + "(map (* 2) xs, i32.sum xs)", [XS]),
     "redomap_beside_map": (VECTOR + "let s = i32.sum xs let ys = map (* 2) xs in (s, ys)", [XS]),
     "reduce_by_rows": (TWO + "i32.sum (flatten (map (\\x -> map (* x) ys) xs))", [XS, YS]),
     "redomaps_together": (VECTOR + "(i32.sum xs, i32.maximum xs)", [XS]),
+    "scanomaps_together": (VECTOR + "(scan (+) 0 xs, scan i32.max i32.lowest xs)", [XS]),
+    "scatters_together": (
+        "entry main [n] (is: [n]i64) (xs: [n]i32) = "
+        "(scatter (replicate 4 0) is xs, scatter (replicate 5 1) (map (+ 1) is) xs)", [IS, XS]),
 }
 
 REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
