@@ -117,13 +117,15 @@ class Merged:
     """A kernel that runs iterations of a loop: its phases, buffers and scalars.
 
     ``cond``: a C expression for a pointer to what says whether there is another iteration, if it
-    is not the host that says how many there are.
+    is not the host that says how many there are.  ``periods``: after how many iterations buffers
+    that take turns are the same again; whose :func:`turn` it is decides which one is meant.
     """
 
     phases: tuple[Phase, ...]
     buffers: int
     scalars: tuple[Prim, ...]
     cond: str | None = None
+    periods: tuple[int, ...] = ()
 
     def __hash__(self) -> int:
         return hash(self.key)  # that of all that is in its kernels takes long
@@ -158,14 +160,25 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
     lines += [f"IN_SUBGROUPS __kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{",
               "    uint target = before;",
               "    long round = 0;",
+              *(f"    int {turn(period)} = 0;" for period in merged.periods),
               f"    for (; {again}; round++) {{",
               "        const long index = first + round;"]
     for n, phase in enumerate(phases):
         lines += _phase(n, phase)
+    lines += [f"        {turn(p)} = {turn(p)} + 1 < {p} ? {turn(p)} + 1 : 0;"
+              for p in merged.periods]
     lines.append("    }")
     if merged.cond is not None:
         lines.append("    if (get_global_id(0) == 0) *done = round;")
     return "\n".join([*lines, "}", ""])
+
+
+def turn(period: int) -> str:
+    """The variable of a persistent kernel that counts its iterations modulo ``period``.
+
+    It is counted, not computed: Oclgrind 19.10 is wrong about the remainder by 4 in a choice.
+    """
+    return f"turn_{period}"
 
 
 def phase_functions(phases: Iterable[Phase], bases: dict[str, int]) -> list[str]:

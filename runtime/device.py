@@ -23,6 +23,11 @@ from runelift.runtime.shuffles import Shuffles, offered
 INTERPRETER = "interpreter"
 """The name of the device that is no device."""
 
+KEPT_BYTES = 256
+"""NVIDIA's driver keeps some local memory, a little for each argument that lies there: of 48 KiB,
+one array can have 16 bytes less and two together at most 64 less, or the kernel does not launch
+(out of resources; measured on an H200)."""
+
 
 class DeviceKind(StrEnum):
     """What a device is; the preferred ones come first."""
@@ -209,7 +214,8 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         group_size=min(256 if gpu else 16 if simulator else 64, handle.max_work_group_size),
         num_groups=units * 8 if gpu else 4 if simulator else units * 4,
         sequential_segment=32 if gpu else 8 if simulator else 1 << 16,
-        max_group=handle.max_work_group_size, local_bytes=handle.local_mem_size,
+        max_group=handle.max_work_group_size,
+        local_bytes=handle.local_mem_size - (KEPT_BYTES if nvidia else 0),
         global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
         choice=_choice(gpu, units, shares, MOST_WAVES * resident * units if nvidia else 0),
         shares=shares, shuffles=offered(handle) if gpu else (),

@@ -7,14 +7,15 @@ the device knows whether there is another iteration, it is asked once for many o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from math import lcm
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from runelift.codegen.local_memory import CELL_BYTES
 from runelift.codegen.opencl import parameters
-from runelift.codegen.persistent import Merged, Phase, argument
+from runelift.codegen.persistent import Merged, Phase, argument, turn
 from runelift.ir import imp
 from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
@@ -34,12 +35,18 @@ LATE = ("The device did not run all work-groups of a persistent kernel at the sa
 
 LEAST_ROUNDS = 8
 """Loops of fewer iterations are not worth a kernel of their own."""
+SETTLING = 4
+"""So many iterations at most are launched until loops hand on nothing but what they made."""
 MOST_PHASES = 16
 """An iteration with more launches would make too large a kernel."""
 FEW_ROUNDS, MOST_ROUNDS = 1 << 6, 1 << 12
 """How many iterations one launch may do where the host does not know their number, the first time
 and at most: it waits for them, and a user may want to stop a loop that does not end.  Both even.
 """
+
+
+Ring: TypeAlias = tuple[Buffer, ...]
+"""Buffers each of which has the role of the one before it in the next iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,29 +73,49 @@ class Round:
     asked: Buffer | None = None
     """What says whether there is another iteration, if the device knows."""
 
-    def exchanged(self) -> list[tuple[Buffer, Buffer]] | None:
-        """The pairs of buffers that swap roles after every iteration; None if there is no law.
+    def rings(self) -> list[Ring] | None:
+        """The rings of buffers that exchange roles after every iteration; None if there is no law.
 
-        A buffer must stay as it is, or be replaced by one that the iteration allocated while
-        the old one, allocated by the iteration before, is free to become the next.
+        The last one of each was allocated by the iteration, all others by iterations before, so
+        that the first is free to take the last one's role in the next iteration.
         """
-        own = {id(b.handle) for b in self.allocated}
-        pairs = [(old, new) for old, new in zip(self.before, self.after, strict=True)
-                 if old is not new and old is not None and new is not None]
-        handles = {id(b.handle) for pair in pairs for b in pair}
-        kept = {id(old.handle) for old, new in zip(self.before, self.after, strict=True)
-                if old is new and old is not None}
-        lawful = (len(handles) == 2 * len(pairs) and not handles & kept
-                  and all(id(new.handle) in own and id(old.handle) in self.fresh
-                          for old, new in pairs))
-        return pairs if lawful else None
+        own, found = {id(b.handle) for b in self.allocated}, rings(self.before, self.after)
+        lawful = found is not None and all(
+            id(ring[-1].handle) in own and all(id(b.handle) in self.fresh for b in ring[:-1])
+            for ring in found)
+        return found if lawful else None
+
+
+def rings(before: Sequence[Buffer | None], after: Sequence[Buffer | None]) -> list[Ring] | None:
+    """What an iteration does to the roles of what it is given and hands on; None if unclear.
+
+    A buffer stays as it is, or the next one of its ring has its role from then on.
+    """
+    following: dict[int, Buffer] = {}
+    for old, new in zip(before, after, strict=True):
+        if old is not None and new is not None and following.setdefault(
+                id(old.handle), new).handle is not new.handle:
+            return None
+    reached = {id(new.handle) for new in following.values()}
+    if len(reached) < len(following):
+        return None
+    given = {id(b.handle): b for b in before if b is not None}
+    found: list[Ring] = []
+    for start in following.keys() - reached:
+        ring = [given[start]]
+        while (new := following.pop(id(ring[-1].handle), None)) is not None:
+            ring.append(new)
+        found.append(tuple(ring))
+    stays = all(id(new.handle) == handle for handle, new in following.items())
+    alike = all(b.size == ring[0].size for ring in found for b in ring)
+    return found if stays and alike else None
 
 
 @dataclass(slots=True)
 class Arguments:
     """The arguments of a persistent kernel while its phases are put together."""
 
-    swapped: Mapping[int, tuple[Any, Any]]
+    turns: Mapping[int, Sequence[Any]]
     buffers: list[Any] = field(default_factory=list)
     scalars: list[Any] = field(default_factory=list)
     prims: list[Prim] = field(default_factory=list)
@@ -114,11 +141,11 @@ class Arguments:
         return f"scalar_{len(self.scalars) - 1}"
 
     def place(self, handle: Any) -> str:
-        """The C expression for a buffer, which may be another one every other iteration."""
-        if (pair := self.swapped.get(id(handle))) is None:
-            return self._buffer(handle)
-        now, other = map(self._buffer, pair)
-        return f"round & 1 ? {other} : {now}"
+        """The C expression for a buffer, which may be another one in the next iteration."""
+        now, *others = map(self._buffer, self.turns.get(id(handle), (handle,)))
+        count = len(others) + 1
+        return "".join(f"{turn(count)} == {number} ? {other} : "
+                       for number, other in enumerate(others, 1)) + now
 
     def _buffer(self, handle: Any) -> str:
         place = next((n for n, b in enumerate(self.buffers) if b is handle), None)
@@ -130,24 +157,47 @@ class Arguments:
 
 def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[Any]:
     """The iterations of a loop, as far as the host must take them."""
-    # The traced iteration and an even number after it are done by the kernel, so that what the
-    # traced one hands on is what the last one does.
-    first = 1 + bound % 2
-    yield from range(first - 1)
-    met = run.encounters
-    with run.noting_allocations() as fresh:
-        yield first - 1
-    if run.encounters > met:  # each is to be timed on its own
+    met, made = run.encounters, set[int]()
+
+    def taken(index: int) -> Iterator[int]:
+        with run.noting_allocations() as allocated:
+            yield index
+        made.update(id(b.handle) for b in allocated)
+        allocated.clear()
+
+    period = None
+    for settling in range(SETTLING):
+        before = carried()
+        yield from taken(settling)
+        period = _period(before, carried(), made)
+        del before
+        if period is not None:
+            break
+    first = settling + 1
+    if period is None or run.encounters > met:  # what is encountered is to be timed on its own
         yield from range(first, bound)
         return
-    traced = Round(carried(), fresh=frozenset(id(b.handle) for b in fresh))
-    del fresh
+    # The traced iteration and as many after it are done by the kernel that what the traced one
+    # hands on is what the last one does.
+    start, first = first, first + (bound - first - 1) % period
+    for index in range(start, first):
+        yield from taken(index)
+    traced = Round(carried(), fresh=frozenset(made))
     with run.tracing(traced):
         yield INDEX
     traced.after = carried()
     if not _finish(run, traced, first, bound - first):
         run.replay(traced, first)
         yield from range(first + 1, bound)
+
+
+def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],
+            made: Collection[int]) -> int | None:
+    """After how many iterations roles are as they were; None while any is not one of the loop's."""
+    found = rings(before, after)
+    if found is None or any(id(b.handle) not in made for ring in found for b in ring[1:]):
+        return None
+    return lcm(*map(len, found))
 
 
 def rounds_while(run: Run, cond: Callable[[], Buffer],
@@ -172,7 +222,8 @@ def rounds_while(run: Run, cond: Callable[[], Buffer],
         with run.tracing(traced):
             yield
         traced.after = carried()
-        if (joined := join(run, traced)) is not None:
+        joined = join(run, traced)
+        if joined is not None and all(len(ring) == 2 for ring in joined.rings):
             run.launch_rounds_while(joined)
             return
         run.replay(traced, 0)
@@ -193,8 +244,8 @@ def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
 class Joined:
     """A kernel for the iterations of a loop, with what it is given at each launch.
 
-    ``groups`` work-groups of ``group`` work-items meet after each of ``phases`` phases; ``pairs``
-    of buffers swap roles after every iteration.
+    ``groups`` work-groups of ``group`` work-items meet after each of ``phases`` phases; the
+    buffers of ``rings`` exchange roles after every iteration.
     """
 
     kernel: Prepared
@@ -203,7 +254,7 @@ class Joined:
     phases: int
     local_bytes: int
     args: tuple[Any, ...]
-    pairs: Sequence[tuple[Buffer, Buffer]]
+    rings: Sequence[Ring]
 
     def launch(self, run: Run, first: int, count: int, *done: Any) -> None:
         """Run ``count`` iterations, the index of the loop from ``first`` on."""
@@ -226,7 +277,7 @@ class Joined:
             count = self.run_some(run, most, done)
             most, left = min(2 * most, MOST_ROUNDS), count == most
         if count % 2 == 0:  # the results are where the traced iteration found its operands
-            for old, new in self.pairs:
+            for old, new in self.rings:
                 run.copy(new, old, new.size)
 
     def run_some(self, run: Run, most: int, done: Buffer) -> int:
@@ -243,17 +294,17 @@ class Joined:
 
 def join(run: Run, traced: Round) -> Joined | None:
     """The kernel for a traced iteration and those after it; None if there is none."""
-    pairs, launches = traced.exchanged(), traced.launches
-    if pairs is None or not 0 < len(launches) <= MOST_PHASES:
+    found, launches = traced.rings(), traced.launches
+    if found is None or not 0 < len(launches) <= MOST_PHASES:
         return None
     alike = in_common_groups(run.executable.sites, launches)
     if alike is None:
         return None
     if all(run.executable.sites[each.number].free() for each in alike):
         alike = _in_large_groups(run, alike)
-    swapped = {id(old.handle): (old.handle, new.handle) for old, new in pairs}
-    swapped |= {id(new.handle): (new.handle, old.handle) for old, new in pairs}
-    arguments, room, group = Arguments(swapped), room_for(alike), alike[0].group
+    turns = {id(b.handle): [other.handle for other in (*ring[place:], *ring[:place])]
+             for ring in found for place, b in enumerate(ring)}
+    arguments, room, group = Arguments(turns), room_for(alike), alike[0].group
     phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
                     for each in alike])
     counts = [launched.groups for launched in alike]
@@ -261,12 +312,13 @@ def join(run: Run, traced: Round) -> Joined | None:
     if most > MOST_WAVES * groups:
         return None
     asked = None if traced.asked is None else arguments.place(traced.asked.handle)
-    merged = run.merged_kernel(Merged(phases, len(arguments.buffers),
-                                      tuple(arguments.prims), asked))
+    merged = run.merged_kernel(Merged(
+        phases, len(arguments.buffers), tuple(arguments.prims), asked,
+        tuple(sorted({len(ring) for ring in found}))))
     if merged is None:
         return None
     return Joined(merged, min(groups, most), group, len(phases), room,
-                  (*arguments.buffers, *arguments.scalars, *counts), pairs)
+                  (*arguments.buffers, *arguments.scalars, *counts), found)
 
 
 def in_common_groups(sites: Sequence[Site], launches: Sequence[Launched]) -> list[Launched] | None:

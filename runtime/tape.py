@@ -219,7 +219,7 @@ class Taping(Run):
         super().launch_rounds(joined, first, count)
         if not self._lost:
             self._notes.commands.append(Rounds(replace(
-                joined, pairs=(), args=tuple(map(self._slot, joined.args))), first, count))
+                joined, rings=(), args=tuple(map(self._slot, joined.args))), first, count))
 
     # What cannot be repeated
 

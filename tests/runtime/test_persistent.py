@@ -57,6 +57,18 @@ entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32, [n]i32) =
     in (a, b, b)
 """
 
+RINGS = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32, [n]i32, [n]i32) =
+  loop (a, b, c, d) = (xs, map (* 2) xs, map (* 3) xs, xs) for i < k do
+    (b, c, map2 (\\x y -> x - y + i32.i64 i) a (rotate 1 c), map2 (+) d b)
+"""
+PARTING = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32) =
+  loop (a, b) = (xs, xs) for i < k do
+    let c = map2 (+) a (rotate 1 b)
+    in if i % 2 == 0 then (c, b) else (a, c)
+"""
+
 MIXED = """
 entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =
   loop xss for i < k do
@@ -93,9 +105,10 @@ def device(installed: DeviceInfo) -> Spied:
 
 
 @pytest.mark.parametrize(("text", "fused"), [
-    (STENCIL, True), (PAIR, True), (SWAP, False), (IN_PLACE, True), (KEPT, False),
-], ids=["stencil", "pair", "swap", "in-place", "kept"])
-@pytest.mark.parametrize("k", [7, 8, 9, 20])
+    (STENCIL, True), (PAIR, True), (SWAP, True), (IN_PLACE, True), (KEPT, False),
+    (RINGS, True), (PARTING, False),
+], ids=["stencil", "pair", "swap", "in-place", "kept", "rings", "parting"])
+@pytest.mark.parametrize("k", [7, 8, 9, 10, 11, 12, 13, 20])
 def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
     compiled = compile_source(Source("loop", text))
     program = Program(compiled, device.info)
@@ -369,7 +382,7 @@ def test_a_setting_may_make_a_loop_too_large_for_one_kernel(device: Spied) -> No
 
 
 def test_a_loop_that_is_no_kernel_has_operations_of_its_own(device: Spied) -> None:
-    program = Program(compile_source(Source("loop", SWAP)), device.info)
+    program = Program(compile_source(Source("loop", PARTING)), device.info)
     program._device = device
     args = [np.int64(20), np.arange(9, dtype=np.int32)]
     met = [each.meeting for each in program.try_settings("main", args)]

@@ -64,7 +64,7 @@ entry main [n] (k: i64) (xs: [n]f32): (f32, [n]f32) =
   let zs = scatter (replicate n 0f32) (map (\\i -> (i * 7) % n) (iota n)) ys
   let s = f32.sum (map2 (*) zs xs)
   let rows = map (\\i -> f32.sum (map (\\z -> z * f32.i64 i) zs)) (iota k)
-  in (s + xs[0], map2 (+) zs (map (\\i -> rows[i % k] + s) (iota n)))
+  in (s + zs[0], map2 (+) zs (map (\\i -> rows[i % k] + s) (iota n)))
 """
 
 
