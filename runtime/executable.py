@@ -122,6 +122,8 @@ class Executable:
         self.building: Callable[[bool], None] = lambda begins: None
         self.joins = not device.info.is_host
         """Whether runs that come again are worth kernels of their own."""
+        self.tapes_first = False
+        """Whether the first run is put on a tape, not the second: who measures wants the third."""
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
         """Has others build programs for the cache, and waits for them if told to."""
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}

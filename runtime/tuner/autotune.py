@@ -331,7 +331,8 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
                           or (pair >= 2 * PAIRS and verified.clear))
                 if late or (verified.decided and enough):
                     break
-                look *= 2  # with a look after each pair, chance would decide some time
+                # with a look after each pair, chance would decide some time
+                look = min(2 * look, MANY) if look < MANY else 2 * look
     except Stopped as stopped:
         if not which or stopped.seconds < last[0]:
             return None

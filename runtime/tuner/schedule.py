@@ -25,7 +25,8 @@ MOST = 36
 """nor so that there are more runs of a dataset than this: versions that are met by many plans are
 measured by all of these."""
 STEADY = 0.05
-"""Longer ones are repeated once less if all took the same, but for this fraction."""
+"""Longer ones, and those whose records take as long, are repeated once less if all took the same,
+but for this fraction."""
 
 
 class Schedule:
@@ -117,7 +118,7 @@ class Schedule:
         best = min(self._walls.values())
         if wall >= PATIENCE or self.behind(number):
             return 1
-        if wall >= SHORT and self._steady(number):
+        if max(wall, self._rounds.get(number, 0.0)) >= SHORT and self._steady(number):
             return max(2, self._repeats - 1)
         if wall >= FAR * best:
             return min(max(int(ENOUGH / wall), 1), self._repeats)

@@ -241,6 +241,7 @@ class Session:
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
         executable.joins = False  # no version is run often
+        executable.tapes_first = True
         if source is not None:
             getattr(executable, source)
         self._note("begun")

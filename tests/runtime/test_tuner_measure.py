@@ -257,8 +257,9 @@ def test_short_runs_are_repeated_more_often() -> None:
     assert max(p.done for p in seen) == seen[0].total == 2 * 3 * 2
 
 
-def test_repetitions_that_take_long_are_fewer() -> None:
-    """Whatever they take besides the run counts."""
+@pytest.mark.parametrize(("spread", "counts"), [(2.0, [3 * MORE, 5, 3]), (1.01, [3 * MORE, 2, 2])])
+def test_repetitions_that_take_long_are_fewer(spread: float, counts: list[int]) -> None:
+    """Whatever they take besides the run counts; if all take the same, two are enough."""
     force = {"s": 0}
     sim = Simulated.of(CHAIN, close)
     run = Run("a", force, replace(sim.record("main", [2], force=force), wall=SHORT / 4), time=0.001)
@@ -267,11 +268,11 @@ def test_repetitions_that_take_long_are_fewer() -> None:
         schedule, count = Schedule([force], 3, []), 0
         schedule.warmed_up(0, run, over=False)
         while schedule.wants(0, count):
-            schedule.ran(0, run, seconds)
+            schedule.ran(0, replace(run, time=0.001 * spread ** (count % 2)), seconds)
             count += 1
         return count
 
-    assert [repetitions(seconds) for seconds in (0.0, 0.02, 0.05)] == [3 * MORE, 5, 3]
+    assert [repetitions(seconds) for seconds in (0.0, 0.02, 0.05)] == counts
 
 
 @pytest.mark.parametrize(("seconds", "slow", "pairs"), [
