@@ -218,7 +218,8 @@ class Program(OneByOne):
                thresholds: Mapping[str, int] | None = None) -> Timing:
         """The same, and how much of it was over when the host had issued everything.
 
-        A run that builds kernels is made again, and so is a short one that is put on a tape.
+        A run that builds kernels is made again, and so is a short one that is put on a tape
+        although it is the first.
         """
         import time
 

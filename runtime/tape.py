@@ -123,12 +123,12 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
             force: Force) -> bool:
     """Build what a run on these arguments may have built by now to be faster.
 
-    The result is whether the run will be put on a tape, which takes time.
+    The result is whether it will be put on a tape although it is the first one.
     """
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
     if isinstance(tape, Tape):
         tape.warm()
-    return tape is Met.ONCE or (tape is None and executable.tapes_first)
+    return tape is None and executable.tapes_first
 
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:

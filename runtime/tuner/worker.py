@@ -270,8 +270,11 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
     session = Session(info, connection)
     session.coming = coming
     if info is not None:
+        import pyopencl as cl
+
         from runelift.runtime.opened import open_device
 
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
         opened = open_device(info)
         if builds:
             send(connection, "ready")
