@@ -20,7 +20,7 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.log import Log, Measurements
+from runelift.runtime.tuner.log import NO_TIME, Log, Measurements
 from runelift.runtime.tuner.measure import (
     Dataset,
     Forced,
@@ -209,8 +209,17 @@ def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
 
 def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurements,
              aim: Objective = Objective.RELATIVE) -> EntryTuning:
-    """Fit thresholds to measurements, of this moment or from a log."""
+    """Fit thresholds to measurements, of this moment or from a log.
+
+    Where there was no time for what runs by default, nobody can say what would be faster: such a
+    dataset is left out.
+    """
     costs = costs_of(forest, measurements)
+    hasty = {run.dataset for run in measurements.runs if run.error == NO_TIME}
+    if unknown := [d.name for d in costs.datasets
+                   if d.name in hasty and not math.isfinite(d.total(defaults))]:
+        costs = costs.without(unknown)
+        measurements = replace(measurements, left_out=[*measurements.left_out, *unknown])
     return EntryTuning(forest, defaults, measurements, costs, fit(costs, defaults, aim=aim),
                        interrupted=measurements.interrupted, aim=aim)
 

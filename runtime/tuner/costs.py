@@ -224,6 +224,11 @@ class Costs:
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
                                              repr=False)
 
+    def without(self, names: Collection[str]) -> Costs:
+        """The costs of all other datasets."""
+        return Costs(self.forest, tuple(d for d in self.datasets if d.name not in names),
+                     {name: n for name, n in self.incomplete.items() if name not in names})
+
     def frozen(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that these datasets keep to the choices of these thresholds."""
         def made() -> Costs:

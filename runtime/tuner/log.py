@@ -14,6 +14,8 @@ from runelift.runtime.records import Encounter, Record
 
 RECORD = tuple(each.name for each in fields(Record))
 ENCOUNTER = tuple(each.name for each in fields(Encounter))
+NO_TIME = "left out: there was no time for it"
+"""The error of a run that was not made, since its dataset's time was over."""
 FORGOTTEN = "forgotten"
 """Marks a line that takes back the runs of a dataset before it."""
 

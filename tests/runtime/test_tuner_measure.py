@@ -15,6 +15,7 @@ from runelift.runtime.records import Timing
 from runelift.runtime.tuner.autotune import (
     FEW,
     PAIRS,
+    Tuning,
     autotune,
     conclude,
     default_thresholds,
@@ -22,9 +23,16 @@ from runelift.runtime.tuner.autotune import (
 )
 from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.log import Log, Run, read_log
+from runelift.runtime.tuner.held_out import leave_one_out
+from runelift.runtime.tuner.log import NO_TIME, Log, Run, read_log
 from runelift.runtime.tuner.measure import Dataset, Progress, measure
-from runelift.runtime.tuner.report import facts, render, show_seconds
+from runelift.runtime.tuner.report import (
+    facts,
+    render,
+    render_held_out,
+    run_times,
+    show_seconds,
+)
 from runelift.runtime.tuner.schedule import MORE, SHORT, Schedule
 from tests.runtime.simulated import DEVICE, Simulated, nested, site
 
@@ -351,3 +359,38 @@ def test_a_gain_that_chance_could_explain_is_left_alone() -> None:
     assert tuning.thresholds == dict.fromkeys(sim.default, 1)
     assert "less than 1 %" in str(tuning.entries[0].fit.kept_default)
     assert "within 0.50 % of the best of an exhaustive search" in render(tuning)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_datasets_whose_default_there_was_no_time_for_are_left_out(missing: int) -> None:
+    """Where nobody knows what the default takes, nobody can say what would be faster."""
+    sim = Simulated.of(CHAIN, close)
+    found = measure(sim, sim.forest, inputs(a=[100], b=[2]), repeats=1)
+    default = {"main.t0": 1000, "main.t1": 1}  # on both, version 1
+    found.runs = [replace(run, record=None, time=None, error=NO_TIME)
+                  if run.dataset == "a" and run.force["s"] == missing else run
+                  for run in found.runs]
+    entry = conclude(sim.forest, default, found)
+    text = render(Tuning((entry,)))
+    assert [d.name for d in entry.costs.datasets] == (["b"] if missing == 1 else ["a", "b"])
+    assert entry.measurements.left_out == (["a"] if missing == 1 else [])
+    assert ("a: left out, as the budget was spent before all versions that run by default" in text
+            ) == (missing == 1)
+    assert ("a: the budget was spent before " in text) == (missing == 0)
+    assert "nan" not in text
+    assert "inf" not in text.replace("infeasible", "")
+
+
+def test_reports_say_nothing_of_a_default_that_cannot_run() -> None:
+    sim = Simulated.of(CHAIN, close)
+    found = measure(sim, sim.forest, inputs(a=[100], b=[2]), repeats=1)
+    found.runs = [replace(run, record=None, time=None, error="version s/1: it crashed")
+                  if run.force["s"] == 1 else run for run in found.runs]
+    entry = conclude(sim.forest, {"main.t0": 1000, "main.t1": 1}, found)
+    assert not math.isfinite(entry.fit.default["a"])
+    assert [row[1:4:2] for row in run_times(entry)[1:]] == [["-", "-"]] * 2
+    text = render(Tuning((entry,))) + str(facts(Tuning((entry,))))
+    assert "nan" not in text
+    assert "inf" not in text.replace("infeasible", "")
+    left_out = leave_one_out(entry.costs, entry.defaults)
+    assert "inf" not in render_held_out("main", left_out)

@@ -69,7 +69,7 @@ def tuned(tuning: Tuning, about: Mapping[str, str],
 
 def _entry(entry: EntryTuning, left_out: list[HeldOut]) -> Iterator[Markup]:
     if not entry.costs.datasets:
-        yield paragraph("No dataset was measured with every version; the default thresholds stay.")
+        yield paragraph("No dataset was measured far enough; the default thresholds stay.")
         return
     yield section("Time of a run", list(_times(entry)), 3)
     yield section("Threshold tree", list(_tree(entry)), 3)
