@@ -134,7 +134,7 @@ def _tree(entry: EntryTuning) -> Iterator[Markup]:
         "Guards are tested from the left; with each version, the device time spent in it on each "
         "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop.")
     yield table([["guard", "name", "compares", "threshold"], *(
-        [guards[name], name, f"{guard.par.render(lambda v: v.base)} with the threshold",
+        [guards[name], name, f"{forest.compared(guard)} with the threshold",
          show_threshold(entry.fit.thresholds[name])] for name, guard in forest.guards().items())])
     yield folded("The versions on each dataset, as a table", [table([
         ["version", "dataset", "device time", "best at", "chosen at"],
