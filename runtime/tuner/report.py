@@ -22,6 +22,9 @@ from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.spread import repeated_runs
 from runelift.runtime.tuner.winners import Standing, standings
 
+LEGEND = ("by size: as without tuning, by how well the sizes fill the device; never: greater than "
+          "any parallelism")
+"""What the words for thresholds mean."""
 FORMAT = 1
 """The version of the JSON file."""
 TRIABLE = 1_000_000_000
@@ -120,6 +123,7 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield ""
     yield "Thresholds:"
     yield table(threshold_rows(entry), "  ")
+    yield f"  {LEGEND}"
     if entry.fit.kept_default:
         yield f"  The defaults stay: {entry.fit.kept_default}."
     yield ""

@@ -33,6 +33,7 @@ from runelift.runtime.tuner.page.settings import parameter_charts
 from runelift.runtime.tuner.parameters import ParameterTuning
 from runelift.runtime.tuner.refined import Refined, described, time_rows
 from runelift.runtime.tuner.report import (
+    LEGEND,
     held_out_rows,
     run_times,
     show_seconds,
@@ -112,7 +113,8 @@ def _times(entry: EntryTuning) -> Iterator[Markup]:
                     "Predicted from the records of single versions.")
     if entry.fit.kept_default:
         yield paragraph(f"The default thresholds stay: {entry.fit.kept_default}.")
-    yield table(threshold_rows(entry), "Thresholds, and the values that make the same choices")
+    yield table(threshold_rows(entry),
+                f"Thresholds, and the values that make the same choices ({LEGEND})")
 
 
 # The tree
