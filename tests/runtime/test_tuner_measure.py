@@ -33,7 +33,7 @@ from runelift.runtime.tuner.report import (
     run_times,
     show_seconds,
 )
-from runelift.runtime.tuner.schedule import MORE, SHORT, Schedule
+from runelift.runtime.tuner.schedule import CERTAIN, MORE, SHORT, Schedule
 from tests.runtime.simulated import DEVICE, Simulated, nested, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
@@ -253,19 +253,28 @@ def test_what_recording_costs_is_not_a_cost_of_versions() -> None:
         assert device_times(b) == pytest.approx(device_times(a), rel=0.01)
 
 
-def test_short_runs_are_repeated_more_often() -> None:
+@pytest.mark.parametrize(("noise", "runs"), [(0.1, 2 * MORE), (0.01, CERTAIN)])
+def test_short_runs_are_repeated_more_often(noise: float, runs: int) -> None:
+    """Unless they all take the same."""
     class Short(Simulated):
+        timed = 0
+
         def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
             return replace(super().record(entry, args, **options), wall=SHORT / 2)
+
+        def timing(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            self.timed += 1
+            found = super().timing(entry, args, **options)
+            return found._replace(seconds=found.seconds * (1 + noise * (self.timed // 3 % 2)))
 
     sim = Short.of(CHAIN, close)
     seen: list[Progress] = []
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=2, progress=seen.append)
-    assert len(found.runs) == 2 * 3 * 2 * MORE
+    assert len(found.runs) == 2 * 3 * runs
     assert max(p.done for p in seen) == seen[0].total == 2 * 3 * 2
 
 
-@pytest.mark.parametrize(("spread", "counts"), [(2.0, [3 * MORE, 5, 3]), (1.01, [3 * MORE, 2, 2])])
+@pytest.mark.parametrize(("spread", "counts"), [(2.0, [3 * MORE, 5, 3]), (1.01, [3, 2, 2])])
 def test_repetitions_that_take_long_are_fewer(spread: float, counts: list[int]) -> None:
     """Whatever they take besides the run counts; if all take the same, two are enough."""
     force = {"s": 0}
