@@ -135,9 +135,10 @@ def _tree(entry: EntryTuning) -> Iterator[Markup]:
         trees.draw(forest, guards, names, list(found), cells, " ".join(winners)),
         "Guards are tested from the left; with each version, the device time spent in it on each "
         "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop.")
-    yield table([["guard", "name", "compares", "threshold"], *(
-        [guards[name], name, f"{forest.compared(guard)} with the threshold",
-         show_threshold(entry.fit.thresholds[name])] for name, guard in forest.guards().items())])
+    yield table([["guard", "name", "of the construct at", "compares", "threshold"], *(
+        [guards[guard.name], guard.name, site.place, f"{forest.compared(guard)} with the threshold",
+         show_threshold(entry.fit.thresholds[guard.name])]
+        for site in forest.sites().values() for guard in site.guards)])
     yield folded("The versions on each dataset, as a table", [table([
         ["version", "dataset", "device time", "best at", "chosen at"],
         *([names[label], name, show_seconds(one.seconds), f"{one.best} of {one.encounters}",
