@@ -6,8 +6,8 @@ Kernels are built when the version they belong to first runs, one OpenCL program
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -119,9 +119,12 @@ class Executable:
         self.failures.append(imp.Failure(persistent.LATE))
         self._built: set[str] = set()
         self._ready: dict[tuple[str, ...], Any] = {}
+        self._loading: dict[tuple[str, ...], Future[Any]] = {}
         self.building: Callable[[bool], None] = lambda begins: None
         self.joins = not device.info.is_host
         """Whether runs that come again are worth kernels of their own."""
+        self.tapes_first = False
+        """Whether the first run is put on a tape, not the second: who measures wants the third."""
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
         """Has others build programs for the cache, and waits for them if told to."""
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
@@ -192,6 +195,9 @@ class Executable:
         """
         sources = dict.fromkeys(source for each in wanted
                                 if (source := self._source_of(each)) is not None)
+        for source in sources.keys() & self._loading.keys():
+            if (program := self._loading.pop(source).result()) is not None:
+                self._ready[source] = program
         missing = [source for source in sources if source not in self._ready]
         alone = len(missing) < 2 or self.device.info.builders == 1
         if not missing or (alone and self.outside is None):
@@ -208,23 +214,35 @@ class Executable:
         self.build_seconds += time.perf_counter() - started
 
     def foresee(self, wanted: Iterable[Wanted]) -> bool:
-        """Have others begin to build what will be wanted some time; whether there is anything."""
-        return self._build_outside(list(dict.fromkeys(
-            source for each in wanted if (source := self._source_of(each)) is not None)), False)
+        """Have others begin to build what will be wanted some time; whether there is anything.
 
-    def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True) -> bool:
+        What is in the cache a thread begins to load.
+        """
+        sources = dict.fromkeys(source for each in wanted
+                                if (source := self._source_of(each)) is not None)
+        unknown = self._build_outside(list(sources), waits=False)
+        for source in sources:
+            if source not in unknown | self._ready.keys() | self._loading.keys():
+                self._loading[source] = self._loader.submit(self._tried, source)
+        return bool(unknown)
+
+    @cached_property
+    def _loader(self) -> ThreadPoolExecutor:
+        """Loads programs one after the other; who needs one at once waits for it."""
+        return ThreadPoolExecutor(1, "loader")
+
+    def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True
+                       ) -> Set[tuple[str, ...]]:
         """Have others put into the cache what is not there, which they may be doing already.
 
-        Whether there is anything.
+        The result is what was not there.
         """
-        info = self.device.info
-        whole = [(source[0], *self.options, *source[1:]) for source in missing]
-        unknown = [each for each in whole
-                   if disk.load(KERNELS, cache_name(info, *each)) is None]
-        if not unknown or self.outside is None:
-            return False
-        self.outside(unknown, waits)
-        return True
+        whole = {source: (source[0], *self.options, *source[1:]) for source in missing}
+        unknown = {source: each for source, each in whole.items()
+                   if disk.load(KERNELS, cache_name(self.device.info, *each)) is None}
+        if unknown and self.outside is not None:
+            self.outside(list(unknown.values()), waits)
+        return unknown.keys()
 
     def _tried(self, source: tuple[str, ...]) -> Any:
         try:
@@ -366,8 +384,11 @@ class Executable:
         ready = self._ready.pop((source, *further), None)
         if ready is not None:
             return ready
+        loading = self._loading.pop((source, *further), None)
         self.building(True)
         try:
+            if loading is not None and (program := loading.result()) is not None:
+                return program
             with quietly():
                 return self._made(source, *further)
         finally:

@@ -25,7 +25,7 @@ from runelift.runtime.executable import Executable, Main, Site
 from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.outlook import alone
-from runelift.runtime.points import Boxes, block, coarse, strip, width
+from runelift.runtime.points import Boxes, Combining, Segments, block, coarse, strip, width
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder
 from runelift.runtime.records import Record
@@ -299,8 +299,9 @@ class Run:
                loops: int, size: int, boxes: Boxes, *wanted: int) -> tuple[int, ...]:
         """How groups share segments that are reduced together."""
         info = self.device.info
-        return coarse(info.shares, height, width, batch, length, slides, roots, loops, size,
-                      boxes, info.handle.max_compute_units, info.local_bytes, wanted)
+        return coarse(info.shares, Segments(height, width, batch, length),
+                      Combining(slides, roots, loops, size, boxes),
+                      info.handle.max_compute_units, info.local_bytes, wanted)
 
     def strip(self, width: int, batch: int, length: int) -> tuple[int, int, int]:
         """How work-items share reductions down columns."""

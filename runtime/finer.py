@@ -10,7 +10,7 @@ they say cannot run, the thresholds decide.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,6 +18,8 @@ SHOWN = 10
 """How many entries of a table of times are shown at most."""
 Sizes: TypeAlias = Mapping[str, int]
 """The sizes at an encounter, and what its guards compare with, by name."""
+Show: TypeAlias = Callable[[str], str]
+"""What to say to people instead of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,10 @@ class Memo:
         """The versions that it can say."""
         return frozenset(self.versions.values())
 
-    def lines(self, versions: Sequence[str]) -> Iterator[str]:
+    def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
         """One line for each entry, with the names of versions."""
         for values, version in self.versions.items():
-            where = ", ".join(f"{n} = {v:,}" for n, v in zip(self.names, values, strict=True))
+            where = _where(self.names, values, shown)
             yield f"{where}: {versions[version]}"
 
 
@@ -83,17 +85,21 @@ class Nearby:
         """The versions that it can say."""
         return frozenset(range(max(map(len, self.ratios.values()))))
 
-    def lines(self, versions: Sequence[str]) -> Iterator[str]:
+    def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
         """One line for each entry, the best version first; of many entries some."""
         step = -(-len(self.ratios) // SHOWN)
         for values, ratios in list(self.ratios.items())[::step]:
-            where = ", ".join(f"{n} = {v:,}" for n, v in zip(self.names, values, strict=True))
+            where = _where(self.names, values, shown)
             order = sorted(range(len(ratios)), key=lambda k: ratios[k])
             yield f"near {where}: " + ", ".join(
                 f"{versions[k]} {ratios[k]:.3g}×" if place else versions[k]
                 for place, k in enumerate(order))
         if step > 1:
             yield f"... ({len(self.ratios)} sizes)"
+
+
+def _where(names: Sequence[str], values: Sequence[int], shown: Show) -> str:
+    return ", ".join(f"{shown(n)} = {v:,}" for n, v in zip(names, values, strict=True))
 
 
 def _distance(one: Sequence[int], other: Sequence[int]) -> float:
@@ -124,7 +130,7 @@ class Leaf:
         """The version."""
         return frozenset((self.chosen,))
 
-    def lines(self, versions: Sequence[str]) -> Iterator[str]:
+    def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
         """The name of the version."""
         yield versions[self.chosen]
 
@@ -155,11 +161,11 @@ class Split:
         """The versions that it can say."""
         return self.above.possible() | self.below.possible()
 
-    def lines(self, versions: Sequence[str]) -> Iterator[str]:
+    def lines(self, versions: Sequence[str], shown: Show = str) -> Iterator[str]:
         """An indented tree, with the names of versions."""
-        for question, tree in ((f"{self.name} ≥ {self.least:,}", self.above),
+        for question, tree in ((f"{shown(self.name)} ≥ {self.least:,}", self.above),
                                ("else", self.below)):
-            first, *others = tree.lines(versions)
+            first, *others = tree.lines(versions, shown)
             if isinstance(tree, Leaf):
                 yield f"{question}: {first}"
             else:

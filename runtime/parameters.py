@@ -16,7 +16,7 @@ from runelift.codegen.parameters import Parameter, Quantity
 from runelift.ir.names import VName
 from runelift.ir.types import Atom
 from runelift.runtime.device import DeviceInfo
-from runelift.runtime.points import block, coarse
+from runelift.runtime.points import Combining, Segments, block, coarse
 from runelift.runtime.shares import tile
 
 MOST_GROUPS = 4
@@ -185,10 +185,11 @@ class Space:
     def _coarse(self, step: plan.Coarse, known: Mapping[VName, int]) -> Mapping[VName, int]:
         """How groups share segments that are reduced together."""
         wanted = _wanted(step.wanted, known)
-        boxes = tuple((box.bytes, box.sides) for box in step.boxes)
+        combining = Combining(step.slides, step.roots, step.loops, step.bytes,
+                              tuple((box.bytes, box.sides) for box in step.boxes))
         found = dict(zip(step.names(), coarse(
-            self.info.shares, PLENTY, PLENTY, 1, PLENTY, step.slides, step.roots, step.loops,
-            step.bytes, boxes, 1, self.info.local_bytes, wanted), strict=True))
+            self.info.shares, Segments(PLENTY, PLENTY, 1, PLENTY), combining, 1,
+            self.info.local_bytes, wanted), strict=True))
         if found[step.cells] > (MOST_CELLS if step.loops else MOST_STRAIGHT):
             raise _Impossible("a work-item cannot keep so many steps for so many points in "
                               "registers")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import isqrt, prod
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from runelift.runtime.decisions import REMEMBERED
 from runelift.runtime.shares import ShareLimits, over, power, power_below
@@ -172,21 +172,45 @@ LEAST_STEPS = 4
 """if each has so many elements."""
 
 
+class Segments(NamedTuple):
+    """How many segments of ``length`` elements there are: ``batch`` matrices of them.
+
+    A work-item takes its segments from those of a column, or of a row if ``height`` is 0.
+    """
+
+    height: int
+    width: int
+    batch: int
+    length: int
+
+
+class Combining(NamedTuple):
+    """What is done with the elements of segments: see :class:`runelift.codegen.plan.Coarse`.
+
+    Totals have ``size`` bytes.
+    """
+
+    slides: bool
+    roots: bool
+    loops: int
+    size: int
+    boxes: Boxes = ()
+
+
 @lru_cache(REMEMBERED)
-def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int, slides: bool,
-           roots: bool, loops: int, size: int, boxes: Boxes, units: int, local_bytes: int,
-           wanted: tuple[int, ...]) -> tuple[int, ...]:
+def coarse(limits: ShareLimits, segments: Segments, combining: Combining, units: int,
+           local_bytes: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
     """The values of :class:`runelift.codegen.plan.Coarse`.
 
     A work-item has no more segments than there are in the dimension that it takes them from.  Of
     what is not ``wanted``, it takes as many steps as it can keep, and as many work-items share a
     segment as give the device enough to do, or as would else be beside the last segment.  Their
-    totals of ``size`` bytes, and boxes, fit into local memory.
+    totals, and boxes, fit into local memory.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1)
     >>> def some(height, width, batch, length, slides, size, wanted, boxes=()):
-    ...     return coarse(gpu, height, width, batch, length, slides, False, 1, size, boxes, 132,
-    ...                   48 << 10, wanted)
+    ...     return coarse(gpu, Segments(height, width, batch, length),
+    ...                   Combining(slides, False, 1, size, boxes), 132, 48 << 10, wanted)
     >>> some(512, 512, 1, 256, False, 4, (256, 8, 4, 1, 0))
     (256, 256, 1, 8, 4, 32, 0)
     >>> some(0, 500, 1, 500, False, 4, (256, 8, 4, 16, 0))
@@ -205,10 +229,11 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     (256, 32, 8, 8, 4, 32, 0)
     >>> some(64, 64, 64, 64, True, 64, (256, 0, 0, 0, 0))
     (256, 32, 8, 2, 16, 32, 0)
-    >>> [coarse(gpu, 0, n, 1, n, False, True, 1, 12, (), 132, 48 << 10, (256, 0, 0, 0, 0))
-    ...  for n in (16384, 65536)]
+    >>> [coarse(gpu, Segments(0, n, 1, n), Combining(False, True, 1, 12), 132, 48 << 10,
+    ...         (256, 0, 0, 0, 0)) for n in (16384, 65536)]
     [(256, 16, 16, 4, 4, 16, 0), (256, 16, 16, 8, 2, 16, 0)]
-    >>> [coarse(gpu, 0, n, 1, n, True, False, 0, 4, (), 132, 48 << 10, (256, 0, 0, 0, 0))
+    >>> [coarse(gpu, Segments(0, n, 1, n), Combining(True, False, 0, 4), 132, 48 << 10,
+    ...         (256, 0, 0, 0, 0))
     ...  for n in (16384, 65536, 1 << 20)]  # doctest: +NORMALIZE_WHITESPACE
     [(1024, 32, 32, 4, 16, 64, 0), (1024, 32, 32, 8, 16, 128, 0), (256, 128, 2, 8, 16, 128, 0)]
     >>> image, filter = (4, ((1, 1, 0, 0), (0, 0, 1, 1))), (4, ((0, 0, 0, 1), (0, 1, 0, 0)))
@@ -217,6 +242,8 @@ def coarse(limits: ShareLimits, height: int, width: int, batch: int, length: int
     >>> some(512, 512, 1, 256, True, 4, (256, 0, 0, 0, 0), (image, filter))
     (256, 128, 2, 8, 8, 64, 128)
     """
+    height, width, batch, length = segments
+    slides, roots, loops, size, boxes = combining
     group, points, steps, split, tile = wanted
     if not points and (slides or roots) and limits.staged:
         points = NEIGHBOURS

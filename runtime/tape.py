@@ -109,7 +109,7 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
     tape = tapes.get(key)
     if isinstance(tape, Tape):
         return tape.run.call(tape.play, args)
-    if tape is Met.ONCE:
+    if tape is Met.ONCE or (tape is None and executable.tapes_first):
         taping = Taping(executable, thresholds, force, args)
         outcome = taping.call(executable.main, args)
         tapes[key] = taping.tape() or Met.OFTEN
@@ -120,11 +120,15 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
 
 
 def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
-            force: Force) -> None:
-    """Build what a run on these arguments may have built by now to be faster."""
+            force: Force) -> bool:
+    """Build what a run on these arguments may have built by now to be faster.
+
+    The result is whether it will be put on a tape although it is the first one.
+    """
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
     if isinstance(tape, Tape):
         tape.warm()
+    return tape is None and executable.tapes_first
 
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:

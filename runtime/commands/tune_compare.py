@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from runelift.ir.errors import UserError
-from runelift.runtime.commands.autotune import INTERRUPTED, tuning_datasets
+from runelift.runtime.commands.autotune import INTERRUPTED
 from runelift.runtime.commands.options import (
     add_contract,
     add_device,
@@ -33,6 +33,7 @@ from runelift.runtime.commands.options import (
     open_program,
     print_json,
 )
+from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.autotune import default_thresholds
 from runelift.runtime.tuner.compare import Comparison, compare, facts, render

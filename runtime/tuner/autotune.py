@@ -20,7 +20,7 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.log import Log, Measurements
+from runelift.runtime.tuner.log import NO_TIME, Log, Measurements
 from runelift.runtime.tuner.measure import (
     Dataset,
     Forced,
@@ -209,8 +209,17 @@ def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
 
 def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurements,
              aim: Objective = Objective.RELATIVE) -> EntryTuning:
-    """Fit thresholds to measurements, of this moment or from a log."""
+    """Fit thresholds to measurements, of this moment or from a log.
+
+    Where there was no time for what runs by default, nobody can say what would be faster: such a
+    dataset is left out.
+    """
     costs = costs_of(forest, measurements)
+    hasty = {run.dataset for run in measurements.runs if run.error == NO_TIME}
+    if unknown := [d.name for d in costs.datasets
+                   if d.name in hasty and not math.isfinite(d.total(defaults))]:
+        costs = costs.without(unknown)
+        measurements = replace(measurements, left_out=[*measurements.left_out, *unknown])
     return EntryTuning(forest, defaults, measurements, costs, fit(costs, defaults, aim=aim),
                        interrupted=measurements.interrupted, aim=aim)
 
@@ -331,7 +340,8 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
                           or (pair >= 2 * PAIRS and verified.clear))
                 if late or (verified.decided and enough):
                     break
-                look *= 2  # with a look after each pair, chance would decide some time
+                # with a look after each pair, chance would decide some time
+                look = min(2 * look, MANY) if look < MANY else 2 * look
     except Stopped as stopped:
         if not which or stopped.seconds < last[0]:
             return None

@@ -224,6 +224,11 @@ class Costs:
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
                                              repr=False)
 
+    def without(self, names: Collection[str]) -> Costs:
+        """The costs of all other datasets."""
+        return Costs(self.forest, tuple(d for d in self.datasets if d.name not in names),
+                     {name: n for name, n in self.incomplete.items() if name not in names})
+
     def frozen(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that these datasets keep to the choices of these thresholds."""
         def made() -> Costs:
@@ -281,10 +286,10 @@ class _Gathered:
 
     encounter: Encounter
     feasible: set[int]
-    own: dict[int, list[Cost]]
-    inner: dict[int, dict[Key, None]]
-    estimates: dict[int, list[Cost]]
-    once: dict[int, list[Cost]]
+    own: dict[int, list[Cost]] = field(default_factory=lambda: defaultdict(list))
+    inner: dict[int, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
+    estimates: dict[int, list[Cost]] = field(default_factory=lambda: defaultdict(list))
+    once: dict[int, list[Cost]] = field(default_factory=lambda: defaultdict(list))
 
 
 def costs_of(forest: Forest, measurements: Measurements) -> Costs:
@@ -355,10 +360,9 @@ def _gather(priced: Priced, gathered: dict[Key, _Gathered]) -> Cost:
         occurrences[around, encounter.site] += 1
         key = (*around, (encounter.site, occurrence, tuple(sorted(encounter.sizes.items()))))
         keys[encounter.number] = key
-        found = gathered.setdefault(key, _Gathered(
-            encounter, set(encounter.feasible), defaultdict(list), defaultdict(dict),
-            defaultdict(list), defaultdict(list)))
-        found.feasible &= set(encounter.feasible)
+        if (found := gathered.get(key)) is None:
+            found = gathered[key] = _Gathered(encounter, set(encounter.feasible))
+        found.feasible.intersection_update(encounter.feasible)
         kept = (found.estimates if encounter.censored else
                 found.own if priced.timed else found.once)
         kept[encounter.chosen].append(

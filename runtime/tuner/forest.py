@@ -9,6 +9,7 @@ leads on to their trees, several of them side by side below a *split* (Breddam 2
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -18,9 +19,13 @@ from runelift.ir.errors import CompilerBug
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.syntax import Body, Fun, Loop, Program, Versions
 from runelift.ir.traverse import bodies_of
+from runelift.runtime.tuner.sizes import show_size, shown_sizes
 
 if TYPE_CHECKING:
     import networkx as nx
+
+_KEY = re.compile(r"[^@]*@(?P<place>\d+:\d+)/")
+"""A guard's key begins with the function and the place of the construct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,12 @@ class Site:
         """The guards in the order in which they are tested."""
         return tuple(a.guard for a in self.alternatives if a.guard is not None)
 
+    @property
+    def place(self) -> str:
+        """Where the construct begins in the source, ``line:column``, if the guards know it."""
+        return next((found["place"] for guard in self.guards
+                     if (found := _KEY.match(guard.key))), "")
+
     def walk(self) -> Iterator[Site]:
         """The site and all below it, parents first."""
         yield self
@@ -56,10 +67,14 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The threshold trees of one entry point, in program order."""
+    """The threshold trees of one entry point, in program order.
+
+    ``shown`` is what to say of names of sizes (:mod:`.sizes`).
+    """
 
     entry: str
     trees: tuple[Site, ...]
+    shown: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def sites(self) -> dict[str, Site]:
         """All sites by name, parents before children."""
@@ -95,8 +110,12 @@ class Forest:
         drawn = _Drawing()
         drawn.nodes[self.entry] = {"kind": "root", "label": self.entry}
         for tree in self.trees:
-            _add_site(drawn, self.entry, None, tree)
+            _add_site(drawn, self.entry, None, tree, self.shown)
         return drawn
+
+    def compared(self, guard: Guard) -> str:
+        """What the guard compares with its threshold, in words of the source."""
+        return show_size(guard.par, self.shown)
 
     def render(self) -> str:
         """The forest as indented text."""
@@ -160,7 +179,7 @@ def entry_forest(fun: Fun) -> Forest:
     names = [site.name for tree in trees for site in tree.walk()]
     if len(set(names)) != len(names):
         raise CompilerBug(f"Two choices of '{fun.name}' have the same site name: {names}.")
-    return Forest(fun.name, trees)
+    return Forest(fun.name, trees, shown_sizes(fun))
 
 
 def _sites(body: Body, loops: int, labels: Iterator[str]) -> Iterator[Site]:
@@ -232,21 +251,23 @@ class _Drawing:
         self.below.setdefault(parent, {})[node] = branch
 
 
-def _add_site(drawn: _Drawing, parent: str, branch: str | None, site: Site) -> None:
+def _add_site(drawn: _Drawing, parent: str, branch: str | None, site: Site,
+              shown: Mapping[str, str]) -> None:
     for index, alternative in enumerate(site.alternatives):
         if alternative.guard is not None:
             guard = alternative.guard
             drawn.add(guard.name, parent, branch, kind="guard", guard=guard, site=site.name,
                       loops=site.loops if index == 0 else 0,
-                      label=f"{guard.name} ≤ {_size(guard)}")
-            _add_version(drawn, guard.name, "true", site, alternative)
+                      place=site.place if index == 0 else "",
+                      label=f"{guard.name} ≤ {show_size(guard.par, shown)}")
+            _add_version(drawn, guard.name, "true", site, alternative, shown)
             parent, branch = guard.name, "false"
         else:
-            _add_version(drawn, parent, branch, site, alternative)
+            _add_version(drawn, parent, branch, site, alternative, shown)
 
 
 def _add_version(drawn: _Drawing, parent: str, branch: str | None, site: Site,
-                 alternative: Alternative) -> None:
+                 alternative: Alternative, shown: Mapping[str, str]) -> None:
     if alternative.label:
         drawn.add(alternative.label, parent, branch, kind="version", version=alternative.kind,
                   loops=0, site=site.name,
@@ -257,17 +278,14 @@ def _add_version(drawn: _Drawing, parent: str, branch: str | None, site: Site,
         drawn.add(split, parent, branch, kind="split", label="split", loops=0)
         parent, branch = split, None
     for below in alternative.sites:
-        _add_site(drawn, parent, branch, below)
-
-
-def _size(guard: Guard) -> str:
-    return guard.par.render(lambda name: name.base)
+        _add_site(drawn, parent, branch, below, shown)
 
 
 def _label(data: dict[str, Any]) -> str:
     loops = data.get("loops", 0)
-    where = {0: "", 1: " (in a loop)"}.get(loops, f" (in {loops} loops)")
-    return f"{data['label']}{where}"
+    around = {0: "", 1: " (in a loop)"}.get(loops, f" (in {loops} loops)")
+    place = f" [{data['place']}]" if data.get("place") else ""
+    return f"{data['label']}{place}{around}"
 
 
 def _render_below(drawn: _Drawing, node: str, indent: str) -> Iterator[str]:

@@ -62,16 +62,29 @@ def fitted_to_others(costs: Costs, default: Mapping[str, int], aim: Objective
 
 def summary(found: list[HeldOut]) -> str:
     """The median and the worst regret, in words."""
-    regrets = [each.regret for each in found]
-    worst = max(found, key=lambda each: each.regret)
-    untuned = median([max(0.0, each.default / each.oracle - 1) for each in found if each.oracle])
-    return (f"Left out, a dataset is {100 * median(regrets):.1f} % slower than with thresholds of "
-            f"its own (median), {100 * worst.regret:.1f} % at worst ({worst.dataset}); by default "
-            f"{100 * untuned:.1f} % (median)")
+    known = [each for each in found if math.isfinite(each.regret)]
+    lost = "" if len(known) == len(found) else (
+        f"; of {len(found) - len(known)}, the thresholds of the others lead to versions that "
+        "cannot run, or were not measured")
+    if not known:
+        return f"Nothing is known of datasets that are left out{lost}"
+    worst = max(known, key=lambda each: each.regret)
+    untuned = [max(0.0, each.default / each.oracle - 1) for each in found
+               if each.oracle and math.isfinite(each.default)]
+    by_default = f"; by default {100 * median(untuned):.1f} % (median)" if untuned else ""
+    return (f"Left out, a dataset is {100 * median([each.regret for each in known]):.1f} % slower "
+            f"than with thresholds of its own (median), {100 * worst.regret:.1f} % at worst "
+            f"({worst.dataset}){by_default}{lost}")
 
 
 def facts(found: list[HeldOut]) -> dict[str, Any]:
     """The same for the JSON file; times in seconds, regrets as fractions."""
-    return {each.dataset: {"thresholds": each.thresholds, "seconds": each.seconds,
-                           "default": each.default, "oracle": each.oracle, "regret": each.regret}
+    return {each.dataset: {"thresholds": each.thresholds, "seconds": finite(each.seconds),
+                           "default": finite(each.default), "oracle": finite(each.oracle),
+                           "regret": finite(each.regret)}
             for each in found}
+
+
+def finite(seconds: float) -> float | None:
+    """A number that JSON has: versions that cannot run take no time that could be told."""
+    return seconds if math.isfinite(seconds) else None

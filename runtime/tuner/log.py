@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +14,8 @@ from runelift.runtime.records import Encounter, Record
 
 RECORD = tuple(each.name for each in fields(Record))
 ENCOUNTER = tuple(each.name for each in fields(Encounter))
+NO_TIME = "left out: there was no time for it"
+"""The error of a run that was not made, since its dataset's time was over."""
 FORGOTTEN = "forgotten"
 """Marks a line that takes back the runs of a dataset before it."""
 
@@ -123,7 +125,8 @@ class Log:
 
     ``made_for`` says what the runs are of: the program, the device and the like; ``place`` where
     those are made that do not say.  With ``resume`` runs of the same that are in the file stay
-    there, and are :meth:`known`.
+    there, and are :meth:`known`.  A thread writes: a record of a thousand encounters takes as long
+    to write as the next run takes.
     """
 
     def __init__(self, path: Path, made_for: str = "", *, resume: bool = False,
@@ -131,7 +134,8 @@ class Log:
         self.path = path
         self._made_for = made_for
         self._place = place
-        self._writing = threading.Lock()
+        self._writer = ThreadPoolExecutor(1, "log")
+        self._failure: OSError | None = None
         self._known = read_log(path, made_for) if resume and path.exists() else {}
         try:
             self._file = path.open("w")
@@ -149,22 +153,37 @@ class Log:
         return runs
 
     def append(self, entry: str, run: Run) -> None:
-        """Write one run and make sure that it is on disk."""
-        self._write(entry, _raw(run if run.place else replace(run, place=self._place)))
+        """Have one run written; UserError if one before could not be."""
+        self._begin(entry, lambda: _raw(run if run.place else replace(run, place=self._place)))
 
     def forget(self, entry: str, dataset: str) -> None:
         """Note that runs of a dataset so far are not to be used."""
-        self._write(entry, {"dataset": dataset, FORGOTTEN: True})
+        self._begin(entry, lambda: {"dataset": dataset, FORGOTTEN: True})
 
-    def _write(self, entry: str, line: Mapping[str, Any]) -> None:
-        text = json.dumps({"entry": entry, "for": self._made_for, **line})
-        with self._writing:
+    def _begin(self, entry: str, line: Callable[[], Mapping[str, Any]]) -> None:
+        self._check()
+        self._writer.submit(self._write, entry, line)
+
+    def _write(self, entry: str, line: Callable[[], Mapping[str, Any]]) -> None:
+        text = json.dumps({"entry": entry, "for": self._made_for, **line()})
+        try:
             self._file.write(text + "\n")
             self._file.flush()
+        except OSError as error:
+            self._failure = error
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise UserError(f"Cannot write '{self.path}': {self._failure.strerror}.")
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file, with all runs in it; UserError if not all could be written."""
+        self._writer.shutdown()
+        try:
+            self._file.close()
+        except OSError as error:  # what was left of a line
+            self._failure = self._failure or error
+        self._check()
 
 
 def made_for(path: Path) -> frozenset[str]:

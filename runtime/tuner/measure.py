@@ -28,7 +28,7 @@ from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.log import Measurements, Run, Runs
+from runelift.runtime.tuner.log import NO_TIME, Measurements, Run, Runs
 from runelift.runtime.tuner.schedule import MORE, Schedule
 
 FAR_OFF = 10.0
@@ -311,7 +311,7 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     first: dict[int, Run] = {}
     for number in wanted:
         if first and time.perf_counter() > deadline:
-            yield Run(dataset.name, todo[number], None, "left out: there was no time for it")
+            yield Run(dataset.name, todo[number], None, NO_TIME)
             continue
         first[number], over = warming.run(todo[number])
         if schedule.warmed_up(number, first[number], over):

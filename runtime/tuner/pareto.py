@@ -67,11 +67,9 @@ def undominated(costs: Array, limits: Array) -> Array:
     order = within[np.lexsort(costs[within].T[::-1])]
     new = (costs[order[1:]] != costs[order[:-1]]).any(axis=1)
     order = order[np.concatenate(([True], new))]
-    rows, kept, count = costs[order], np.empty((len(order), costs.shape[1])), 0
-    keep = []
-    for k, row in enumerate(rows):  # a row can only be beaten by one that comes before it
-        if not (kept[:count] <= row).all(axis=1).any():
-            kept[count] = row
-            count += 1
-            keep.append(k)
-    return order[keep]
+    keep, left, rows = [], order, costs[order]
+    while len(left):  # a row can only be beaten by one that comes before it
+        keep.append(left[0])
+        unbeaten = (rows < rows[0]).any(axis=1)
+        left, rows = left[unbeaten], rows[unbeaten]
+    return np.array(keep)

@@ -24,6 +24,7 @@ from runelift.runtime.tuner.refine import (
     refine,
 )
 from runelift.runtime.tuner.report import show_seconds, table
+from runelift.runtime.tuner.sizes import show_name
 
 FEW = 3
 """With fewer datasets nothing can be said about those that are left out."""
@@ -36,10 +37,11 @@ datasets, those that are left out lie outside of all others."""
 class Refined:
     """The finer guards of an entry point.
 
-    ``versions`` are the names of versions by site.  ``before`` and ``after`` are times by dataset,
-    with thresholds alone and with the guards, by the records; ``verified`` those of runs side by
-    side.  ``loss`` is the fraction by which datasets that are left out of the fit are slower than
-    with thresholds, as far as that is known.  ``why`` says why there are no guards.
+    ``versions`` are the names of versions by site, ``titles`` what to call sites, and ``sizes``
+    what to say of sizes.  ``before`` and ``after`` are times by dataset, with thresholds alone and
+    with the guards, by the records; ``verified`` those of runs side by side.  ``loss`` is the
+    fraction by which datasets that are left out of the fit are slower than with thresholds, as far
+    as that is known.  ``why`` says why there are no guards.
     """
 
     entry: str
@@ -47,6 +49,8 @@ class Refined:
     finer: dict[str, Finer]
     depth: int = DEPTH
     versions: dict[str, list[str]] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, str] = field(default_factory=dict)
     before: dict[str, float] = field(default_factory=dict)
     after: dict[str, float] = field(default_factory=dict)
     verified: dict[str, Verified] = field(default_factory=dict)
@@ -122,10 +126,12 @@ def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards, depth: int = DEPT
     before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
     after = {d.name: d.total(found) for d in tuning.costs.datasets}
     why = "" if found.finer else "the thresholds are about as good"
-    versions = {site.name: [version_name(each) for each in site.alternatives]
-                for site in tuning.forest.sites().values()}
-    return Refined(tuning.forest.entry, guards, found.finer, depth, versions, before, after,
-                   why=why)
+    sites = tuning.forest.sites().values()
+    versions = {site.name: [version_name(each) for each in site.alternatives] for site in sites}
+    titles = {site.name: f"{site.name} [{site.place}]" if site.place else site.name
+              for site in sites}
+    return Refined(tuning.forest.entry, guards, found.finer, depth, versions, titles,
+                   dict(tuning.forest.shown), before, after, why=why)
 
 
 def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
@@ -191,8 +197,12 @@ def render(refined: Refined) -> str:
 def described(refined: Refined) -> Iterator[str]:
     """The guards as indented text."""
     for site, finer in refined.finer.items():
-        yield f"{site}, before its thresholds:"
-        yield from (f"  {line}" for line in finer.lines(refined.versions[site]))
+        names = sorted(finer.mentioned())
+        said = [show_name(name, refined.sizes) for name in names]
+        shown = {name: text if said.count(text) == 1 else name
+                 for name, text in zip(names, said, strict=True)}
+        yield f"{refined.titles[site]}, before its thresholds:"
+        yield from (f"  {line}" for line in finer.lines(refined.versions[site], shown.__getitem__))
 
 
 def time_rows(refined: Refined) -> list[list[str]]:

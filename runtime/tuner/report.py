@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,11 +16,15 @@ from runelift.runtime.tuner.curves import guard_curves, is_never, score_curves
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import Fit, objective
 from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.held_out import HeldOut, summary
+from runelift.runtime.tuner.held_out import HeldOut, finite, summary
+from runelift.runtime.tuner.log import NO_TIME
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.spread import repeated_runs
 from runelift.runtime.tuner.winners import Standing, standings
 
+LEGEND = ("by size: as without tuning, by how well the sizes fill the device; never: greater than "
+          "any parallelism")
+"""What the words for thresholds mean."""
 FORMAT = 1
 """The version of the JSON file."""
 TRIABLE = 1_000_000_000
@@ -64,7 +69,9 @@ def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
     """What each dataset takes with thresholds that are fitted to the others; the head first."""
     return [["left out", "default", "with the others'", "with its own", "slower by"],
             *([each.dataset, show_seconds(each.default), show_seconds(each.seconds),
-               show_seconds(each.oracle), f"{100 * each.regret:.1f} %"] for each in found)]
+               show_seconds(each.oracle),
+               f"{100 * each.regret:.1f} %" if math.isfinite(each.regret) else "-"]
+              for each in found)]
 
 
 def render_held_out(entry: str, found: list[HeldOut]) -> str:
@@ -102,7 +109,7 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield entry.forest.render()
     if not entry.costs.datasets:
         yield ""
-        yield "No dataset has been measured with every version; the default thresholds stay."
+        yield "No dataset has been measured far enough; the default thresholds stay."
         yield from _failures(entry)
         return
     yield ""
@@ -116,6 +123,7 @@ def _render_entry(entry: EntryTuning) -> Iterator[str]:
     yield ""
     yield "Thresholds:"
     yield table(threshold_rows(entry), "  ")
+    yield f"  {LEGEND}"
     if entry.fit.kept_default:
         yield f"  The defaults stay: {entry.fit.kept_default}."
     yield ""
@@ -145,27 +153,50 @@ def threshold_rows(entry: EntryTuning) -> list[list[str]]:
 
 
 def run_times(entry: EntryTuning) -> list[list[str]]:
-    """What a run takes on each dataset, the head first; measured where it was verified."""
+    """What a run takes on each dataset, the head first; measured where it was verified.
+
+    Where the versions that run by default cannot run, or had to be stopped, there is no gain.
+    """
     rows = [["dataset", "default", "tuned", "gain", "every choice best"]]
     for name, predicted in entry.fit.predicted.items():
         both = entry.verified.get(name)
         default = both.default.median if both else entry.fit.default[name]
         tuned = both.tuned.median if both else predicted
-        gain = default / tuned if tuned else math.inf
-        rows.append([name, show_seconds(default), show_seconds(tuned), f"{gain:.2f}×",
+        rows.append([name, show_seconds(default), show_seconds(tuned), show_gain(default, tuned),
                      show_seconds(entry.fit.least[name])])
     return rows
 
 
+def show_gain(before: float, after: float) -> str:
+    """How many times faster it is after than before, where both are known.
+
+    >>> show_gain(3.0, 2.0), show_gain(math.inf, 2.0), show_gain(3.0, 0.0)
+    ('1.50×', '-', '-')
+    """
+    return f"{before / after:.2f}×" if after and math.isfinite(before + after) else "-"
+
+
 def _runs(entry: EntryTuning) -> str:
     """How many there were, and why."""
-    versions, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
+    count, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
+    versions, data = _counted(count, "version"), _counted(datasets, "dataset")
+    if not datasets:
+        return "none"
     if not entry.measurements.replayed:
-        further = max(0, entry.program_runs - versions * datasets)
-        return f"{versions} versions × {datasets} datasets = {entry.program_runs - further}" + (
+        further = max(0, entry.program_runs - count * datasets)
+        return f"{versions} × {data} = {entry.program_runs - further}" + (
             f", and {further} of versions beside the best ones of other choices" if further else "")
-    return (f"{entry.program_runs} for {datasets} datasets; each replays all versions, {versions} "
-            "forced runs' worth")
+    return (f"{entry.program_runs} for {data}; each replays all versions, {count} forced runs' "
+            "worth")
+
+
+def _counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> _counted(1, "dataset"), _counted(0, "dataset")
+    ('1 dataset', '0 datasets')
+    """
+    return f"{count} {noun}" + ("" if count == 1 else "s")
 
 
 def _losses(entry: EntryTuning) -> Iterator[str]:
@@ -177,11 +208,17 @@ def _losses(entry: EntryTuning) -> Iterator[str]:
     elif entry.fit.exact:
         yield "  solved exactly: no thresholds do better on these runs"
     if entry.first is not None:
-        promised = max(0.0, objective(entry.costs, entry.fit.thresholds, entry.aim) / objective(
-            entry.costs, entry.first.thresholds, entry.aim) - 1)
+        promised = _ratio(objective(entry.costs, entry.fit.thresholds, entry.aim),
+                          objective(entry.costs, entry.first.thresholds, entry.aim))
+        more = "" if promised is None else f" {100 * max(0.0, promised - 1):.2f} %"
         names = ", ".join(sorted(entry.unmoved))
-        yield (f"  ({_source(entry)} promised {100 * promised:.2f} % more; run side by side, "
+        yield (f"  ({_source(entry)} promised{more} more; run side by side, "
                f"{names} gained nothing and keep what they have by default)")
+
+
+def _ratio(one: float, other: float) -> float | None:
+    """How many times as much one is; None where nobody knows."""
+    return one / other if other and math.isfinite(one + other) else None
 
 
 def _source(entry: EntryTuning) -> str:
@@ -196,7 +233,7 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
                        aim: Objective = Objective.RELATIVE) -> float | None:
     """By what fraction the best thresholds that slow no dataset down would be better than a fit.
 
-    None if there are too many combinations to try.
+    None if there are too many combinations to try, or a dataset on which the default cannot run.
     """
     encounters = sum(len(d.points) for d in costs.compact().datasets)
     looks = costs.once("combinations", lambda: combinations(costs)) * encounters
@@ -206,7 +243,8 @@ def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
                        lambda: exhaustive(costs, default, aim=aim))
     if found is None or not found[0]:
         return 0.0
-    return max(0.0, objective(costs, fit.thresholds, aim) / found[0] - 1)
+    ratio = _ratio(objective(costs, fit.thresholds, aim), found[0])
+    return None if ratio is None else max(0.0, ratio - 1)
 
 
 def _observations(entry: EntryTuning) -> Iterator[str]:
@@ -229,8 +267,11 @@ def _observations(entry: EntryTuning) -> Iterator[str]:
 
 def _failures(entry: EntryTuning) -> Iterator[str]:
     reasons: dict[str, str] = {}
+    hasty: dict[str, int] = defaultdict(int)
     for run in entry.measurements.runs:
-        if run.error:
+        if run.error == NO_TIME:
+            hasty[run.dataset] += 1
+        elif run.error:
             reasons.setdefault(run.error.splitlines()[0], run.dataset)
         elif run.record:
             for version, reason in run.record.infeasible.items():
@@ -241,8 +282,13 @@ def _failures(entry: EntryTuning) -> Iterator[str]:
         if count := dataset.estimates():
             yield (f"  note: {dataset.name}: {count} times of versions far behind are estimated "
                    "from encounters like theirs")
+    for name, count in hasty.items():
+        if name not in entry.measurements.left_out:
+            yield (f"  note: {name}: the budget was spent before {count} of "
+                   f"{len(plans(entry.forest))} runs; what was not measured is not chosen")
     for name in entry.measurements.left_out:
-        yield f"  note: {name}: left out, as the budget was spent"
+        yield (f"  note: {name}: left out, as the budget was spent" + (
+            " before all versions that run by default had been measured" if name in hasty else ""))
     for name, dropped in entry.costs.incomplete.items():
         if dropped:
             yield f"  note: {name}: {dropped} encounters were not met by every version; left out"
@@ -271,14 +317,14 @@ def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
         for name, value in entry.fit.thresholds.items()}
     datasets = {
         d.name: {
-            "default": entry.fit.default[d.name], "predicted": entry.fit.predicted[d.name],
-            "least": entry.fit.least[d.name],
+            "default": finite(entry.fit.default[d.name]),
+            "predicted": finite(entry.fit.predicted[d.name]), "least": entry.fit.least[d.name],
             "verified": asdict(entry.verified[d.name]) if d.name in entry.verified else None,
             "samples": [_point_facts(p) for p in d.points],
         } for d in entry.costs.datasets if d.name in entry.fit.predicted}
     return {"program_runs": entry.program_runs, "thresholds": thresholds, "datasets": datasets,
             "aim": entry.aim.value,
-            "objective": objective(entry.costs, entry.fit.thresholds, entry.aim),
+            "objective": finite(objective(entry.costs, entry.fit.thresholds, entry.aim)),
             "loss_to_exhaustive": loss_to_exhaustive(entry.known, entry.defaults, entry.fit,
                                                      entry.aim),
             "loss_to_forced_runs": loss_to_exhaustive(entry.costs, entry.defaults, entry.fit,

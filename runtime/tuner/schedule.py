@@ -24,8 +24,11 @@ ENOUGH = 0.1
 MOST = 36
 """nor so that there are more runs of a dataset than this: versions that are met by many plans are
 measured by all of these."""
+CERTAIN = 3
+"""Nor if so many at least"""
 STEADY = 0.05
-"""Longer ones are repeated once less if all took the same, but for this fraction."""
+"""took the same, but for this fraction.  Longer ones, and those whose records take as long, are
+then repeated once less than usual."""
 
 
 class Schedule:
@@ -117,10 +120,13 @@ class Schedule:
         best = min(self._walls.values())
         if wall >= PATIENCE or self.behind(number):
             return 1
-        if wall >= SHORT and self._steady(number):
+        if max(wall, self._rounds.get(number, 0.0)) >= SHORT and self._steady(number):
             return max(2, self._repeats - 1)
         if wall >= FAR * best:
             return min(max(int(ENOUGH / wall), 1), self._repeats)
+        certain = max(CERTAIN, self._repeats)
+        if self._steady(number, certain):
+            return certain
         affordable = int(ENOUGH / max(wall, self._rounds.get(number, 0.0), 1e-6))
         return min(max(affordable, self._repeats),
                    self._shorts if wall < SHORT else self._repeats)
@@ -129,9 +135,10 @@ class Schedule:
         """So many plans are repeated."""
         self._shorts = max(self._repeats, min(MORE * self._repeats, MOST // max(1, plans)))
 
-    def _steady(self, number: int) -> bool:
+    def _steady(self, number: int, count: int = 2) -> bool:
+        """Whether at least so many runs all took the same."""
         times = self._times[number]
-        return len(times) >= 2 and max(times) < (1 + STEADY) * min(times)
+        return len(times) >= count and max(times) < (1 + STEADY) * min(times)
 
     def once(self, number: int) -> bool:
         """Whether there is a run that counts."""

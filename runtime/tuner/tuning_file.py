@@ -143,6 +143,9 @@ def finer_guards(file: Path, identity: Identity, policy: str, forests: Forests
     return finer, ""
 
 
+LEVELS = 4
+"""So many levels of the JSON file have a line for each fact: what is deeper was measured on one
+dataset, and is one line."""
 _IGNORED = ", so they are ignored; 'runelift autotune' finds new ones."
 
 
@@ -212,8 +215,20 @@ def read_facts(path: Path) -> dict[str, Any]:
 def write_tuning(path: Path, thresholds: Mapping[str, int], facts: Mapping[str, Any]) -> None:
     """Write both files, each in one step: a reader sees the old content or the new."""
     lines = "".join(f"{name}={value}\n" for name, value in sorted(thresholds.items()))
-    write_atomically(facts_path(path), json.dumps(facts, indent=2) + "\n")
+    write_atomically(facts_path(path), _laid_out(facts) + "\n")
     write_atomically(path, lines)
+
+
+def _laid_out(facts: Mapping[str, Any]) -> str:
+    """JSON that people can look through; to indent all of it takes Python ten times as long."""
+    def lines(value: Any, depth: int) -> str:
+        if depth == LEVELS or not isinstance(value, Mapping) or not value:
+            return json.dumps(value)
+        inner = "  " * (depth + 1)
+        return "{\n" + ",\n".join(f"{inner}{json.dumps(str(name))}: {lines(each, depth + 1)}"
+                                  for name, each in value.items()) + f"\n{'  ' * depth}}}"
+
+    return lines(facts, 0)
 
 
 def write_atomically(path: Path, text: str) -> None:

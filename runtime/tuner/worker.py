@@ -16,6 +16,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -64,6 +65,7 @@ class Session:
         self.outside = False
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
+        self._trials: Future[None] | None = None
 
     def rest(self, idle: float = IDLE) -> None:
         """Do what is to be done later until a request waits, where there was none for so long."""
@@ -86,6 +88,23 @@ class Session:
     def prove_subgroups(self) -> None:
         """Find out whether sub-groups are what the device says, for the cache."""
         self._opened().prove_subgroups()
+
+    def begin_trials(self, device: Device) -> None:
+        """Find out in a thread what the device can do; plans are made meanwhile.
+
+        Nothing else may use the device before :meth:`_settle`.
+        """
+        def tried() -> None:
+            device.prove()
+            device.prove_subgroups()
+
+        self._trials = ThreadPoolExecutor(1, "trials").submit(tried)
+
+    def _settle(self) -> None:
+        """Wait until it is known what the device can do."""
+        if self._trials is not None:
+            self._trials.result()
+            self._trials = None
 
     def _opened(self) -> Device:
         from runelift.runtime.opened import open_device
@@ -131,6 +150,7 @@ class Session:
 
     def place(self, number: int, values: Sequence[Any]) -> None:
         """Bring arguments to the device."""
+        self._settle()
         self.placed[number] = self.program.place(values)
 
     def drop(self, numbers: Sequence[int]) -> None:
@@ -215,10 +235,13 @@ class Session:
 
     def _watch(self, entry: str, source: str | None = None) -> None:
         """Make what is only made once; from here on, time counts."""
+        self.program._plan(entry)
+        self._settle()
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
         executable.joins = False  # no version is run often
+        executable.tapes_first = True
         if source is not None:
             getattr(executable, source)
         self._note("begun")
@@ -247,15 +270,18 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
     session = Session(info, connection)
     session.coming = coming
     if info is not None:
+        import pyopencl as cl
+
         from runelift.runtime.opened import open_device
 
+        warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
         opened = open_device(info)
         if builds:
             send(connection, "ready")
         else:
-            session.later += [
-                session.expect, *([] if info.is_host else [opened.prove, opened.prove_subgroups]),
-                _import_runs]
+            if not info.is_host:
+                session.begin_trials(opened)
+            session.later += [session.expect, _import_runs]
     session.rest(0.0)
     session.later.clear()  # from here on it is done when it is needed
     while True:

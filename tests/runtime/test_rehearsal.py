@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,32 @@ def test_what_is_measured_first_is_built_first(tmp_path: Path,
         source for each in wanted for source in executable._source_of(each) or ())]
     assert len(begun) > 1
     assert not {source for sources in begun[1:] for source in sources} & set(begun[0])
+
+
+def test_what_is_in_the_cache_is_loaded_before_it_is_asked_for(
+        tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are to build only what is not there; a run takes what a thread has loaded."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    args = CUBE, np.int64(2)
+    before = runelift.compile(NESTED, device="pocl", tuning={})
+    forces = [{}, *plans(before.tree.entry("main"))]
+    before.prepare("main", before.place(args), forces)
+
+    program = runelift.compile(NESTED, device="pocl", tuning={})
+    executable = program._executable("main")
+    executable.outside = lambda sources, waits: pytest.fail("all is there")
+    made: list[Any] = []
+    build = Executable._made
+    monkeypatch.setattr(Executable, "_made", lambda self, *source: (
+        made.append((source, threading.current_thread())), build(self, *source))[1])
+    assert not program.foresee("main", [args], forces)
+    program.record("main", program.place(args), force=forces[0])
+    program.prepare("main", program.place(args), forces[1:])
+    for force in forces[1:]:
+        program.record("main", program.place(args), force=force)
+    assert made
+    assert len({source for source, _ in made}) == len(made)
+    assert threading.main_thread() not in {thread for _, thread in made}
 
 
 def test_what_cannot_be_built_is_left_to_the_run() -> None:

@@ -13,7 +13,7 @@ import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
-from runelift.runtime.device import DeviceInfo, DeviceKind
+from runelift.runtime.device import DeviceInfo, DeviceKind, select
 from runelift.runtime.joining import Copied, Issued, Rounds
 from runelift.runtime.memory import OutOfMemory, Pool
 from runelift.runtime.opened import Device
@@ -330,6 +330,25 @@ def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
         session.timing(0, "main", {}, None)
     assert isinstance(_tapes(session.program)[0], Tape)
     assert not session.program._executable("main")._joined
+    other.close()
+
+
+def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run is put on a tape, and what is timed is played."""
+    info = select("pthread")
+    assert info is not None
+    own, other = multiprocessing.Pipe()
+    session = Session(info, own)
+    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
+    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    played: list[Tape] = []
+    play = Tape.play
+    monkeypatch.setattr(Tape, "play", lambda self, run, args: (
+        played.append(self), play(self, run, args))[1])
+    session.timing(0, "main", {}, None)
+    assert played == _tapes(session.program)
+    session.timing(0, "main", {}, None)
+    assert len(played) == 2
     other.close()
 
 

@@ -15,6 +15,7 @@ from runelift.runtime.records import Timing
 from runelift.runtime.tuner.autotune import (
     FEW,
     PAIRS,
+    Tuning,
     autotune,
     conclude,
     default_thresholds,
@@ -22,10 +23,17 @@ from runelift.runtime.tuner.autotune import (
 )
 from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.log import Log, Run, read_log
+from runelift.runtime.tuner.held_out import leave_one_out
+from runelift.runtime.tuner.log import NO_TIME, Log, Run, read_log
 from runelift.runtime.tuner.measure import Dataset, Progress, measure
-from runelift.runtime.tuner.report import facts, render, show_seconds
-from runelift.runtime.tuner.schedule import MORE, SHORT, Schedule
+from runelift.runtime.tuner.report import (
+    facts,
+    render,
+    render_held_out,
+    run_times,
+    show_seconds,
+)
+from runelift.runtime.tuner.schedule import CERTAIN, MORE, SHORT, Schedule
 from tests.runtime.simulated import DEVICE, Simulated, nested, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
@@ -245,20 +253,30 @@ def test_what_recording_costs_is_not_a_cost_of_versions() -> None:
         assert device_times(b) == pytest.approx(device_times(a), rel=0.01)
 
 
-def test_short_runs_are_repeated_more_often() -> None:
+@pytest.mark.parametrize(("noise", "runs"), [(0.1, 2 * MORE), (0.01, CERTAIN)])
+def test_short_runs_are_repeated_more_often(noise: float, runs: int) -> None:
+    """Unless they all take the same."""
     class Short(Simulated):
+        timed = 0
+
         def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
             return replace(super().record(entry, args, **options), wall=SHORT / 2)
+
+        def timing(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            self.timed += 1
+            found = super().timing(entry, args, **options)
+            return found._replace(seconds=found.seconds * (1 + noise * (self.timed // 3 % 2)))
 
     sim = Short.of(CHAIN, close)
     seen: list[Progress] = []
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=2, progress=seen.append)
-    assert len(found.runs) == 2 * 3 * 2 * MORE
+    assert len(found.runs) == 2 * 3 * runs
     assert max(p.done for p in seen) == seen[0].total == 2 * 3 * 2
 
 
-def test_repetitions_that_take_long_are_fewer() -> None:
-    """Whatever they take besides the run counts."""
+@pytest.mark.parametrize(("spread", "counts"), [(2.0, [3 * MORE, 5, 3]), (1.01, [3, 2, 2])])
+def test_repetitions_that_take_long_are_fewer(spread: float, counts: list[int]) -> None:
+    """Whatever they take besides the run counts; if all take the same, two are enough."""
     force = {"s": 0}
     sim = Simulated.of(CHAIN, close)
     run = Run("a", force, replace(sim.record("main", [2], force=force), wall=SHORT / 4), time=0.001)
@@ -267,11 +285,11 @@ def test_repetitions_that_take_long_are_fewer() -> None:
         schedule, count = Schedule([force], 3, []), 0
         schedule.warmed_up(0, run, over=False)
         while schedule.wants(0, count):
-            schedule.ran(0, run, seconds)
+            schedule.ran(0, replace(run, time=0.001 * spread ** (count % 2)), seconds)
             count += 1
         return count
 
-    assert [repetitions(seconds) for seconds in (0.0, 0.02, 0.05)] == [3 * MORE, 5, 3]
+    assert [repetitions(seconds) for seconds in (0.0, 0.02, 0.05)] == counts
 
 
 @pytest.mark.parametrize(("seconds", "slow", "pairs"), [
@@ -350,3 +368,38 @@ def test_a_gain_that_chance_could_explain_is_left_alone() -> None:
     assert tuning.thresholds == dict.fromkeys(sim.default, 1)
     assert "less than 1 %" in str(tuning.entries[0].fit.kept_default)
     assert "within 0.50 % of the best of an exhaustive search" in render(tuning)
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_datasets_whose_default_there_was_no_time_for_are_left_out(missing: int) -> None:
+    """Where nobody knows what the default takes, nobody can say what would be faster."""
+    sim = Simulated.of(CHAIN, close)
+    found = measure(sim, sim.forest, inputs(a=[100], b=[2]), repeats=1)
+    default = {"main.t0": 1000, "main.t1": 1}  # on both, version 1
+    found.runs = [replace(run, record=None, time=None, error=NO_TIME)
+                  if run.dataset == "a" and run.force["s"] == missing else run
+                  for run in found.runs]
+    entry = conclude(sim.forest, default, found)
+    text = render(Tuning((entry,)))
+    assert [d.name for d in entry.costs.datasets] == (["b"] if missing == 1 else ["a", "b"])
+    assert entry.measurements.left_out == (["a"] if missing == 1 else [])
+    assert ("a: left out, as the budget was spent before all versions that run by default" in text
+            ) == (missing == 1)
+    assert ("a: the budget was spent before " in text) == (missing == 0)
+    assert "nan" not in text
+    assert "inf" not in text.replace("infeasible", "")
+
+
+def test_reports_say_nothing_of_a_default_that_cannot_run() -> None:
+    sim = Simulated.of(CHAIN, close)
+    found = measure(sim, sim.forest, inputs(a=[100], b=[2]), repeats=1)
+    found.runs = [replace(run, record=None, time=None, error="version s/1: it crashed")
+                  if run.force["s"] == 1 else run for run in found.runs]
+    entry = conclude(sim.forest, {"main.t0": 1000, "main.t1": 1}, found)
+    assert not math.isfinite(entry.fit.default["a"])
+    assert [row[1:4:2] for row in run_times(entry)[1:]] == [["-", "-"]] * 2
+    text = render(Tuning((entry,))) + str(facts(Tuning((entry,))))
+    assert "nan" not in text
+    assert "inf" not in text.replace("infeasible", "")
+    left_out = leave_one_out(entry.costs, entry.defaults)
+    assert "inf" not in render_held_out("main", left_out)

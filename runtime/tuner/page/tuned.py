@@ -33,6 +33,7 @@ from runelift.runtime.tuner.page.settings import parameter_charts
 from runelift.runtime.tuner.parameters import ParameterTuning
 from runelift.runtime.tuner.refined import Refined, described, time_rows
 from runelift.runtime.tuner.report import (
+    LEGEND,
     held_out_rows,
     run_times,
     show_seconds,
@@ -69,7 +70,7 @@ def tuned(tuning: Tuning, about: Mapping[str, str],
 
 def _entry(entry: EntryTuning, left_out: list[HeldOut]) -> Iterator[Markup]:
     if not entry.costs.datasets:
-        yield paragraph("No dataset was measured with every version; the default thresholds stay.")
+        yield paragraph("No dataset was measured far enough; the default thresholds stay.")
         return
     yield section("Time of a run", list(_times(entry)), 3)
     yield section("Threshold tree", list(_tree(entry)), 3)
@@ -112,7 +113,8 @@ def _times(entry: EntryTuning) -> Iterator[Markup]:
                     "Predicted from the records of single versions.")
     if entry.fit.kept_default:
         yield paragraph(f"The default thresholds stay: {entry.fit.kept_default}.")
-    yield table(threshold_rows(entry), "Thresholds, and the values that make the same choices")
+    yield table(threshold_rows(entry),
+                f"Thresholds, and the values that make the same choices ({LEGEND})")
 
 
 # The tree
@@ -133,9 +135,10 @@ def _tree(entry: EntryTuning) -> Iterator[Markup]:
         trees.draw(forest, guards, names, list(found), cells, " ".join(winners)),
         "Guards are tested from the left; with each version, the device time spent in it on each "
         "dataset.  ★ on green: best at most of the encounters; framed: chosen; ↻: in a loop.")
-    yield table([["guard", "name", "compares", "threshold"], *(
-        [guards[name], name, f"{guard.par.render(lambda v: v.base)} with the threshold",
-         show_threshold(entry.fit.thresholds[name])] for name, guard in forest.guards().items())])
+    yield table([["guard", "name", "of the construct at", "compares", "threshold"], *(
+        [guards[guard.name], guard.name, site.place, f"{forest.compared(guard)} with the threshold",
+         show_threshold(entry.fit.thresholds[guard.name])]
+        for site in forest.sites().values() for guard in site.guards)])
     yield folded("The versions on each dataset, as a table", [table([
         ["version", "dataset", "device time", "best at", "chosen at"],
         *([names[label], name, show_seconds(one.seconds), f"{one.best} of {one.encounters}",

@@ -1,0 +1,100 @@
+"""What a tuning is for and what it leaves: files of thresholds, of results, and a page."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence, Set
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runelift.ir.errors import UserError
+from runelift.runtime.commands.options import warn
+from runelift.runtime.program import Program
+from runelift.runtime.tuner import held_out, parameters, refined, t4
+from runelift.runtime.tuner.autotune import Tuning, Verified
+from runelift.runtime.tuner.log import made_for
+from runelift.runtime.tuner.tuning_file import (
+    PROGRAM,
+    SETTINGS,
+    names_in,
+    tuning_of,
+    write_tuning,
+)
+
+
+def runs_are_for(program: Program) -> str:
+    """What runs in a log are of."""
+    about = about_program(program)
+    return " ".join(about[key] for key in (PROGRAM, "policy", "device", "driver"))
+
+
+def export_t4(path: Path, about: Mapping[str, str], tuning: Tuning,
+              tried: Sequence[parameters.ParameterTuning]) -> None:
+    """Write the files of ``--export-t4``."""
+    t4.write_t4(path, [result for entry in tuning.entries
+                       for result in t4.of_measurements(entry.forest, entry.measurements)], about)
+    for operation in (each for one in tried for each in one.settled if each.trials):
+        t4.write_t4(path.with_name(f"{path.stem}.{operation.operation}{path.suffix}"),
+                    t4.of_trials(operation.trials), about)
+
+
+def write_found(output: Path, values: Mapping[str, int], about: Mapping[str, Any],
+                program: Program, tuned: Set[str]) -> dict[str, Any]:
+    """Write what was found; what there is of entry points that were not tuned now is kept.
+
+    The result is the content of the JSON file.
+    """
+    kept, settings, of = dict[str, int](), dict[str, dict[str, int]](), program.identity
+    known = {guard.name for guard in program.tree.guards()}
+    kernels = program.kernel_parameters(tuned)
+    if output.exists():
+        try:
+            if names_in(output) - known - kernels.keys():  # of entry points that have to be lowered
+                kernels = program.kernel_parameters()
+            before = tuning_of(None, output).on(of, kernels.keys())
+            kept = {name: value for name, value in before.values.items()
+                    if name in known or (kernels.get(name, "") in program.entries
+                    and kernels[name] not in tuned)}
+            settings = before.elsewhere
+        except UserError as error:
+            warn(f"the old tuning file is replaced: {error}")
+    found = {**kept, **values}
+    settings[of.device] = {name: value for name, value in found.items() if name in kernels}
+    facts_ = {**about, SETTINGS: settings}
+    write_tuning(output, found, facts_)
+    return facts_
+
+
+def write_report(args: argparse.Namespace, program: Program, tuning: Tuning,
+                tried: Sequence[parameters.ParameterTuning],
+                finer: Sequence[refined.Refined], validated: Mapping[str, Verified],
+                left_out: Mapping[str, list[held_out.HeldOut]]) -> None:
+    """The report of ``--html``."""
+    from runelift.runtime.tuner.page.document import document, write_page
+    from runelift.runtime.tuner.page.tuned import tuned
+
+    write_page(args.html, document(f"Tuning of {args.program.name}", tuned(
+        tuning, about_runs(args, program), tried, finer, validated, left_out)))
+
+
+def about_runs(args: argparse.Namespace, program: Program) -> dict[str, str]:
+    """What the runs hold for, which may be another text or device if they are from a log."""
+    about = about_program(program)
+    if args.replay is None:
+        return about
+    others = made_for(args.replay) - {runs_are_for(program)}
+    kept = {"program", "written"} if others else about.keys()
+    return {**{key: value for key, value in about.items() if key in kept},
+            "log": str(args.replay), **({"runs_of": "; ".join(sorted(others))} if others else {})}
+
+
+def about_program(program: Program) -> dict[str, str]:
+    """What the tuning holds for: the program, the device, and when it was made."""
+    assert program.device_info is not None
+    info = program.device_info
+    return {"program": program.compiled.source.name,
+            PROGRAM: program.identity.program,
+            "device": info.name, "platform": info.platform, "driver": info.driver,
+            "policy": program.policy,
+            "written": datetime.now(UTC).isoformat(timespec="seconds")}

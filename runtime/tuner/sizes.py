@@ -1,0 +1,102 @@
+"""How sizes are shown to people: by the names of the source, or by what they are computed from.
+
+Compilers name what an expression computes on the way; ``t_233`` says nothing to whoever wrote
+``n / 32 - i - 1``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from runelift.ir.names import VName
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import AtomExp, Body, Fun, PrimOp, Stm
+from runelift.ir.traverse import bodies_of
+from runelift.ir.types import Atom
+
+TEMPORARY = frozenset({"t", "r", "x"})
+"""What the compiler calls what an expression computes, a choice or reduction yields, and an array
+has at an index."""
+LONGEST = 40
+"""How many characters an expression has at most; of longer ones the place is told."""
+SUMS = {"add": "+", "sub": "-"}
+PRODUCTS = {"mul": "*", "div": "/", "quot": "/", "mod": "%", "rem": "%"}
+
+Shown = Mapping[str, str]
+"""What to say instead of a name."""
+
+
+def shown_sizes(fun: Fun) -> dict[str, str]:
+    """What to say of the temporary names in an entry point, by their text."""
+    shown: dict[str, str] = {}
+    for stm in _statements(fun.body):
+        if len(stm.pat) == 1 and (name := stm.pat[0].name).base in TEMPORARY:
+            text = _expression(stm, shown)
+            if (text is None or len(text) > LONGEST) and stm.loc is not None:
+                text = f"the size at {stm.loc.line}:{stm.loc.column}"
+            if text is not None:
+                shown[str(name)] = text
+    return shown
+
+
+def show_name(name: str, shown: Shown) -> str:
+    """What to say of a name.
+
+    >>> show_name("t_5", {"t_5": "n + 1"}), show_name("n_181", {}), show_name("main.p_0", {})
+    ('n + 1', 'n', 'main.p_0')
+    """
+    if name in shown:
+        return shown[name]
+    base, _, tag = name.rpartition("_")
+    return base if base and tag.isdigit() and "." not in base else name
+
+
+def show_size(size: Size, shown: Shown) -> str:
+    """A size in words of the source."""
+    def part(name: VName) -> str:
+        return _factor(show_name(str(name), shown))
+
+    text = size.render(part)
+    match size.terms:
+        case (((VName() as name,), 1),):  # nothing else that it could be confused with
+            return show_name(str(name), shown)
+    return text
+
+
+def _statements(body: Body) -> Iterator[Stm]:
+    """All statements of a body, those inside after the one that they are in."""
+    for stm in body.stms:
+        yield stm
+        for inner in bodies_of(stm.exp):
+            yield from _statements(inner)
+
+
+def _expression(stm: Stm, shown: Shown) -> str | None:
+    """The expression of a statement; None if it is not arithmetic."""
+    match stm.exp:
+        case AtomExp(atom):
+            return _operand(atom, shown)
+        case PrimOp(op, _, (left, right)) if op in SUMS:
+            further = _operand(right, shown)
+            if op == "sub" and any(f" {sign} " in further for sign in SUMS.values()):
+                further = f"({further})"
+            return f"{_operand(left, shown)} {SUMS[op]} {further}"
+        case PrimOp(op, _, (left, right)) if op in PRODUCTS:
+            one, other = (_operand(each, shown) for each in (left, right))
+            return _factor(one) + PRODUCTS[op] + _factor(other)
+        case PrimOp("min" | "max" as op, _, (left, right)):
+            return f"{op}({_operand(left, shown)}, {_operand(right, shown)})"
+    return None
+
+
+def _factor(text: str) -> str:
+    """An expression as a factor of a product.
+
+    >>> _factor("n*m"), _factor("n + 1"), _factor("n/32")
+    ('n*m', '(n + 1)', '(n/32)')
+    """
+    return f"({text})" if set(text) & set(" /%") else text
+
+
+def _operand(atom: Atom, shown: Shown) -> str:
+    return show_name(str(atom), shown) if isinstance(atom, VName) else str(atom.value)
