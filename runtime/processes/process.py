@@ -19,10 +19,10 @@ GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 RUN = """
 import json, sys
-connection, lifeline, builds, path = json.loads(sys.argv[1])
+connection, lifeline, builds, device, path = json.loads(sys.argv[1])
 sys.path[:] = path
 from runelift.runtime import early, garbage
-early.begin()
+early.begin(device)
 garbage.look_seldom()
 from runelift.runtime.device import register_runtimes
 register_runtimes()  # before anything imports pyopencl
@@ -33,14 +33,17 @@ main(connection, lifeline, builds)
 
 
 class _Starting:
-    """A process that starts, and is told later for which device; it ends with this object."""
+    """A process that starts, probably for this device, and is told later for which.
 
-    def __init__(self, *, builds: bool) -> None:
+    It ends with this object.
+    """
+
+    def __init__(self, device: str | None, *, builds: bool) -> None:
         self.connection, theirs = Pipe()
         ours, lifeline = os.pipe()
         given = theirs.fileno(), ours
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([*given, builds, sys.path])],
+            [sys.executable, "-c", RUN, json.dumps([*given, builds, device, sys.path])],
             pass_fds=given, stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
             start_new_session=True)  # Ctrl-C is for the process that started it
@@ -53,12 +56,12 @@ _ahead: list[_Starting] = []
 
 
 @contextlib.contextmanager
-def started_ahead() -> Iterator[None]:
+def started_ahead(device: str | None = None) -> Iterator[None]:
     """Start the process of the first :class:`Process` of this context before that is asked for.
 
     Python and what it imports take longer than anything else that a short tuning does.
     """
-    _ahead.append(_Starting(builds=False))
+    _ahead.append(_Starting(device, builds=False))
     try:
         yield
     finally:
@@ -77,7 +80,8 @@ class Process:
 
     def __init__(self, device: str | None, *, builds: bool = False,
                  program: tuple[str, str] | None = None) -> None:
-        self._started = _ahead.pop() if _ahead and not builds else _Starting(builds=builds)
+        self._started = _ahead.pop() if _ahead and not builds else _Starting(
+            device, builds=builds)
         self.connection = self._started.connection
         self._process = self._started.process
         with contextlib.suppress(OSError):  # whoever asks it for something will find out

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime import early, first_run
+from runelift.runtime import cli, early, first_run
 from runelift.runtime.device import select
 from runelift.runtime.first_run import FirstRun
 from runelift.runtime.processes.builders import Builders, Source
@@ -182,17 +182,24 @@ def test_they_end_with_the_process_that_started_them(does: str, sends: int | Non
     assert gone(pids)
 
 
-def test_a_context_may_be_made_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a thread that calls the driver itself: here PoCL's, which is a library like NVIDIA's."""
+@pytest.fixture
+def driver() -> str:
+    """PoCL, which is a library like NVIDIA's driver."""
     info = select("pocl")
     assert info is not None
     driver = next((line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()
                    if "libpocl" in line), None)
     if driver is None:
         pytest.skip("PoCL is another library here")
+    return driver
+
+
+@pytest.mark.parametrize("spec", [None, "pocl", "Portable:0"])
+def test_a_context_may_be_made_early(driver: str, spec: str | None) -> None:
+    """By a thread that calls the driver itself."""
     code = f"""
 from runelift.runtime import early
-early.begin({driver!r})
+early.begin({spec!r}, {driver!r})
 early._thread.join()
 assert len(early._contexts) == 1
 import runelift, numpy as np
@@ -203,7 +210,26 @@ assert not early._contexts
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("spec", ["NVIDIA", "pocl:7", "interpreter"])
+def test_no_context_is_made_for_a_device_that_is_not_meant(driver: str, spec: str) -> None:
+    code = f"""
+from runelift.runtime import early
+early.begin({spec!r}, {driver!r})
+assert early.take_context(0) is None
+assert not early._contexts
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("arguments", "device"), [
+    (["run", "a.fut"], None), (["run", "--device", "H200:1", "a.fut"], "H200:1"),
+    (["run", "a.fut", "--device=pocl"], "pocl"), (["run", "--device"], None)])
+def test_the_device_is_known_before_arguments_are_parsed(
+        arguments: list[str], device: str | None) -> None:
+    assert cli._device(arguments) == device
+
+
 @pytest.mark.parametrize("driver", ["libthere-is-none.so", "libc.so.6"])
 def test_what_is_no_driver_is_left_alone(driver: str) -> None:
-    early._open(driver)
+    early._open(None, driver)
     assert not early._contexts
