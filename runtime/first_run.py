@@ -9,7 +9,7 @@ by this process, all at once.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -49,13 +49,15 @@ class FirstRun:
         """Wait for a trial that another process is making."""
         self._builders.leave(name)
 
-    def build(self, executable: Executable, wanted: Sequence[Any]) -> None:
-        """Build what will be wanted."""
+    def build(self, executable: Executable, wanted: Sequence[Any],
+              meanwhile: Callable[[], None]) -> None:
+        """Build what will be wanted; do something else as soon as others have begun."""
         def here(source: tuple[str, ...]) -> None:
             with suppress(Infeasible), quietly():
                 build_program(executable.device, *source)
 
-        executable.outside = lambda sources, waits: self._builders.share(sources, here, BUILD)
+        executable.outside = lambda sources, waits: self._builders.share(
+            sources, here, BUILD, meanwhile)
         try:
             executable.prepare(wanted)
         finally:

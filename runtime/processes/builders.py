@@ -75,12 +75,16 @@ class Builders:
             self._wait_for(set(sources), time.perf_counter() + seconds)
 
     def share(self, sources: Sequence[Source], here: Callable[[Source], None],
-              seconds: float) -> None:
-        """The same, where this process builds programs as well, ``here``."""
+              seconds: float, meanwhile: Callable[[], None]) -> None:
+        """The same, where this process builds programs as well, ``here``.
+
+        As soon as others have some to build, it does ``meanwhile`` what else there is to do.
+        """
         asked, end = set(sources), time.perf_counter() + seconds
         with self._changed:
             self._put_first(sources)
             self._hand_out()
+        meanwhile()
         while True:
             with self._changed:
                 mine = next((each for each in self._left
