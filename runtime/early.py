@@ -40,15 +40,16 @@ _contexts: dict[int, int] = {}
 """The address of the context for the device at an address."""
 
 
-def begin(spec: str | None = None, driver: str = DRIVER) -> None:
+def begin(spec: str | None = None, driver: str = DRIVER, *, context: bool = True) -> None:
     """Have the driver, if there is one, get ready in the background; once for a process.
 
-    ``spec`` is the device that will be asked for, None if the user has not named any.
+    ``spec`` is the device that will be asked for, None if the user has not named any; a
+    ``context`` is made for it if this process may do so already.
     """
     global _thread
     spec = asked(spec)
     if _thread is None and spec != INTERPRETER:
-        _thread = threading.Thread(target=_open, args=(spec, driver), daemon=True)
+        _thread = threading.Thread(target=_open, args=(spec, driver, context), daemon=True)
         _thread.start()
         atexit.register(_thread.join)  # it must not be under way when the driver is unloaded
 
@@ -63,7 +64,7 @@ def take_context(device: int) -> int | None:
     return _contexts.pop(device, None)
 
 
-def _open(spec: str | None, driver: str) -> None:
+def _open(spec: str | None, driver: str, context: bool = True) -> None:
     """Look for devices; make a context for the one that is meant."""
     try:
         library = ctypes.CDLL(driver)
@@ -80,7 +81,7 @@ def _open(spec: str | None, driver: str) -> None:
                         ctypes.POINTER(_Pointer))
     devices = (_Pointer * MOST)()
     if _GetDevices(table[GET_DEVICES])(platform, ALL_DEVICES, MOST, ctypes.addressof(devices),
-                                       ctypes.addressof(count)):
+                                       ctypes.addressof(count)) or not context:
         return
     found = [_Pointer(device) for device in devices[:min(count.value, MOST)]]
     name, number = (None, 0) if spec is None else parted(spec)
@@ -89,10 +90,10 @@ def _open(spec: str | None, driver: str) -> None:
         found = [device for device in found
                  if fits(name, _name(table[DEVICE_INFO], device, DEVICE_NAME), maker)]
     for device in found[number:number + 1]:
-        context = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None,
-                                                    None)
-        if context and device.value:
-            _contexts[device.value] = context
+        made = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None,
+                                                 None)
+        if made and device.value:
+            _contexts[device.value] = made
 
 
 def _name(function: int | None, of: ctypes.c_void_p, key: int) -> str:

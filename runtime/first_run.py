@@ -3,7 +3,8 @@
 For devices whose compiler does one program at a time in each process.  The processes start before
 the program is compiled, find out meanwhile what the device can do (:mod:`.proofs`), and end when
 the program first runs: by then what it needs is known (:mod:`.rehearsal`), and built, by them and
-by this process, all at once.
+by this process, all at once.  This process opens the device first, in the background, should it be
+for one process alone.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from runelift.ir.source import Source
@@ -43,7 +45,8 @@ class FirstRun:
 
     def __init__(self, info: DeviceInfo, device: str | None, count: int) -> None:
         self._roomy = info.global_bytes >= ROOMY
-        self._builders = Builders(device, count, trials=TRIALS, patience=PATIENCE)
+        self._builders = Builders(device, count, first=partial(open_device, info), trials=TRIALS,
+                                  patience=PATIENCE)
 
     def leave_trial(self, name: str) -> None:
         """Wait for a trial that another process is making."""
@@ -75,7 +78,6 @@ def first_run(info: DeviceInfo | None, device: str | None, source: Source) -> Fi
     """Processes for the first run of a program, if that gains anything."""
     if info is None or (count := _count(info, source)) == 0:
         return None
-    open_device(info)  # this process comes first, should the device be for one process alone
     return FirstRun(info, device, count)
 
 

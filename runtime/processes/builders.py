@@ -34,16 +34,20 @@ TICK = 0.02
 class Builders:
     """Processes that wait for programs to build; they start in the background.
 
-    Before all programs they make the ``trials``.  With ``patience``, they end when there has been
-    nothing to do for so many seconds, and are not waited for when this process ends.
+    They do not open the device before ``first`` has been done.  Before all programs they make the
+    ``trials``.  With ``patience``, they end when there has been nothing to do for so many seconds,
+    and are not waited for when this process ends.
     """
 
     def __init__(self, device: str | None, count: int | None = None, *,
-                 trials: Sequence[str] = (), patience: float | None = None) -> None:
+                 first: Callable[[], object] | None = None, trials: Sequence[str] = (),
+                 patience: float | None = None) -> None:
         if count is None:
             count = min(MOST, (os.cpu_count() or 1) // 2)
         self._device = device
-        self._processes = [Process(device, builds=True) for _ in range(count)]
+        self._processes = [Process(device, builds=True, held=first is not None)
+                           for _ in range(count)]
+        self._first = first
         self._patience = patience
         for process in self._processes if patience is not None else ():
             process.outlive()
@@ -184,6 +188,8 @@ class Builders:
 
     def _work(self) -> None:
         """Hand out programs and take note of what is over, until the end."""
+        if self._first is not None:
+            self._let_go(self._first)
         while True:
             with self._changed:
                 self._hand_out()
@@ -201,6 +207,19 @@ class Builders:
                     process = answering[connection]  # type: ignore[index]
                     if process in self._processes:
                         self._answered(process)
+
+    def _let_go(self, first: Callable[[], object]) -> None:
+        """Let the processes open the device; they end if this one fails to do so."""
+        try:
+            first()
+        except Exception:  # whoever runs the program will find out
+            with self._changed:
+                self._give_up()
+                self._changed.notify_all()
+            return
+        with self._changed:
+            for process in self._processes:
+                process.go()
 
     def _hand_out(self) -> None:
         for process in self._idle():

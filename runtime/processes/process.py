@@ -19,10 +19,10 @@ GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 RUN = """
 import json, sys
-connection, lifeline, builds, device, path = json.loads(sys.argv[1])
+connection, lifeline, builds, device, held, path = json.loads(sys.argv[1])
 sys.path[:] = path
 from runelift.runtime import early, garbage
-early.begin(device)
+early.begin(device, context=not held)
 garbage.look_seldom()
 from runelift.runtime.device import register_runtimes
 register_runtimes()  # before anything imports pyopencl
@@ -38,12 +38,12 @@ class _Starting:
     It ends with this object.
     """
 
-    def __init__(self, device: str | None, *, builds: bool) -> None:
+    def __init__(self, device: str | None, *, builds: bool, held: bool = False) -> None:
         self.connection, theirs = Pipe()
         ours, lifeline = os.pipe()
         given = theirs.fileno(), ours
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([*given, builds, device, sys.path])],
+            [sys.executable, "-c", RUN, json.dumps([*given, builds, device, held, sys.path])],
             pass_fds=given, stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
             start_new_session=True)  # Ctrl-C is for the process that started it
@@ -75,17 +75,23 @@ class Process:
     """A process that runs programs on a device, or only ``builds``; it is ready when it answers.
 
     It may be told which program it will be given (the path and the policy), to have it read by
-    then, if it is kept.
+    then, if it is kept.  One that is ``held`` does not open the device before :meth:`go`.
     """
 
-    def __init__(self, device: str | None, *, builds: bool = False,
+    def __init__(self, device: str | None, *, builds: bool = False, held: bool = False,
                  program: tuple[str, str] | None = None) -> None:
         self._started = _ahead.pop() if _ahead and not builds else _Starting(
-            device, builds=builds)
+            device, builds=builds, held=held)
+        self._told = device, program
         self.connection = self._started.connection
         self._process = self._started.process
+        if not held:
+            self.go()
+
+    def go(self) -> None:
+        """Have it open the device."""
         with contextlib.suppress(OSError):  # whoever asks it for something will find out
-            send(self.connection, (device, program))
+            send(self.connection, self._told)
 
     @property
     def is_there(self) -> bool:
