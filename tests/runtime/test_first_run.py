@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import runelift
 from runelift.runtime import cli, early, first_run
 from runelift.runtime.device import select
 from runelift.runtime.first_run import FirstRun
+from runelift.runtime.kept import find_kept
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.program import Program
 
@@ -155,6 +157,46 @@ def test_trials_that_nobody_has_begun_are_left(monkeypatch: pytest.MonkeyPatch) 
     builders.leave("prove")
     assert builders._left == ["prove_subgroups"]
     builders.close()
+
+
+def test_none_opens_the_device_before_this_process_has() -> None:
+    opened = threading.Event()
+    builders = Builders("pocl", 2, first=opened.wait)
+    (process, other) = builders._processes
+    assert not process.connection.poll(1.0)
+    opened.set()
+    while builders._starting:
+        time.sleep(0.01)
+    assert process.is_there
+    assert other.is_there
+    builders.close()
+
+
+def test_they_end_if_the_device_cannot_be_opened_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(first_run, "open_device", fails)
+    program = compiled("pocl", 2, monkeypatch)
+    pids = pids_of(builders_of(program))
+    check(program)
+    assert gone(pids)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_program_is_kept_when_its_kernels_are_built(
+        count: int, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(first_run.COUNT, str(count))
+    monkeypatch.setenv("RUNELIFT_KEEP", "1")
+    path = fresh / "program.fut"
+    path.write_text(TEXT)
+    program = runelift.compile(path, device="pocl", tuning={})
+    assert not (fresh / "programs").exists()
+    check(program)
+    assert len(list((fresh / "programs").iterdir())) == 1
+    kept = find_kept(program.compiled.source, policy="all", parameters={})
+    assert kept is not None
+    assert kept.plans.keys() == program.compiled.plans.keys()
 
 
 RUN = """
