@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 import threading
 
 from runelift.runtime.spec import INTERPRETER, asked, fits, parted
@@ -40,16 +41,16 @@ _contexts: dict[int, int] = {}
 """The address of the context for the device at an address."""
 
 
-def begin(spec: str | None = None, driver: str = DRIVER, *, context: bool = True) -> None:
+def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = None) -> None:
     """Have the driver, if there is one, get ready in the background; once for a process.
 
-    ``spec`` is the device that will be asked for, None if the user has not named any; a
-    ``context`` is made for it if this process may do so already.
+    ``spec`` is the device that will be asked for, None if the user has not named any.  A context is
+    made for it, but not before the other end of the pipe ``gate`` is closed.
     """
     global _thread
     spec = asked(spec)
     if _thread is None and spec != INTERPRETER:
-        _thread = threading.Thread(target=_open, args=(spec, driver, context), daemon=True)
+        _thread = threading.Thread(target=_open, args=(spec, driver, gate), daemon=True)
         _thread.start()
         atexit.register(_thread.join)  # it must not be under way when the driver is unloaded
 
@@ -64,7 +65,7 @@ def take_context(device: int) -> int | None:
     return _contexts.pop(device, None)
 
 
-def _open(spec: str | None, driver: str, context: bool = True) -> None:
+def _open(spec: str | None, driver: str, gate: int | None = None) -> None:
     """Look for devices; make a context for the one that is meant."""
     try:
         library = ctypes.CDLL(driver)
@@ -81,7 +82,7 @@ def _open(spec: str | None, driver: str, context: bool = True) -> None:
                         ctypes.POINTER(_Pointer))
     devices = (_Pointer * MOST)()
     if _GetDevices(table[GET_DEVICES])(platform, ALL_DEVICES, MOST, ctypes.addressof(devices),
-                                       ctypes.addressof(count)) or not context:
+                                       ctypes.addressof(count)):
         return
     found = [_Pointer(device) for device in devices[:min(count.value, MOST)]]
     name, number = (None, 0) if spec is None else parted(spec)
@@ -89,6 +90,8 @@ def _open(spec: str | None, driver: str, context: bool = True) -> None:
         maker = _name(table[PLATFORM_INFO], platform, PLATFORM_NAME)
         found = [device for device in found
                  if fits(name, _name(table[DEVICE_INFO], device, DEVICE_NAME), maker)]
+    if gate is not None:
+        os.read(gate, 1)
     for device in found[number:number + 1]:
         made = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None,
                                                  None)

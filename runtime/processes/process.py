@@ -19,10 +19,10 @@ GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 RUN = """
 import json, sys
-connection, lifeline, builds, device, held, path = json.loads(sys.argv[1])
+connection, lifeline, gate, builds, device, path = json.loads(sys.argv[1])
 sys.path[:] = path
 from runelift.runtime import early, garbage
-early.begin(device, context=not held)
+early.begin(device, gate=gate)
 garbage.look_seldom()
 from runelift.runtime.device import register_runtimes
 register_runtimes()  # before anything imports pyopencl
@@ -35,20 +35,22 @@ main(connection, lifeline, builds)
 class _Starting:
     """A process that starts, probably for this device, and is told later for which.
 
-    It ends with this object.
+    It opens no device before the ``gate`` is closed, and ends with this object.
     """
 
-    def __init__(self, device: str | None, *, builds: bool, held: bool = False) -> None:
+    def __init__(self, device: str | None, *, builds: bool) -> None:
         self.connection, theirs = Pipe()
         ours, lifeline = os.pipe()
-        given = theirs.fileno(), ours
+        behind, self.gate = Pipe(duplex=False)
+        given = theirs.fileno(), ours, behind.fileno()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([*given, builds, device, held, sys.path])],
+            [sys.executable, "-c", RUN, json.dumps([*given, builds, device, sys.path])],
             pass_fds=given, stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
             start_new_session=True)  # Ctrl-C is for the process that started it
         theirs.close()
         os.close(ours)
+        behind.close()
         self.end = weakref.finalize(self, _end, self.process, lifeline)
 
 
@@ -62,6 +64,7 @@ def started_ahead(device: str | None = None) -> Iterator[None]:
     Python and what it imports take longer than anything else that a short tuning does.
     """
     _ahead.append(_Starting(device, builds=False))
+    _ahead[-1].gate.close()
     try:
         yield
     finally:
@@ -81,7 +84,7 @@ class Process:
     def __init__(self, device: str | None, *, builds: bool = False, held: bool = False,
                  program: tuple[str, str] | None = None) -> None:
         self._started = _ahead.pop() if _ahead and not builds else _Starting(
-            device, builds=builds, held=held)
+            device, builds=builds)
         self._told = device, program
         self.connection = self._started.connection
         self._process = self._started.process
@@ -90,6 +93,7 @@ class Process:
 
     def go(self) -> None:
         """Have it open the device."""
+        self._started.gate.close()
         with contextlib.suppress(OSError):  # whoever asks it for something will find out
             send(self.connection, self._told)
 
