@@ -47,7 +47,6 @@ class Builders:
         self._device = device
         self._processes = [Process(device, builds=True, held=first is not None)
                            for _ in range(count)]
-        self._first = first
         self._patience = patience
         for process in self._processes if patience is not None else ():
             process.outlive()
@@ -56,9 +55,11 @@ class Builders:
         self._left: list[Job] = [*trials]
         self._busy: dict[Process, Job] = {}
         self._over: set[Job] = set()
-        self._ended = self._taking = False
+        self._ended = self._taking = self._hopeless = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
+        if first is not None:  # drivers must not be at work when Python ends, which waits for it
+            threading.Thread(target=self._let_go, args=(first,)).start()
 
     @property
     def count(self) -> int:
@@ -188,11 +189,11 @@ class Builders:
 
     def _work(self) -> None:
         """Hand out programs and take note of what is over, until the end."""
-        if self._first is not None:
-            self._let_go(self._first)
         while True:
             with self._changed:
                 self._hand_out()
+                if self._hopeless:
+                    self._give_up()
                 while not (self._busy or self._starting or self._ended):
                     if not self._changed.wait(self._patience):
                         self._give_up()
@@ -210,15 +211,14 @@ class Builders:
 
     def _let_go(self, first: Callable[[], object]) -> None:
         """Let the processes open the device; they end if this one fails to do so."""
+        with self._changed:
+            processes = list(self._processes)
         try:
             first()
         except Exception:  # whoever runs the program will find out
-            with self._changed:
-                self._give_up()
-                self._changed.notify_all()
-            return
-        with self._changed:
-            for process in self._processes:
+            self._hopeless = True
+        else:
+            for process in processes:
                 process.go()
 
     def _hand_out(self) -> None:
@@ -259,11 +259,14 @@ class Builders:
         self._changed.notify_all()
 
     def _give_up(self) -> None:
-        """Nobody has asked for anything for long."""
+        """Nobody has asked for anything for long, or nobody can do anything."""
         self._ended = True
         for process in self._processes:
             process.end()
         self._processes.clear()
+        self._starting.clear()
+        self._busy.clear()
+        self._changed.notify_all()
 
 
 def _length(job: Job) -> int:
