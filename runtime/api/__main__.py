@@ -1,8 +1,6 @@
 """``python -m runelift``: the command line."""
 
-import sys
-
-from runelift.runtime.cli import main
+from runelift.runtime.cli import command_line
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command_line()
