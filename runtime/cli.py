@@ -95,8 +95,9 @@ def command_line() -> NoReturn:
     """
     status = main()
     if _command(sys.argv[1:]) in LEFT and sys.getprofile() is None and sys.gettrace() is None:
-        with suppress(OSError):
-            sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # whoever reads them has gone, or they are closed
+                stream.flush()
         os._exit(status)
     sys.exit(status)
 
