@@ -95,7 +95,7 @@ def command_line() -> NoReturn:
     """
     status = main()
     if _command(sys.argv[1:]) in LEFT and sys.getprofile() is None and sys.gettrace() is None:
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
             with suppress(OSError, ValueError):  # whoever reads them has gone, or they are closed
                 stream.flush()
         os._exit(status)
