@@ -17,7 +17,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
@@ -41,8 +41,6 @@ COMMANDS = {
 }
 RUNNING = frozenset({"run", "bench"})
 """The commands that run programs in this process, on a device."""
-LEFT = frozenset({"run"})
-"""The commands that leave nothing behind but what they print, and files that are closed."""
 HELP = frozenset({"-h", "--help"})
 OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -87,31 +85,12 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
     return parser
 
 
-def command_line() -> NoReturn:
-    """Run the command line as a process, and end that.
-
-    What Python and drivers would take apart at the end of a run, for a tenth of a second, the
-    system takes back as it is; whoever watches the process sees an end like any other.
-    """
-    status = main()
-    if _command(sys.argv[1:]) in LEFT and sys.getprofile() is None and sys.gettrace() is None:
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            with suppress(OSError, ValueError):  # whoever reads them has gone, or they are closed
-                stream.flush()
-        os._exit(status)
-    sys.exit(status)
-
-
-def _command(arguments: Sequence[str]) -> str | None:
-    return next((each for each in arguments if not each.startswith("-")), None)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     look_seldom()
     atexit.register(gc.freeze)  # nobody needs to look for garbage then
     arguments = list(sys.argv[1:] if argv is None else argv)
-    command = _command(arguments)
+    command = next((a for a in arguments if not a.startswith("-")), None)
     try:
         with _ahead(command, arguments):
             args = make_parser(command).parse_args(arguments)
@@ -189,4 +168,4 @@ def _complain(message: str, status: int) -> int:
 
 
 if __name__ == "__main__":
-    command_line()
+    sys.exit(main())

@@ -1,6 +1,8 @@
 """``python -m runelift``: the command line."""
 
-from runelift.runtime.cli import command_line
+import sys
+
+from runelift.runtime.cli import main
 
 if __name__ == "__main__":
-    command_line()
+    sys.exit(main())

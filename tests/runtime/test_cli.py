@@ -572,31 +572,3 @@ def test_out_of_device_memory(run: Run, tmp_path: Path) -> None:
     assert found.status == 1
     assert "Out of device memory" in found.err
     assert "Traceback" not in found.err
-
-
-@pytest.mark.parametrize(("value", "status"), [("[[1f32, 2f32]]", 0), ("[[1f32, 2]", 1)])
-def test_a_process_that_runs_a_program_says_all_before_it_ends(
-        program: Path, value: str, status: int) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-m", "runelift", "run", str(program), "--device", "pocl"],
-        input=value, capture_output=True, text=True, check=False)
-    assert ended.returncode == status
-    assert ended.stdout == ("[3.0f32]\n" if status == 0 else "")
-    assert bool(ended.stderr) == (status != 0)
-
-
-def test_much_output_is_written_to_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "many.fut"
-    path.write_text("entry main (n: i64): []i64 = iota n")
-    with (tmp_path / "out").open("wb") as out:
-        subprocess.run([sys.executable, "-m", "runelift", "run", str(path), "--device", "pocl"],
-                       input=b"300000", stdout=out, check=True)
-    assert (tmp_path / "out").read_text().endswith(" 299999i64]\n")
-
-
-def test_a_run_can_be_profiled(program: Path, tmp_path: Path) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "cProfile", "-o", str(tmp_path / "profile"), "-m", "runelift", "run",
-         str(program), "--device", "interpreter"], input=b"[[1f32]]", check=True,
-        stdout=subprocess.DEVNULL)
-    assert (tmp_path / "profile").stat().st_size > 0
