@@ -127,7 +127,11 @@ def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
 
 @dataclass(slots=True)
 class _Facts:
-    """Which memories are private, which variables differ between work-items, what they are."""
+    """Which memories are private, which variables differ between work-items, what they are.
+
+    Bodies of loops are gone through several times, so what statements do is remembered; they live
+    as long as this does.
+    """
 
     private: set[VName]
     independent: set[VName]
@@ -136,6 +140,7 @@ class _Facts:
     differing: set[VName] = field(default_factory=set)
     known: dict[VName, Exp] = field(default_factory=dict)
     assigned: set[VName] = field(default_factory=set)
+    _units: dict[int, tuple[bool, frozenset[Access]]] = field(default_factory=dict)
 
     def collect(self, stms: tuple[Stm, ...]) -> None:
         """Find the facts about a kernel."""
@@ -234,6 +239,20 @@ class _Facts:
                 return imp.Apply(op, prim, tuple(map(self.resolve, args)))
         return exp
 
+    def unit(self, stm: Stm) -> tuple[bool, frozenset[Access]]:
+        """Whether barriers can stand inside of a statement, and what it accesses before them."""
+        found = self._units.get(id(stm))
+        if found is None:
+            together = (isinstance(stm, imp.For | imp.While | imp.If) and self.same(stm)
+                        and not (isinstance(stm, imp.For) and stm.index in self.independent))
+            own = frozenset(self._own_accesses(stm) if together else self.accesses(stm))
+            found = self._units[id(stm)] = together, own
+        return found
+
+    def _own_accesses(self, stm: Stm) -> Iterator[Access]:
+        for exp in expressions(stm):
+            yield from self.reads(exp, False)
+
     def accesses(self, stm: Stm, *, alone: bool = False) -> Iterator[Access]:
         """The accesses of shared memory in a statement and all that is inside of it."""
         for exp in expressions(stm):
@@ -274,9 +293,7 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
     """Code with barriers, given the accesses since the last barrier; those at its end."""
     placed: list[Stm] = []
     for count, stm in enumerate(stms, 1):
-        together = (isinstance(stm, imp.For | imp.While | imp.If) and facts.same(stm)
-                    and not (isinstance(stm, imp.For) and stm.index in facts.independent))
-        own = frozenset(_own_accesses(stm, facts) if together else facts.accesses(stm))
+        together, own = facts.unit(stm)
         barrier, pending = _separate(own, pending, facts)
         placed += barrier
         pending |= own
@@ -335,11 +352,6 @@ def _place_settled(stm: imp.If, pending: _Pending, facts: _Facts) -> tuple[imp.I
     return replace(stm, then_=then_, else_=else_), both.union(
         (a.only((stm.cond, True)) for a in after_then - both),
         (a.only((stm.cond, False)) for a in after_else - both))
-
-
-def _own_accesses(stm: Stm, facts: _Facts) -> Iterator[Access]:
-    for exp in expressions(stm):
-        yield from facts.reads(exp, False)
 
 
 def _settle(body: tuple[Stm, ...], before: _Pending,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass, field
 
 from runelift.codegen import plan
 from runelift.codegen.builder import CodeBuilder, PlanEnv, Scratch, Value
@@ -196,9 +196,11 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
                                                                        tuple[Atom, ...]]:
     """The kernel with a parameter for every name it does not bind, and the arguments."""
     local = {array.name for array in k.locals}
-    used = _Names(k.code)
-    code = (*env.prologue(sorted(used.used - used.bound, key=lambda n: n.tag)), *k.code)
-    scan = _Names(code)
+    scan = _Names()
+    scan.add(k.code)
+    prologue = env.prologue(sorted(scan.used - scan.bound, key=lambda n: n.tag))
+    scan.add(prologue)
+    code = (*prologue, *k.code)
     buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
     scalars = sorted(scan.used - scan.bound - set(buffers) - local - set(k.constants),
                      key=lambda n: n.tag)
@@ -222,14 +224,13 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
 class _Names:
     """The names that code uses, binds, reads and writes."""
 
-    code: InitVar[Sequence[imp.Stm]]
     used: set[VName] = field(default_factory=set)
     bound: set[VName] = field(default_factory=set)
     written: set[VName] = field(default_factory=set)
     memories: dict[VName, Prim] = field(default_factory=dict)
 
-    def __post_init__(self, code: Sequence[imp.Stm]) -> None:
-        """Collect them."""
+    def add(self, code: Iterable[imp.Stm]) -> None:
+        """Collect those of some code."""
         for stm in statements(code):
             self._names(stm)
             for exp in expressions(stm):

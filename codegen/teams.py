@@ -24,7 +24,7 @@ def may_team(code: Sequence[Stm]) -> bool:
 
     Code that asks what was in memory before it changed that is not looked into.
     """
-    return among_groups(code).barriers_meet(code) and not any(
+    return among_groups(code).barriers_meet and not any(
         isinstance(stm, imp.Peek) or (isinstance(stm, imp.Atomic) and stm.old is not None)
         for stm in statements(code))
 

@@ -67,6 +67,8 @@ def in_registers(code: Sequence[Stm]) -> list[Stm]:
     loops = {stm.index: stm for stm in inside if isinstance(stm, imp.For)}
     wanted = {stm.name: set[VName]() for stm in inside if isinstance(stm, imp.DeclareArray)
               and isinstance(stm.length, int) and 1 < stm.length <= MOST_REGISTERS}
+    if not wanted:
+        return list(code)
     for mem, index in _accesses(inside):
         if mem in wanted:
             indices = _indices(index, loops)

@@ -19,7 +19,7 @@ from runelift.frontend.attributes import attributes
 from runelift.frontend.literals import character, number, string
 from runelift.frontend.operators import CHARACTERS, precedence, resolve
 from runelift.frontend.syntax_errors import syntax_error
-from runelift.frontend.tables import grammar
+from runelift.frontend.tables import SOURCE
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 
@@ -50,7 +50,7 @@ def parse_exp(source: Source) -> ast.Exp:
 
 def _parse(source: Source, start: str) -> Any:
     try:
-        tree = grammar().parse(source.text, start=start)
+        tree = SOURCE.grammar().parse(source.text, start=start)
         return _Builder(source).transform(tree)
     except UnexpectedInput as error:
         raise syntax_error(source, error) from None

@@ -27,6 +27,8 @@ MOST_FACTS = 40
 """How many facts are used in a proof."""
 MOST_STEPS = 400
 """How many inequalities elimination may make before it gives up."""
+MOST_REPAIRS = 8
+"""How often numbers are changed in search of a case in which all facts hold."""
 MOST_CASES = 8
 """How many cases of minima and maxima are distinguished in a proof."""
 REMEMBERED = 1 << 14
@@ -75,15 +77,16 @@ class Facts:
         """The facts that share a variable with the claim; with those, the ones that share one
         with them; and so on.  Later facts come first, as they are about what is nearest.
         """
-        reached, left, found = claim.variables(), list(reversed(self.known)), list[Size]()
+        reached, found = claim.variables(), list[Size]()
+        left = [(fact, fact.variables()) for fact in reversed(self.known)]
         while len(found) < MOST_FACTS:
-            near = [fact for fact in left if fact.variables() & reached]
+            near = [each for each in left if not reached.isdisjoint(each[1])]
             if not near:
                 break
-            found = [*found, *near][:MOST_FACTS]
+            found = [*found, *(fact for fact, _ in near)][:MOST_FACTS]
             yield found
-            left = [fact for fact in left if not fact.variables() & reached]
-            reached = reached.union(*(fact.variables() for fact in near))
+            left = [each for each in left if reached.isdisjoint(each[1])]
+            reached = reached.union(*(variables for _, variables in near))
 
 
 @lru_cache(REMEMBERED)
@@ -91,6 +94,8 @@ def _contradictory(sizes: frozenset[Size]) -> bool:
     """Whether the sizes cannot all be at least 0; passes ask the same again and again."""
     system = {_linear(dict(size.terms)) for size in sizes}
     system |= set(_products(system))
+    if _has_model(system):
+        return False
     steps = 0
     while True:
         if any(not terms and constant < 0 for terms, constant in system):
@@ -103,6 +108,27 @@ def _contradictory(sizes: frozenset[Size]) -> bool:
         if steps > MOST_STEPS:
             return False
         system = _without(best, system)
+
+
+def _has_model(system: Iterable[Linear]) -> bool:
+    """Whether whole numbers are found for which all holds, as mostly where there is no proof.
+
+    Numbers are made larger until everything holds, which takes less time than elimination.
+    """
+    values: dict[Monomial, int] = {m: 0 for terms, _ in system for m, _ in terms}
+    for _ in range(MOST_REPAIRS):
+        holds = True
+        for terms, constant in system:
+            lack = -constant - sum(c * values[m] for m, c in terms)
+            if lack > 0:
+                holds = False
+                enlarged, most = max(terms, key=lambda term: term[1], default=((), 0))
+                if most <= 0:
+                    return False
+                values[enlarged] -= -lack // most
+        if holds:
+            return True
+    return False
 
 
 def _products(system: Iterable[Linear]) -> Iterable[Linear]:

@@ -7,8 +7,6 @@ of their equality either.  ``--`` starts a comment.
 from __future__ import annotations
 
 import json
-from functools import cache
-from importlib import resources
 from typing import Any, TypeVar
 
 from lark import Lark, Token, Transformer, v_args
@@ -65,15 +63,17 @@ from runelift.ir.syntax import (
     Versions,
     WhileLoop,
 )
+from runelift.ir.tables import Tables
 from runelift.ir.types import ArrayType, Atom, Const, Type
 
 T = TypeVar("T")
-GRAMMAR = (resources.files("runelift.ir") / "core.lark").read_text()
+CORE = Tables("runelift.ir", "core", {
+    "parser": "lalr", "start": "program", "maybe_placeholders": False})
 
 
 def parse(text: str, name: str = "<ir>") -> Program:
     """The program of an IR text; ProgramError with the position of what is wrong."""
-    program: Program = read(_grammar(), Reader(), text, name)
+    program: Program = read(CORE.grammar(), Reader(), text, name)
     return program
 
 
@@ -104,11 +104,6 @@ class Malformed(Exception):
 def _malformed(source: Source, start: int, message: str) -> ProgramError:
     end = min(start + 1, len(source.text))
     return ProgramError(Diagnostic("malformed-ir", Span(source, start, end), message))
-
-
-@cache
-def _grammar() -> Lark:
-    return Lark(GRAMMAR, parser="lalr", start="program", maybe_placeholders=False)
 
 
 def vname(token: Token) -> VName:

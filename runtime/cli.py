@@ -128,12 +128,22 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     if command in RUNNING:
         from runelift.runtime import early
 
-        early.begin()
+        early.begin(_device(arguments))
     if command != "autotune":
         return nullcontext()
     from runelift.runtime.processes.process import started_ahead
 
-    return started_ahead()
+    return started_ahead(_device(arguments))
+
+
+def _device(arguments: Sequence[str]) -> str | None:
+    """The device that the arguments name, as far as that is clear before they are parsed."""
+    for number, each in enumerate(arguments):
+        if each == "--device":
+            return next(iter(arguments[number + 1:]), None)
+        if each.startswith("--device="):
+            return each.partition("=")[2]
+    return None
 
 
 def _silence() -> None:

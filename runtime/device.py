@@ -19,9 +19,7 @@ from runelift.ir.errors import UserError
 from runelift.runtime.choice import MOST_WAVES, Choice
 from runelift.runtime.shares import ShareLimits
 from runelift.runtime.shuffles import Shuffles, offered
-
-INTERPRETER = "interpreter"
-"""The name of the device that is no device."""
+from runelift.runtime.spec import INTERPRETER, asked, fits, parted
 
 KEPT_BYTES = 256
 """NVIDIA's driver keeps some local memory, a little for each argument that lies there: of 48 KiB,
@@ -103,8 +101,7 @@ class DeviceInfo:
 
     def matches(self, name: str) -> bool:
         """Whether users mean this device, maybe among others, by a name."""
-        return (name.lower() in self.name.lower() or name.lower() in self.platform.lower()
-                or (name.lower() == "pocl" and "Portable Computing" in self.platform))
+        return fits(name, self.name, self.platform)
 
     def plain(self) -> DeviceInfo:
         """The same as a device for which no kernel is worth any pains.
@@ -306,7 +303,7 @@ def select(spec: str | None = None) -> DeviceInfo | None:
     ``spec`` is a part of a device's or platform's name, with ``:k`` for the k-th of several,
     or ``interpreter``.  Without it, the environment variable ``RUNELIFT_DEVICE`` is asked.
     """
-    spec = spec or os.environ.get("RUNELIFT_DEVICE")
+    spec = asked(spec)
     if spec == INTERPRETER:
         return None
     devices = find_devices()
@@ -318,9 +315,8 @@ def select(spec: str | None = None) -> DeviceInfo | None:
         print("runelift: no usable OpenCL device "
               f"({'; '.join(why)}); the interpreter runs instead.", file=sys.stderr)
         return None
-    name, _, index = spec.rpartition(":") if spec.rpartition(":")[2].isdigit() else (spec, "", "0")
+    name, number = parted(spec)
     matching = [d for d in devices if d.matches(name)]
-    number = int(index)
     if number >= len(matching):
         known = ", ".join(f"'{d.name}' of '{d.platform}'" for d in devices) or "none"
         raise UserError(f"No device matches '{spec}'.  Devices: {known}; or 'interpreter'.")

@@ -3,24 +3,36 @@
 To find the GPU and to make a context take a quarter of a second, during which the OpenCL bindings
 keep all other threads from running.  So the driver is called without them, through the table that
 any OpenCL driver has for loaders (``cl_icd.h``), as soon as it is known that a device will be
-needed.  Whatever fails here is left for the bindings to find.
+needed.  Whatever fails here is left for the bindings to find, and so is a device that is not the
+one that is used in the end.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
+import os
 import threading
 
+from runelift.runtime.spec import INTERPRETER, asked, fits, parted
+
 DRIVER = "libnvidia-opencl.so.1"
-GET_DEVICES, MAKE_CONTEXT = 2, 4
-"""Where ``clGetDeviceIDs`` and ``clCreateContext`` are in the table."""
+PLATFORM_INFO, GET_DEVICES, DEVICE_INFO, MAKE_CONTEXT = 1, 2, 3, 4
+"""Where ``clGetPlatformInfo``, ``clGetDeviceIDs``, ``clGetDeviceInfo`` and ``clCreateContext`` are
+in the table."""
+PLATFORM_NAME, DEVICE_NAME = 0x0902, 0x102B
 ALL_DEVICES = 0xFFFFFFFF
+MOST = 64
+"""How many devices are looked at."""
+LONGEST = 256
+"""How many bytes a name may have."""
 
 _Pointer = ctypes.c_void_p
 _GetPlatforms = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint, _Pointer, _Pointer)
 _GetDevices = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_ulong, ctypes.c_uint, _Pointer,
                                _Pointer)
+_GetInfo = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, ctypes.c_size_t, _Pointer,
+                            _Pointer)
 _MakeContext = ctypes.CFUNCTYPE(_Pointer, _Pointer, ctypes.c_uint, _Pointer, _Pointer, _Pointer,
                                 _Pointer)
 
@@ -29,11 +41,16 @@ _contexts: dict[int, int] = {}
 """The address of the context for the device at an address."""
 
 
-def begin(driver: str = DRIVER) -> None:
-    """Have the driver, if there is one, get ready in the background; once for a process."""
+def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = None) -> None:
+    """Have the driver, if there is one, get ready in the background; once for a process.
+
+    ``spec`` is the device that will be asked for, None if the user has not named any.  A context is
+    made for it, but not before the other end of the pipe ``gate`` is closed.
+    """
     global _thread
-    if _thread is None:
-        _thread = threading.Thread(target=_open, args=(driver,), daemon=True)
+    spec = asked(spec)
+    if _thread is None and spec != INTERPRETER:
+        _thread = threading.Thread(target=_open, args=(spec, driver, gate), daemon=True)
         _thread.start()
         atexit.register(_thread.join)  # it must not be under way when the driver is unloaded
 
@@ -48,8 +65,8 @@ def take_context(device: int) -> int | None:
     return _contexts.pop(device, None)
 
 
-def _open(driver: str) -> None:
-    """Look for devices; of a single one make a context."""
+def _open(spec: str | None, driver: str, gate: int | None = None) -> None:
+    """Look for devices; make a context for the one that is meant."""
     try:
         library = ctypes.CDLL(driver)
         find = library.clGetExtensionFunctionAddress
@@ -63,10 +80,28 @@ def _open(driver: str) -> None:
         return
     table = ctypes.cast(ctypes.cast(platform, ctypes.POINTER(_Pointer))[0],
                         ctypes.POINTER(_Pointer))
-    device = _Pointer()
-    if _GetDevices(table[GET_DEVICES])(platform, ALL_DEVICES, 1, ctypes.addressof(device),
-                                       ctypes.addressof(count)) or count.value != 1:
+    devices = (_Pointer * MOST)()
+    if _GetDevices(table[GET_DEVICES])(platform, ALL_DEVICES, MOST, ctypes.addressof(devices),
+                                       ctypes.addressof(count)):
         return
-    context = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None, None)
-    if context and device.value:
-        _contexts[device.value] = context
+    found = [_Pointer(device) for device in devices[:min(count.value, MOST)]]
+    name, number = (None, 0) if spec is None else parted(spec)
+    if name is not None:
+        maker = _name(table[PLATFORM_INFO], platform, PLATFORM_NAME)
+        found = [device for device in found
+                 if fits(name, _name(table[DEVICE_INFO], device, DEVICE_NAME), maker)]
+    if gate is not None:
+        os.read(gate, 1)
+    for device in found[number:number + 1]:
+        made = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None,
+                                                 None)
+        if made and device.value:
+            _contexts[device.value] = made
+
+
+def _name(function: int | None, of: ctypes.c_void_p, key: int) -> str:
+    """The name of a platform or device; empty if it does not say."""
+    text = ctypes.create_string_buffer(LONGEST)
+    if not function or _GetInfo(function)(of, key, LONGEST, ctypes.addressof(text), None):
+        return ""
+    return text.value.decode(errors="replace")

@@ -3,14 +3,16 @@
 For devices whose compiler does one program at a time in each process.  The processes start before
 the program is compiled, find out meanwhile what the device can do (:mod:`.proofs`), and end when
 the program first runs: by then what it needs is known (:mod:`.rehearsal`), and built, by them and
-by this process, all at once.
+by this process, all at once.  This process opens the device first, in the background, should it be
+for one process alone.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from runelift.ir.source import Source
@@ -43,19 +45,22 @@ class FirstRun:
 
     def __init__(self, info: DeviceInfo, device: str | None, count: int) -> None:
         self._roomy = info.global_bytes >= ROOMY
-        self._builders = Builders(device, count, trials=TRIALS, patience=PATIENCE)
+        self._builders = Builders(device, count, first=partial(open_device, info), trials=TRIALS,
+                                  patience=PATIENCE)
 
     def leave_trial(self, name: str) -> None:
         """Wait for a trial that another process is making."""
         self._builders.leave(name)
 
-    def build(self, executable: Executable, wanted: Sequence[Any]) -> None:
-        """Build what will be wanted."""
+    def build(self, executable: Executable, wanted: Sequence[Any],
+              meanwhile: Callable[[], None]) -> None:
+        """Build what will be wanted; do something else as soon as others have begun."""
         def here(source: tuple[str, ...]) -> None:
             with suppress(Infeasible), quietly():
                 build_program(executable.device, *source)
 
-        executable.outside = lambda sources, waits: self._builders.share(sources, here, BUILD)
+        executable.outside = lambda sources, waits: self._builders.share(
+            sources, here, BUILD, meanwhile)
         try:
             executable.prepare(wanted)
         finally:
@@ -73,7 +78,6 @@ def first_run(info: DeviceInfo | None, device: str | None, source: Source) -> Fi
     """Processes for the first run of a program, if that gains anything."""
     if info is None or (count := _count(info, source)) == 0:
         return None
-    open_device(info)  # this process comes first, should the device be for one process alone
     return FirstRun(info, device, count)
 
 

@@ -46,11 +46,12 @@ entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
 
 def works(device: Device) -> bool:
     """Whether groups of the device can wait for each other."""
-    return all(_succeeds(device, _plan(), seed) for seed in range(TRIALS))
+    return all(_succeeds(device, trial(), seed) for seed in range(TRIALS))
 
 
 @cache
-def _plan() -> Plan:
+def trial() -> Plan:
+    """The plan of the trial."""
     names = Names(100)
     (fun,) = parse(SCAN).funs
     return plan_fun(fun, names)

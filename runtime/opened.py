@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -73,14 +74,21 @@ class Device:
         return Mail(self.context, self.plain)
 
     def prove(self) -> None:
-        """Find out whether groups can wait for each other, unless that is known."""
+        """Find out whether groups can wait for each other, unless that is known.
+
+        They are tried as they are: what sub-groups do is another trial.
+        """
         most = self.info.shares.patience
         if not self._proved and most:
             def tried() -> bool:
                 from runelift.runtime import look_back  # it lowers and builds a kernel
 
                 self.patience = min(most, look_back.TRIAL)
-                return look_back.works(self)
+                known, self._tried = self._tried, True
+                try:
+                    return look_back.works(self)
+                finally:
+                    self._tried = known
 
             self._proved = True
             self._wait_for("prove")
@@ -136,6 +144,7 @@ class Device:
 
 
 _opened: dict[tuple[int, DeviceInfo], Device] = {}
+_opening = threading.Lock()
 
 
 def open_device(info: DeviceInfo) -> Device:
@@ -144,6 +153,7 @@ def open_device(info: DeviceInfo) -> Device:
     One that is said to like other things (:meth:`DeviceInfo.plain`) is another device.
     """
     identity = info.handle.int_ptr, info
-    if identity not in _opened:
-        _opened[identity] = Device(info)
-    return _opened[identity]
+    with _opening:
+        if identity not in _opened:
+            _opened[identity] = Device(info)
+        return _opened[identity]

@@ -102,10 +102,10 @@ class Program(OneByOne):
             return interpret(self.compiled.optimised, entry, fun_args), None
         from runelift.runtime.tape import perform, prepare
 
-        plan, executable = self._plan(entry), self._executable(entry)
         chosen = self.thresholds if thresholds is None else thresholds
         if self._first is not None:
             self._build_first(entry, args, force or {}, chosen)
+        plan, executable = self._plan(entry), self._executable(entry)
         bound = self._bind(plan, list(args))
         recording = self.recording if record is None else record
         if not recording:
@@ -178,15 +178,23 @@ class Program(OneByOne):
 
     def _build_first(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
                      thresholds: Mapping[str, int]) -> None:
-        """Have processes build what the first run needs; they end."""
-        first, self._first, self.device.trials = self._first, None, None
+        """Have processes build what the first run needs; they end.
+
+        The program is kept on disk while they are at it.
+        """
+        first, keeps = self._first, self.keeps
         assert first is not None
+        self.keeps = False
         try:
-            wanted = dict[Any, None]()
+            executable, wanted = self._executable(entry), dict[Any, None]()
+            self._first = self.device.trials = None
             self._rehearse(entry, args, force, wanted, thresholds)
-            first.build(self._executable(entry), list(wanted))
+            self.keeps = keeps
+            first.build(executable, list(wanted), self._keep_if_wanted)
         finally:
+            self._first, self.keeps = None, keeps
             first.end()
+        self._keep_if_wanted()
 
     def _rehearse(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
                   wanted: dict[Any, None], thresholds: Mapping[str, int] | None = None
@@ -293,9 +301,12 @@ class Program(OneByOne):
         if entry not in self._executables:
             self._executables[entry] = Executable(self._plan(entry), self.device,
                                                   contract=self.fp_contract)
-            if self.keeps:
-                self.keep_plans()
+            self._keep_if_wanted()
         return self._executables[entry]
+
+    def _keep_if_wanted(self) -> None:
+        if self.keeps:
+            self.keep_plans()
 
     def keep_plans(self) -> None:
         """Keep the program on disk if plans have been made since it was."""

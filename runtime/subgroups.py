@@ -60,11 +60,12 @@ entry main [n_1] [m_2] (xss_3 : [n_1][m_2]i64) : (sums_4 : [n_1][m_2]i64, totals
 
 def work(device: Device) -> bool:
     """Whether sub-groups of the device are what it says."""
-    return all(_succeeds(device, _plan(), length) for length in LENGTHS)
+    return all(_succeeds(device, trial(), length) for length in LENGTHS)
 
 
 @cache
-def _plan() -> Plan:
+def trial() -> Plan:
+    """The plan of the trial."""
     (fun,) = parse(ROWS).funs
     return plan_fun(fun, Names(100), interleave=True)
 

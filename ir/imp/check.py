@@ -78,11 +78,11 @@ class _Checker:
         body, kernel, self.place = self.kernel.body, self.kernel, None
         shared = [*(p.name for p in kernel.params), *(a.name for a in kernel.locals)]
         some = any(isinstance(stm, imp.Barrier) for stm in statements(body))
-        if some and not within_group(body, shared).barriers_meet(body):
+        if some and not within_group(body, shared).barriers_meet:
             raise self.fail("only some work-items may come to a barrier")
         if kernel.teams is None:
             return
-        if some and not among_groups(body).barriers_meet(body):
+        if some and not among_groups(body).barriers_meet:
             raise self.fail("only some groups may come to a barrier")
         if {imp.Id.NUM_GROUPS, imp.Id.GLOBAL_SIZE} & set(asked(body)):
             raise self.fail("groups side by side do not know how many there are")

@@ -17,7 +17,7 @@ from lark import Lark, Token, v_args
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Kernel, Space, Stm
 from runelift.ir.names import VName
-from runelift.ir.parse import GRAMMAR, Malformed, Reader, read, vname
+from runelift.ir.parse import CORE, Malformed, Reader, read, vname
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.types import Atom
@@ -32,7 +32,7 @@ def parse(text: str, name: str = "<kernels>") -> tuple[Kernel, ...]:
 @cache
 def _grammar() -> Lark:
     own = (resources.files("runelift.ir.imp") / "imp.lark").read_text()
-    return Lark(GRAMMAR + own, parser="lalr", start="kernels", maybe_placeholders=False)
+    return Lark(CORE.text + own, parser="lalr", start="kernels", maybe_placeholders=False)
 
 
 def _prim(token: Token) -> Prim:

@@ -37,11 +37,14 @@ def among_groups(code: Sequence[Stm]) -> Uniformity:
 
 
 def _settled(uniformity: Uniformity, code: Sequence[Stm]) -> Uniformity:
-    """Find the varying names: names only ever become varying, so this ends."""
-    known = -1
-    while known < len(uniformity.varying):
-        known = len(uniformity.varying)
-        uniformity.barriers_meet(code)
+    """Find the varying names: names only ever become varying, so this ends.
+
+    Code is gone through again only if something was taken to be uniform before it was found to
+    vary, as in loops.
+    """
+    hasty = True
+    while hasty:
+        hasty = uniformity.go_through(code)
     return uniformity
 
 
@@ -52,6 +55,12 @@ class Uniformity:
     ids: frozenset[Id]
     shared: frozenset[VName] = frozenset()
     varying: set[VName] = field(default_factory=set)
+    barriers_meet: bool = True
+    """Whether all come to every barrier that one comes to."""
+    _trusted: set[VName] = field(default_factory=set)
+    """What was taken to be uniform,"""
+    _hasty: bool = False
+    """and whether some of that was found to vary later."""
 
     @property
     def among(self) -> bool:
@@ -60,27 +69,32 @@ class Uniformity:
 
     def varies(self, *exps: Exp) -> bool:
         """Whether work-items may see different values."""
-        for exp in exps:
+        left = list(exps)
+        while left:
+            exp = left.pop()
             match exp:
-                case imp.Var(name):
+                case imp.Var(name) | imp.Load(name):
                     if name in self.varying:
                         return True
-                case imp.Lit():
-                    pass
-                case imp.WorkItem(kind):
-                    if kind in self.ids:
-                        return True
-                case _:
-                    if (isinstance(exp, imp.Load) and exp.mem in self.varying) or self.varies(
-                            *parts(exp)):
-                        return True
+                    self._trusted.add(name)
+                case imp.WorkItem(kind) if kind in self.ids:
+                    return True
+            left += parts(exp)
         return False
 
     def _mark(self, name: VName | None, varies: bool) -> None:
         if varies and name is not None and name not in self.shared:
+            self._hasty |= name in self._trusted
             self.varying.add(name)
 
-    def barriers_meet(self, stms: Sequence[Stm], uniform: bool = True) -> bool:
+    def go_through(self, code: Sequence[Stm]) -> bool:
+        """Note the names that vary, and whether barriers meet; whether that was hasty."""
+        self._hasty = False
+        self._trusted.clear()
+        self.barriers_meet = self._meet(code)
+        return self._hasty
+
+    def _meet(self, stms: Sequence[Stm], uniform: bool = True) -> bool:
         """Whether all come to every barrier in ``stms``, which they reach together if ``uniform``.
 
         Notes the names that are found to vary.
@@ -97,18 +111,18 @@ class Uniformity:
                 case imp.For(index, start, bound, step, body):
                     varies = self.varies(start, bound, step)
                     self._mark(index, varies)
-                    meet &= self.barriers_meet(body, uniform and not varies)
+                    meet &= self._meet(body, uniform and not varies)
                 case imp.While(cond, body):
-                    meet &= self.barriers_meet(body, uniform and not self.varies(cond))
+                    meet &= self._meet(body, uniform and not self.varies(cond))
                 case imp.If(cond, then_, else_):
                     together = uniform and not self.varies(cond)
-                    meet &= self.barriers_meet(then_, together)
-                    meet &= self.barriers_meet(else_, together)
+                    meet &= self._meet(then_, together)
+                    meet &= self._meet(else_, together)
                 case imp.Atomic(old=old) | imp.Peek(name=old):
                     self._mark(old, True)
                 case imp.AtomicUpdate(old=old, body=body):
                     self._mark(old, True)
-                    meet &= self.barriers_meet(body, uniform=False)
+                    meet &= self._meet(body, uniform=False)
                 case imp.Barrier():
                     meet &= uniform
                 case imp.Shuffle(name, _, value, source):

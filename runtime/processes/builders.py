@@ -34,16 +34,19 @@ TICK = 0.02
 class Builders:
     """Processes that wait for programs to build; they start in the background.
 
-    Before all programs they make the ``trials``.  With ``patience``, they end when there has been
-    nothing to do for so many seconds, and are not waited for when this process ends.
+    They do not open the device before ``first`` has been done.  Before all programs they make the
+    ``trials``.  With ``patience``, they end when there has been nothing to do for so many seconds,
+    and are not waited for when this process ends.
     """
 
     def __init__(self, device: str | None, count: int | None = None, *,
-                 trials: Sequence[str] = (), patience: float | None = None) -> None:
+                 first: Callable[[], object] | None = None, trials: Sequence[str] = (),
+                 patience: float | None = None) -> None:
         if count is None:
             count = min(MOST, (os.cpu_count() or 1) // 2)
         self._device = device
-        self._processes = [Process(device, builds=True) for _ in range(count)]
+        self._processes = [Process(device, builds=True, held=first is not None)
+                           for _ in range(count)]
         self._patience = patience
         for process in self._processes if patience is not None else ():
             process.outlive()
@@ -52,9 +55,11 @@ class Builders:
         self._left: list[Job] = [*trials]
         self._busy: dict[Process, Job] = {}
         self._over: set[Job] = set()
-        self._ended = self._taking = False
+        self._ended = self._taking = self._hopeless = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
+        if first is not None:  # drivers must not be at work when Python ends, which waits for it
+            threading.Thread(target=self._let_go, args=(first,)).start()
 
     @property
     def count(self) -> int:
@@ -75,12 +80,16 @@ class Builders:
             self._wait_for(set(sources), time.perf_counter() + seconds)
 
     def share(self, sources: Sequence[Source], here: Callable[[Source], None],
-              seconds: float) -> None:
-        """The same, where this process builds programs as well, ``here``."""
+              seconds: float, meanwhile: Callable[[], None]) -> None:
+        """The same, where this process builds programs as well, ``here``.
+
+        As soon as others have some to build, it does ``meanwhile`` what else there is to do.
+        """
         asked, end = set(sources), time.perf_counter() + seconds
         with self._changed:
             self._put_first(sources)
             self._hand_out()
+        meanwhile()
         while True:
             with self._changed:
                 mine = next((each for each in self._left
@@ -183,6 +192,8 @@ class Builders:
         while True:
             with self._changed:
                 self._hand_out()
+                if self._hopeless:
+                    self._give_up()
                 while not (self._busy or self._starting or self._ended):
                     if not self._changed.wait(self._patience):
                         self._give_up()
@@ -197,6 +208,18 @@ class Builders:
                     process = answering[connection]  # type: ignore[index]
                     if process in self._processes:
                         self._answered(process)
+
+    def _let_go(self, first: Callable[[], object]) -> None:
+        """Let the processes open the device; they end if this one fails to do so."""
+        with self._changed:
+            processes = list(self._processes)
+        try:
+            first()
+        except Exception:  # whoever runs the program will find out
+            self._hopeless = True
+        else:
+            for process in processes:
+                process.go()
 
     def _hand_out(self) -> None:
         for process in self._idle():
@@ -236,11 +259,14 @@ class Builders:
         self._changed.notify_all()
 
     def _give_up(self) -> None:
-        """Nobody has asked for anything for long."""
+        """Nobody has asked for anything for long, or nobody can do anything."""
         self._ended = True
         for process in self._processes:
             process.end()
         self._processes.clear()
+        self._starting.clear()
+        self._busy.clear()
+        self._changed.notify_all()
 
 
 def _length(job: Job) -> int:

@@ -19,10 +19,10 @@ GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 RUN = """
 import json, sys
-connection, lifeline, builds, path = json.loads(sys.argv[1])
+connection, lifeline, gate, builds, device, path = json.loads(sys.argv[1])
 sys.path[:] = path
 from runelift.runtime import early, garbage
-early.begin()
+early.begin(device, gate=gate)
 garbage.look_seldom()
 from runelift.runtime.device import register_runtimes
 register_runtimes()  # before anything imports pyopencl
@@ -33,19 +33,24 @@ main(connection, lifeline, builds)
 
 
 class _Starting:
-    """A process that starts, and is told later for which device; it ends with this object."""
+    """A process that starts, probably for this device, and is told later for which.
 
-    def __init__(self, *, builds: bool) -> None:
+    It opens no device before the ``gate`` is closed, and ends with this object.
+    """
+
+    def __init__(self, device: str | None, *, builds: bool) -> None:
         self.connection, theirs = Pipe()
         ours, lifeline = os.pipe()
-        given = theirs.fileno(), ours
+        behind, self.gate = Pipe(duplex=False)
+        given = theirs.fileno(), ours, behind.fileno()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([*given, builds, sys.path])],
+            [sys.executable, "-c", RUN, json.dumps([*given, builds, device, sys.path])],
             pass_fds=given, stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
             start_new_session=True)  # Ctrl-C is for the process that started it
         theirs.close()
         os.close(ours)
+        behind.close()
         self.end = weakref.finalize(self, _end, self.process, lifeline)
 
 
@@ -53,12 +58,13 @@ _ahead: list[_Starting] = []
 
 
 @contextlib.contextmanager
-def started_ahead() -> Iterator[None]:
+def started_ahead(device: str | None = None) -> Iterator[None]:
     """Start the process of the first :class:`Process` of this context before that is asked for.
 
     Python and what it imports take longer than anything else that a short tuning does.
     """
-    _ahead.append(_Starting(builds=False))
+    _ahead.append(_Starting(device, builds=False))
+    _ahead[-1].gate.close()
     try:
         yield
     finally:
@@ -72,16 +78,24 @@ class Process:
     """A process that runs programs on a device, or only ``builds``; it is ready when it answers.
 
     It may be told which program it will be given (the path and the policy), to have it read by
-    then, if it is kept.
+    then, if it is kept.  One that is ``held`` does not open the device before :meth:`go`.
     """
 
-    def __init__(self, device: str | None, *, builds: bool = False,
+    def __init__(self, device: str | None, *, builds: bool = False, held: bool = False,
                  program: tuple[str, str] | None = None) -> None:
-        self._started = _ahead.pop() if _ahead and not builds else _Starting(builds=builds)
+        self._started = _ahead.pop() if _ahead and not builds else _Starting(
+            device, builds=builds)
+        self._told = device, program
         self.connection = self._started.connection
         self._process = self._started.process
+        if not held:
+            self.go()
+
+    def go(self) -> None:
+        """Have it open the device."""
+        self._started.gate.close()
         with contextlib.suppress(OSError):  # whoever asks it for something will find out
-            send(self.connection, (device, program))
+            send(self.connection, self._told)
 
     @property
     def is_there(self) -> bool:

@@ -262,6 +262,8 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
 
     Who only ``builds`` says when it is ready, and makes no preparations for running programs.
     """
+    if builds:
+        _expect_trials(connection)
     try:
         spec, coming = receive(connection)
         info = select(spec)
@@ -291,6 +293,16 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
             return
         send(connection, _answer(session, name, args))
         session.rest()
+
+
+def _expect_trials(connection: Connection) -> None:
+    """Make what trials of the device run, as long as it may not be opened."""
+    if not connection.poll():
+        from runelift.runtime import look_back, subgroups
+
+        for plan in (subgroups.trial, look_back.trial):
+            if not connection.poll():
+                plan()
 
 
 def _import_runs() -> None:

@@ -1,4 +1,4 @@
-"""The tables that come with Runelift are those of its grammar."""
+"""The tables that come with Runelift are those of its grammars."""
 
 from __future__ import annotations
 
@@ -8,29 +8,34 @@ from pathlib import Path
 import pytest
 from lark import Lark
 
-from runelift.frontend import tables
+from runelift.frontend.tables import SOURCE
+from runelift.ir.parse import CORE
+from runelift.ir.tables import Tables
+
+ALL = pytest.mark.parametrize(("tables", "package"), [
+    (SOURCE, "runelift.frontend"), (CORE, "runelift.ir")], ids=["source", "core"])
 
 
-def test_they_were_made_from_this_grammar() -> None:
+@ALL
+def test_they_were_made_from_this_grammar(tables: Tables, package: str) -> None:
     """If not: python -m runelift.frontend.tables."""
-    written = resources.files("runelift.frontend").joinpath(tables.FILE).read_bytes()
-    assert written.partition(b"\n")[0] == tables.made_from(tables.grammar_text())
+    written = resources.files(package).joinpath(tables.file).read_bytes()
+    assert written.partition(b"\n")[0] == tables.made_from
 
 
 def test_without_them_they_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "FILE", "there-is-none")
+    without = Tables("runelift.frontend", "grammar", SOURCE._options)
+    without.file = "there-is-none"
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    tables.grammar.cache_clear()
-    made = tables.grammar()
-    tables.grammar.cache_clear()
-    monkeypatch.undo()
-    assert tables.grammar().parse("entry f (x: i32) = x + 1", start="start") == made.parse(
+    made = without.grammar()
+    assert SOURCE.grammar().parse("entry f (x: i32) = x + 1", start="start") == made.parse(
         "entry f (x: i32) = x + 1", start="start")
     assert isinstance(made, Lark)
     assert list(tmp_path.rglob("grammar.lark.cache"))
 
 
-def test_they_can_be_written(tmp_path: Path) -> None:
+@ALL
+def test_they_can_be_written(tables: Tables, package: str, tmp_path: Path) -> None:
     tables.write(tmp_path / "tables")
     found = (tmp_path / "tables").read_bytes()
-    assert found.partition(b"\n")[0] == tables.made_from(tables.grammar_text())
+    assert found.partition(b"\n")[0] == tables.made_from

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -13,9 +14,10 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime import early, first_run
+from runelift.runtime import cli, early, first_run
 from runelift.runtime.device import select
 from runelift.runtime.first_run import FirstRun
+from runelift.runtime.kept import find_kept
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.program import Program
 
@@ -157,6 +159,46 @@ def test_trials_that_nobody_has_begun_are_left(monkeypatch: pytest.MonkeyPatch) 
     builders.close()
 
 
+def test_none_opens_the_device_before_this_process_has() -> None:
+    opened = threading.Event()
+    builders = Builders("pocl", 2, first=opened.wait)
+    (process, other) = builders._processes
+    assert not process.connection.poll(1.0)
+    opened.set()
+    while builders._starting:
+        time.sleep(0.01)
+    assert process.is_there
+    assert other.is_there
+    builders.close()
+
+
+def test_they_end_if_the_device_cannot_be_opened_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr(first_run, "open_device", fails)
+    program = compiled("pocl", 2, monkeypatch)
+    pids = pids_of(builders_of(program))
+    check(program)
+    assert gone(pids)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_program_is_kept_when_its_kernels_are_built(
+        count: int, fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(first_run.COUNT, str(count))
+    monkeypatch.setenv("RUNELIFT_KEEP", "1")
+    path = fresh / "program.fut"
+    path.write_text(TEXT)
+    program = runelift.compile(path, device="pocl", tuning={})
+    assert not (fresh / "programs").exists()
+    check(program)
+    assert len(list((fresh / "programs").iterdir())) == 1
+    kept = find_kept(program.compiled.source, policy="all", parameters={})
+    assert kept is not None
+    assert kept.plans.keys() == program.compiled.plans.keys()
+
+
 RUN = """
 import os, sys, threading, time
 import runelift
@@ -182,17 +224,24 @@ def test_they_end_with_the_process_that_started_them(does: str, sends: int | Non
     assert gone(pids)
 
 
-def test_a_context_may_be_made_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a thread that calls the driver itself: here PoCL's, which is a library like NVIDIA's."""
+@pytest.fixture
+def driver() -> str:
+    """PoCL, which is a library like NVIDIA's driver."""
     info = select("pocl")
     assert info is not None
     driver = next((line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()
                    if "libpocl" in line), None)
     if driver is None:
         pytest.skip("PoCL is another library here")
+    return driver
+
+
+@pytest.mark.parametrize("spec", [None, "pocl", "Portable:0"])
+def test_a_context_may_be_made_early(driver: str, spec: str | None) -> None:
+    """By a thread that calls the driver itself."""
     code = f"""
 from runelift.runtime import early
-early.begin({driver!r})
+early.begin({spec!r}, {driver!r})
 early._thread.join()
 assert len(early._contexts) == 1
 import runelift, numpy as np
@@ -203,7 +252,26 @@ assert not early._contexts
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.parametrize("spec", ["NVIDIA", "pocl:7", "interpreter"])
+def test_no_context_is_made_for_a_device_that_is_not_meant(driver: str, spec: str) -> None:
+    code = f"""
+from runelift.runtime import early
+early.begin({spec!r}, {driver!r})
+assert early.take_context(0) is None
+assert not early._contexts
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(("arguments", "device"), [
+    (["run", "a.fut"], None), (["run", "--device", "H200:1", "a.fut"], "H200:1"),
+    (["run", "a.fut", "--device=pocl"], "pocl"), (["run", "--device"], None)])
+def test_the_device_is_known_before_arguments_are_parsed(
+        arguments: list[str], device: str | None) -> None:
+    assert cli._device(arguments) == device
+
+
 @pytest.mark.parametrize("driver", ["libthere-is-none.so", "libc.so.6"])
 def test_what_is_no_driver_is_left_alone(driver: str) -> None:
-    early._open(driver)
+    early._open(None, driver)
     assert not early._contexts
