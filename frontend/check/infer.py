@@ -425,7 +425,6 @@ class Inference(Indexing):
         bound = self.infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
         array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
         with self.inner_scope():
-            self._size_binders(exp.sizes, exp.pattern)
             match exp.form:
                 case ast.ForForm(_, pattern):
                     assert bound is not None
