@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from math import isfinite
 
 from runelift.frontend import ast
@@ -169,7 +170,7 @@ class Checker(Inference):
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
                                 dec.specified, sealed=dec.sealed)
         dec.type = scheme.type
-        self._finish()
+        self._finish((*scheme.sizes, *scheme.unknown))
         if dec.specified and not dec.sealed:
             self._check_specified(dec)
         for param in dec.params:
@@ -349,8 +350,11 @@ class Checker(Inference):
                 "size-polymorphic in their return type.",
                 f"Nothing decides about a size of {self._show(type_)}.")
 
-    def _finish(self) -> None:
-        """Give undetermined number types their defaults, and write all types into the tree."""
+    def _finish(self, decided: Collection[VName]) -> None:
+        """Give undetermined number types their defaults, and write all types into the tree.
+
+        ``decided`` are sizes that callers decide about.
+        """
         self.solved.divide()
         for op in self._operators:
             if op.operator is None and op.op.name in EQUALITY:
@@ -365,6 +369,8 @@ class Checker(Inference):
                 self._check_literal(node)
             elif isinstance(node, ast.ArrayExp):
                 self._check_elements(node)
+            elif isinstance(node, ast.Constr):
+                self._check_absent(node, decided)
         for binder in self._binders:
             binder.known = self.solved.size(binder.known) if binder.known is not None else None
         self._check_matches()
@@ -397,6 +403,17 @@ class Checker(Inference):
                 self.errors.append(Diagnostic(
                     "lifted-element", array.span, f'Type parameter "{name.base}" is lifted and '
                     "cannot be that of an array element."))
+
+    def _check_absent(self, exp: ast.Constr, decided: Collection[VName]) -> None:
+        """The payloads of the other constructors, which a value has room for, have known sizes."""
+        assert isinstance(exp.type, Sum)
+        undecided = self.solved.flexible - self.solved.sizes.keys() - set(decided)
+        for name, field in exp.type.fields:
+            if name != exp.name and sizes_in(field) & undecided:
+                self.errors.append(Diagnostic(
+                    "ambiguous-size", exp.span, f"Nothing decides about a size of '#{name}', which "
+                    f"this value of type {self._show(exp.type)} might have been.",
+                    hints=("Say it in a type annotation.",)))
 
     def _settled(self, type_: Type, span: Span) -> Type:
         """A type with all that is known and defaults for the rest."""
