@@ -37,6 +37,23 @@ def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
                 hints=("Bind the whole parameter to a name: write p.0 or p.x for the component.",))
 
 
+def own_size(pattern: ast.Pattern) -> ast.Name | None:
+    """A size in a pattern's annotations that is one of the names which the pattern binds.
+
+    They are in scope behind it: of ``(n: i64, xs: [n]t)`` no size can be the component n.
+    """
+    bound = _names(pattern)
+    for node in walk(pattern):
+        if isinstance(node, ast.PatAscript):
+            arrows = {arrow.param for arrow in walk(node.type_exp)
+                      if isinstance(arrow, ast.TypeArrow)}
+            for name in walk(node.type_exp):
+                if isinstance(name, ast.Name) and not name.name.quals and (
+                        name.name.name in bound - arrows - {_whole_name(node)}):
+                    return name
+    return None
+
+
 def _whole_name(pattern: ast.Pattern) -> str | None:
     match pattern:
         case ast.PatName(_, name):

@@ -16,6 +16,14 @@ from runelift.ir.source import Source
     ("def f (xs: []i32) = let a = [] : [][]i32\n  let b = [filter (> 0) xs]\n  in a[0] == b[0]",
      "causality-check", 1),
     ("entry f xs xss = map (filter (> 0) xs ++) xss", "causality-check", 1),
+    ("def f (x: i64): (#ok ([]i64) | #no) =\n  if x < 0 then #no else #ok (filter (> 0) [x])",
+     "causality-check", 2),
+    ("type~ t = #foo ([]i32) | #bar ([]i32)\ndef f (xs: []i32) = let v: t = #foo xs in xs",
+     "ambiguous-size", 2),
+    ("def f (v: #foo i32 | #bar ([]i32)) = match v case #foo x -> x case #bar y -> y[0]\n"
+     "def g = f (#foo 3)", "ambiguous-size", 2),
+    ("def n = 3i64\ndef f (n: i64, xs: [n]i32) = xs", "unknown-name", 2),
+    ("def f {n: i64, xs: [n]i32} = xs", "unknown-name", 1),
     # sizes that a caller cannot name or choose
     ("def f (n: i64, _: bool) : [0][n]i32 = []", "inaccessible-size", 1),
     ("def f ({n}: {n: i64}) : [n]i64 = iota n", "inaccessible-size", 1),
