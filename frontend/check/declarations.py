@@ -164,7 +164,7 @@ class Checker(Inference):
 
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
-        for table in (self._written, self._computed, self._calls):
+        for table in (self._written, self._computed, self.changing, self._calls):
             table.clear()
         self.declared = dec.name
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,

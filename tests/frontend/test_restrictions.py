@@ -22,6 +22,12 @@ from runelift.ir.source import Source
      "ambiguous-size", 2),
     ("def f (v: #foo i32 | #bar ([]i32)) = match v case #foo x -> x case #bar y -> y[0]\n"
      "def g = f (#foo 3)", "ambiguous-size", 2),
+    ("def f (xss: [][]i32) = map (filter (> 0)) xss", "irregular-array", 1),
+    ("def f (xss: [][]i32) = map (\\xs -> filter (> 0) xs) xss", "irregular-array", 1),
+    ("def ap 'a 'b (f: a -> b) (x: a) = f x\ndef f (xs: []i32) = ap (filter (> 0)) xs",
+     "irregular-array", 2),
+    ("def f (xs: []i32) = (filter (> 0) >-> i32.sum) xs", "ambiguous-size", 1),
+    ("def f (n: i64) = (map (+ 1) <-< iota) n", "ambiguous-size", 1),
     ("def n = 3i64\ndef f (n: i64, xs: [n]i32) = xs", "unknown-name", 2),
     ("def f {n: i64, xs: [n]i32} = xs", "unknown-name", 1),
     # sizes that a caller cannot name or choose
