@@ -21,10 +21,12 @@ from runelift.frontend.check.forms import (
 from runelift.frontend.check.infer import Inference
 from runelift.frontend.check.restrictions import (
     constructive_sizes,
+    inner_sizes,
     less_unique,
     plain_sizes,
     sizes_of_inner_names,
     unknown_parameters,
+    unused_sizes,
 )
 from runelift.frontend.check.types import Abbreviation, Scheme
 from runelift.frontend.check.unify import FunctionalType, map_sizes, metas, params_in, sizes_in
@@ -253,6 +255,8 @@ class Checker(Inference):
         if ret is None:
             type_ = self._out_of_scope(
                 type_, inputs | outside | nameable | params_in(type_))
+        self.errors += inner_sizes(params, [self.solved.resolve(a.domain) for a in domains])
+        self.errors += unused_sizes(type_params, type_)
         free = sizes_in(type_) - outside
         written = {name for name, _ in self._written.values()}
         self.errors += unknown_parameters(name, type_, len(params),

@@ -31,6 +31,10 @@ from runelift.ir.source import Source
     ("def n = 3i64\ndef f (n: i64, xs: [n]i32) = xs", "unknown-name", 2),
     ("def f {n: i64, xs: [n]i32} = xs", "unknown-name", 1),
     # sizes that a caller cannot name or choose
+    ("def f (x: i64, y: i64) (a: [x]bool) = true", "inaccessible-size", 1),
+    ("def f {x: i64} (g: [x]bool -> bool) = true", "inaccessible-size", 1),
+    ("def f [n] (x: i32) = x", "unused-size", 1),
+    ("def f (y: i32) = let g [n] (x: i32) = x in g y", "unused-size", 1),
     ("def f (n: i64, _: bool) : [0][n]i32 = []", "inaccessible-size", 1),
     ("def f ({n}: {n: i64}) : [n]i64 = iota n", "inaccessible-size", 1),
     ("def f (b: bool) = let (n, _) = if b then (1, true) else (2, true) in\n  \\(_: [n]i32) -> b",
