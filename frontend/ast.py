@@ -108,10 +108,10 @@ TypeExp: TypeAlias = (
 
 @dataclass(slots=True, eq=False)
 class SizeParam(Node):
-    """``[n]`` among the parameters of a function or the binders of a let or loop.
+    """``[n]`` among the parameters of a function or the binders of a let.
 
     ``size`` is the name that the type checker gives it in types, or ``known`` what it finds for
-    the binder of a let or loop.
+    the binder of a let.
     """
 
     name: str
@@ -491,9 +491,8 @@ class WhileForm(Node):
 
 @dataclass(slots=True, eq=False)
 class LoopExp(Exp):
-    """``loop [n] p = e for ... do body``; without ``= e`` the pattern's names are the values."""
+    """``loop p = e for ... do body``; without ``= e`` the pattern's names are the values."""
 
-    sizes: tuple[SizeParam, ...]
     pattern: Pattern
     init: Exp | None
     form: ForForm | ForInForm | WhileForm

@@ -22,34 +22,17 @@ KNOWN: dict[str, tuple[str, ...] | None] = {
 _FORM = re.compile(r"([^()]+)(?:\((.*)\))?", re.DOTALL)
 
 
-def attributes(text: str, span: Span) -> tuple[str, ...]:
-    """The known attributes in ``#[a, b(c)]``, without blanks; warns of the others.
-
-    Functions are inlined wherever they are called, so ``inline`` and ``noinline`` change nothing.
-    """
-    found = (part for part in _parts("".join(text[2:-1].split())) if part)
-    return tuple(each for each in found if _is_known(each, span))
-
-
 def parameter(attribute: str) -> str:
     """The name of the tuning parameter that the attribute ``param(name)`` stands for; or ""."""
     match = re.fullmatch(r"param\(([^()]+)\)", attribute)
     return match[1] if match else ""
 
 
-def _parts(text: str) -> list[str]:
-    """``text`` split at the commas outside of parentheses."""
-    parts, depth = [""], 0
-    for char in text:
-        depth += (char == "(") - (char == ")")
-        if char == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return parts
+def is_known(attribute: str, span: Span) -> bool:
+    """Whether there is such an attribute, written without blanks; warns if not.
 
-
-def _is_known(attribute: str, span: Span) -> bool:
+    Functions are inlined wherever they are called, so ``inline`` and ``noinline`` change nothing.
+    """
     form = _FORM.fullmatch(attribute)
     name, argument = form.groups() if form else (attribute, None)
     if name not in KNOWN:

@@ -7,6 +7,7 @@ precedence to flat chains.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, cast
@@ -14,8 +15,9 @@ from typing import Any, cast
 from lark import Token, Transformer, UnexpectedInput
 from lark.exceptions import VisitError
 
-from runelift.frontend import ast, module_ast
-from runelift.frontend.attributes import attributes
+from runelift.frontend import ast, module_ast, paths
+from runelift.frontend.attributes import is_known
+from runelift.frontend.doc_comments import check_places
 from runelift.frontend.literals import character, number, string
 from runelift.frontend.operators import CHARACTERS, precedence, resolve
 from runelift.frontend.syntax_errors import syntax_error
@@ -33,6 +35,7 @@ CONSTRUCTORS = 256
 def parse(source: Source) -> module_ast.Module:
     """The declarations of a source file; ProgramError at the first syntax error."""
     module: module_ast.Module = _parse(source, "start")
+    check_places(source, module)
     return module
 
 
@@ -198,7 +201,19 @@ class _Builder(Transformer[Token, Any]):
         return module_ast.IncludeSpec(span, children[0])
 
     def attr(self, span: Span, children: list[Any]) -> _Attributes:
-        return _Attributes(attributes(str(children[0]), span))
+        (text,) = children
+        return _Attributes((text,) if is_known(text, span) else ())
+
+    def attr_form(self, span: Span, children: list[Any]) -> str:
+        (word,) = children
+        if word.type == "INT" and re.search("[iu]", word):
+            raise ProgramError(Diagnostic("syntax-error", span, "A number in an attribute has no "
+                                          "type."))
+        return str(word)
+
+    def attr_call(self, span: Span, children: list[Any]) -> str:
+        name, *arguments = children
+        return f"{name}({','.join(each for each in arguments if each is not None)})"
 
     def type_param(self, span: Span, children: list[Any]) -> Any:
         return children[0]
@@ -318,7 +333,6 @@ class _Builder(Transformer[Token, Any]):
         return ast.PatLiteral(span, literal)
 
     def pat_attr(self, span: Span, children: list[Any]) -> Any:
-        attributes(str(children[0]), self._token_span(children[0]))
         return children[1]
 
     def pat_tuple(self, span: Span, children: list[Any]) -> ast.Pattern:
@@ -355,16 +369,9 @@ class _Builder(Transformer[Token, Any]):
         first, second, kind, last = children
         return ast.Range(span, first, second, str(kind), last)
 
-    def update(self, span: Span, children: list[Any]) -> ast.UpdateExp:
-        array, _, dims, value = children
-        return ast.UpdateExp(span, array, dims, value)
-
-    def record_update(self, span: Span, children: list[Any]) -> ast.RecordUpdate:
-        record, path, value = children
-        return ast.RecordUpdate(span, record, path, value)
-
-    def field_path(self, span: Span, children: list[Any]) -> tuple[str, ...]:
-        return (str(children[0]), *(str(c)[1:] for c in children[1:]))
+    def update(self, span: Span, children: list[Any]) -> ast.Exp:
+        whole, *steps, value = children
+        return paths.update(span, whole, _path(steps), value)
 
     def chain(self, span: Span, children: list[Any]) -> ast.Exp:
         return resolve(children)
@@ -471,11 +478,8 @@ class _Builder(Transformer[Token, Any]):
     def section_right(self, span: Span, children: list[Any]) -> ast.OpSection:
         return ast.OpSection(span, children[0].plain, right=children[1])
 
-    def section_fields(self, span: Span, children: list[Any]) -> ast.ProjectSection:
-        return ast.ProjectSection(span, tuple(str(c)[1:] for c in children))
-
-    def section_index(self, span: Span, children: list[Any]) -> ast.IndexSection:
-        return ast.IndexSection(span, children[1])
+    def section_path(self, span: Span, children: list[Any]) -> ast.Exp:
+        return paths.section(span, _path(children))
 
     def let_pat(self, span: Span, children: list[Any]) -> ast.LetPat:
         *sizes, pattern, value, body = children
@@ -487,9 +491,9 @@ class _Builder(Transformer[Token, Any]):
         patterns = tuple(p for p in params if isinstance(p, ast.Pattern))
         return ast.LetFun(span, str(name), type_params, patterns, ret, value, body)
 
-    def let_with(self, span: Span, children: list[Any]) -> ast.LetWith:
-        name, _, dims, value, body = children
-        return ast.LetWith(span, str(name), self._token_span(name), dims, value, body)
+    def let_with(self, span: Span, children: list[Any]) -> ast.Exp:
+        name, *steps, value, body = children
+        return paths.let_update(span, str(name), self._token_span(name), _path(steps), value, body)
 
     def if_exp(self, span: Span, children: list[Any]) -> ast.IfExp:
         return ast.IfExp(span, *children)
@@ -502,8 +506,7 @@ class _Builder(Transformer[Token, Any]):
         return ast.Case(span, *children)
 
     def loop(self, span: Span, children: list[Any]) -> ast.LoopExp:
-        *sizes, pattern, init, form, body = children
-        return ast.LoopExp(span, tuple(sizes), pattern, init, form, body)
+        return ast.LoopExp(span, *children)
 
     def for_form(self, span: Span, children: list[Any]) -> ast.ForForm:
         pattern, op, bound = children
@@ -520,9 +523,9 @@ class _Builder(Transformer[Token, Any]):
         return ast.WhileForm(span, children[0])
 
     def attr_exp(self, span: Span, children: list[Any]) -> ast.Exp:
-        token, exp = children
-        for attr in reversed(attributes(str(token), self._token_span(token))):
-            exp = ast.AttrExp(span, attr, exp)
+        attribute, exp = children
+        for name in attribute.names:
+            exp = ast.AttrExp(span, name, exp)
         return cast(ast.Exp, exp)
 
     def lambda_exp(self, span: Span, children: list[Any]) -> ast.LambdaExp:
@@ -541,6 +544,12 @@ def _check_readable(name: str, span: Span) -> None:
                                       hints=("Give it another name.",)))
 
 
+def _path(steps: list[Any]) -> paths.Path:
+    """The fields and indices of a path, without the brackets and dots."""
+    return [step if isinstance(step, tuple) else str(step).removeprefix(".")
+            for step in steps if isinstance(step, tuple) or step.type in {"FIELD", "NAME", "INT"}]
+
+
 def _without_attrs(children: list[Any]) -> list[Any]:
     return [c for c in children if not isinstance(c, _Attributes)]
 
@@ -556,7 +565,7 @@ def _as_tuple(fields: list[tuple[str, Any]]) -> tuple[Any, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Attributes:
-    """What ``#[...]`` in front of a declaration says."""
+    """What ``#[...]`` says: the name of one attribute, or nothing if nobody knows it."""
 
     names: tuple[str, ...]
 

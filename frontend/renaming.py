@@ -95,14 +95,13 @@ def with_params(scope: Structure, type_params: Iterable[ast.SizeParam | ast.Type
 
 
 def _loop(node: ast.LoopExp, scope: Structure) -> ast.LoopExp:
-    typed = scope.hiding(size.name for size in node.sizes)
-    inner = typed.hiding(_bound(node.pattern))
+    inner = scope.hiding(_bound(node.pattern))
     form: Any = rename(node.form, scope)
     if isinstance(node.form, ast.WhileForm):
         form = rename(node.form, inner)
     else:
         inner = inner.hiding(_bound(node.form.pattern))
-    new: ast.LoopExp = _fields(node, scope, pattern=typed, body=inner)
+    new: ast.LoopExp = _fields(node, scope, body=inner)
     new.form = form
     return new
 

@@ -42,6 +42,10 @@ class Names:
         self._next = tag + 1
         return VName(base if isinstance(base, str) else base.base, tag)
 
+    def made(self) -> int:
+        """How many tags have been given out: names made from now on have higher ones."""
+        return self._next - 1
+
     def back_to(self, before: Names) -> None:
         """Give out again what has been given out since this supply was like ``before``."""
         self._next = before._next

@@ -109,6 +109,8 @@ class Base(ABC):
         """Whether this is for a loop to carry along: coercions may make other sizes there."""
         self._written: dict[Hashable, tuple[VName, ast.Exp]] = {}
         self._computed: dict[int, dict[VName, Size]] = {}
+        self.changing: dict[int, frozenset[VName]] = {}
+        """The sizes that each call of a function, named at a node, computes anew."""
         self._calls: dict[tuple[Hashable, VName], Size] = {}
         self._constants: dict[str, Origin] = {}
 
@@ -124,6 +126,13 @@ class Base(ABC):
     def _error(self, code: Code, span: Span, message: str, *hints: str,
                labels: tuple[Label, ...] = ()) -> ProgramError:
         return ProgramError(Diagnostic(code, span, message, labels, hints))
+
+    def _irregular(self, found: Type, span: Span, call: ast.Exp | None) -> ProgramError:
+        """That a function's results cannot be elements of an array, or in their place."""
+        return self._error(
+            "irregular-array", span, f"{call_text(call, span)}Its results may have another "
+            f"size each time, so they cannot be array elements or the like: {self._show(found)}.",
+            "If all have the same size, say so in the function: (e :> [n]t).")
 
     def expect(self, expected: Type, found: Type, span: Span, what: str,
                call: ast.Exp | None = None, hint: str = "",
@@ -141,11 +150,7 @@ class Base(ABC):
                 f"cannot be {what} here.", f"Its type is {self._show(found)}: "
                 "an argument may be missing.") from None
         except IrregularType:
-            raise self._error(
-                "irregular-array", span, f"{call_text(call, span)}Its results may have another "
-                "size each time, so they cannot be array elements or the like: "
-                f"{self._show(found)}.", "If all have the same size, say so in the function: "
-                "(e :> [n]t).") from None
+            raise self._irregular(found, span, call) from None
         except TypeMismatch as error:
             words = self._wording()
             advised = advice(self.solved, expected, found, span.text, call)
@@ -317,6 +322,8 @@ class Base(ABC):
         if name is not None:
             name.sizes, name.types = sizes, types
         unknown = {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
+        if name is not None and unknown:
+            self.changing[id(name)] = frozenset().union(*(s.variables() for s in unknown.values()))
         if name is not None and scheme.written:
             self._computed[id(name)] = {v: unknown[v] for v in scheme.written}
         return replace_names(scheme.type, types, sizes | unknown)

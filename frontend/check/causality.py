@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from runelift.frontend import ast
 from runelift.frontend.check.unify import NAMELESS, sizes_in
 from runelift.frontend.nodes import Node, parts
-from runelift.frontend.types import Array, Arrow
+from runelift.frontend.types import Array, Arrow, Sum
 from runelift.ir.errors import Diagnostic, Label
 from runelift.ir.names import VName
 from runelift.ir.source import Span
@@ -45,6 +45,11 @@ class _Order:
         match exp:
             case ast.ArrayExp(span, ()) if isinstance(exp.type, Array):
                 self._need(sizes_in(exp.type), span, "an empty array")
+            case ast.Constr(span, name) if isinstance(exp.type, Sum):
+                self._parts(exp)
+                absent = (sizes_in(field) for other, field in exp.type.fields if other != name)
+                self._need(set[VName]().union(*absent).intersection(self._unknown), span,
+                           f"a value with #{name}")
             case ast.OpSection(span) if exp.left is not None or exp.right is not None:
                 if isinstance(exp.type, Arrow):
                     self._need(sizes_in(exp.type), span, "an operator section")

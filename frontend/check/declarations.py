@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from math import isfinite
 
 from runelift.frontend import ast
@@ -20,10 +21,12 @@ from runelift.frontend.check.forms import (
 from runelift.frontend.check.infer import Inference
 from runelift.frontend.check.restrictions import (
     constructive_sizes,
+    inner_sizes,
     less_unique,
     plain_sizes,
     sizes_of_inner_names,
     unknown_parameters,
+    unused_sizes,
 )
 from runelift.frontend.check.types import Abbreviation, Scheme
 from runelift.frontend.check.unify import FunctionalType, map_sizes, metas, params_in, sizes_in
@@ -163,13 +166,13 @@ class Checker(Inference):
 
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
-        for table in (self._written, self._computed, self._calls):
+        for table in (self._written, self._computed, self.changing, self._calls):
             table.clear()
         self.declared = dec.name
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
                                 dec.specified, sealed=dec.sealed)
         dec.type = scheme.type
-        self._finish()
+        self._finish((*scheme.sizes, *scheme.unknown))
         if dec.specified and not dec.sealed:
             self._check_specified(dec)
         for param in dec.params:
@@ -252,6 +255,8 @@ class Checker(Inference):
         if ret is None:
             type_ = self._out_of_scope(
                 type_, inputs | outside | nameable | params_in(type_))
+        self.errors += inner_sizes(params, [self.solved.resolve(a.domain) for a in domains])
+        self.errors += unused_sizes(type_params, type_)
         free = sizes_in(type_) - outside
         written = {name for name, _ in self._written.values()}
         self.errors += unknown_parameters(name, type_, len(params),
@@ -349,8 +354,11 @@ class Checker(Inference):
                 "size-polymorphic in their return type.",
                 f"Nothing decides about a size of {self._show(type_)}.")
 
-    def _finish(self) -> None:
-        """Give undetermined number types their defaults, and write all types into the tree."""
+    def _finish(self, decided: Collection[VName]) -> None:
+        """Give undetermined number types their defaults, and write all types into the tree.
+
+        ``decided`` are sizes that callers decide about.
+        """
         self.solved.divide()
         for op in self._operators:
             if op.operator is None and op.op.name in EQUALITY:
@@ -365,6 +373,8 @@ class Checker(Inference):
                 self._check_literal(node)
             elif isinstance(node, ast.ArrayExp):
                 self._check_elements(node)
+            elif isinstance(node, ast.Constr):
+                self._check_absent(node, decided)
         for binder in self._binders:
             binder.known = self.solved.size(binder.known) if binder.known is not None else None
         self._check_matches()
@@ -397,6 +407,17 @@ class Checker(Inference):
                 self.errors.append(Diagnostic(
                     "lifted-element", array.span, f'Type parameter "{name.base}" is lifted and '
                     "cannot be that of an array element."))
+
+    def _check_absent(self, exp: ast.Constr, decided: Collection[VName]) -> None:
+        """The payloads of the other constructors, which a value has room for, have known sizes."""
+        assert isinstance(exp.type, Sum)
+        undecided = self.solved.flexible - self.solved.sizes.keys() - set(decided)
+        for name, field in exp.type.fields:
+            if name != exp.name and sizes_in(field) & undecided:
+                self.errors.append(Diagnostic(
+                    "ambiguous-size", exp.span, f"Nothing decides about a size of '#{name}', which "
+                    f"this value of type {self._show(exp.type)} might have been.",
+                    hints=("Say it in a type annotation.",)))
 
     def _settled(self, type_: Type, span: Span) -> Type:
         """A type with all that is known and defaults for the rest."""

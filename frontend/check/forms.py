@@ -109,6 +109,10 @@ def loosen(type_: Type, solved: Substitution) -> Type:
     return type_
 
 
+COMPOSITIONS = (">->", "<-<")
+"""The operators that make one function of two."""
+
+
 def is_function(exp: ast.Exp) -> bool:
     """Whether an argument profits from knowing the types of the others first."""
     match exp:
@@ -117,7 +121,7 @@ def is_function(exp: ast.Exp) -> bool:
         case ast.AttrExp(_, _, value):
             return is_function(value)
         case ast.BinExp(_, op):
-            return str(op) in (">->", "<-<")
+            return str(op) in COMPOSITIONS
         case ast.Apply(_, fun, args):
             return isinstance(fun, ast.Name) and any(map(is_function, args))
     return False

@@ -13,7 +13,9 @@ from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.check.base import Binding
+from runelift.frontend.check.changing import changing_sizes, check_composed, regular_results
 from runelift.frontend.check.forms import (
+    COMPOSITIONS,
     base_name,
     call_text,
     is_function,
@@ -248,7 +250,13 @@ class Inference(Indexing):
     def _argument(self, arrow: Arrow, arg: ast.Exp, call: ast.Exp | None = None) -> Type:
         """Check one argument; the type of the result."""
         domain = self.solved.resolve(arrow.domain) if is_function(arg) else arrow.domain
-        self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument", call)
+        regular = regular_results(self, arrow.domain)
+        made = self.names.made()
+        found = self.infer(arg, domain)
+        self.expect(arrow.domain, found, arg.span, "an argument", call)
+        if any(sizes_in(self.solved.resolve(meta)) & changing_sizes(self, arg, made)
+               for meta in regular):
+            raise self._irregular(found, arg.span, call)
         self.solved.divide()
         if arrow.param is None:
             return arrow.codomain
@@ -336,7 +344,11 @@ class Inference(Indexing):
         if str(exp.op) == "<|":
             fun = self.infer(exp.left)
             return self._apply_to(fun, (exp.right,), exp)
-        return self._apply_to(exp.op_type, (exp.left, exp.right), exp)
+        made = self.names.made()
+        result = self._apply_to(exp.op_type, (exp.left, exp.right), exp)
+        if str(exp.op) in COMPOSITIONS:
+            check_composed(self, exp.left if str(exp.op) == COMPOSITIONS[0] else exp.right, made)
+        return result
 
     def _apply_typed(self, fun: Type, argument: Type, arg: ast.Exp, function: ast.Exp) -> Type:
         head = self.solved.head(fun)
@@ -425,7 +437,6 @@ class Inference(Indexing):
         bound = self.infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
         array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
         with self.inner_scope():
-            self._size_binders(exp.sizes, exp.pattern)
             match exp.form:
                 case ast.ForForm(_, pattern):
                     assert bound is not None

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from runelift.frontend import ast
 from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.forms import names_bound
+from runelift.frontend.check.restrictions import own_size
 from runelift.frontend.check.size_exps import SizeExps
 from runelift.frontend.check.sums import refutable_type
 from runelift.frontend.check.types import (
@@ -40,12 +41,22 @@ class Patterns(SizeExps):
 
     def distinct(self, patterns: Iterable[ast.Pattern],
                  others: Iterable[ast.SizeParam | ast.TypeParam] = ()) -> None:
-        """An error if patterns bind a name twice, or that of a size parameter."""
+        """An error if patterns bind a name twice, or that of a size parameter.
+
+        None may use a name that it binds as a size, either.
+        """
+        patterns = tuple(patterns)
         seen = {other.name: other.span for other in others if isinstance(other, ast.SizeParam)}
         for each in names_bound(patterns):
             if (first := seen.setdefault(each.name, each.span)) is not each.span:
                 raise self._error("duplicate-name", each.span, f"'{each.name}' is bound twice.",
                                   labels=(Label(first, "bound here as well"),))
+        for pattern in patterns:
+            if (size := own_size(pattern)) is not None:
+                raise self._error("unknown-name", size.span, f"Unknown variable '{size.name}': "
+                                  "the pattern that binds it ends only after this.",
+                                  f"Make it a size parameter, [{size.name}], or a parameter of its "
+                                  "own.")
 
     def _pattern_type(self, pattern: ast.Pattern, type_: Type | None, anonymous: SizeMaker | None,
                       size: Size | None, size_name: VName | None) -> Type:

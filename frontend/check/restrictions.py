@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from runelift.frontend import ast
-from runelift.frontend.check.unify import params_in
+from runelift.frontend.check.unify import params_in, sizes_in
 from runelift.frontend.nodes import Node, walk
 from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, Unique, show
 from runelift.ir.errors import Diagnostic
@@ -35,6 +35,47 @@ def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
                 "inaccessible-size", node.span, "The return type annotation refers to the name "
                 f'"{node.name}" which is bound to an inner component of a function parameter.',
                 hints=("Bind the whole parameter to a name: write p.0 or p.x for the component.",))
+
+
+def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type]) -> Iterator[Diagnostic]:
+    """A parameter has no sizes that are components of another one: calls cannot name them."""
+    inner = {node.size for param in params for node in walk(param)
+             if isinstance(node, ast.PatName) and node.name != _whole_name(param)}
+    for param, domain in zip(params, domains, strict=True):
+        for size in sorted(sizes_in(domain) & inner):
+            yield Diagnostic(
+                "inaccessible-size", param.span, "The type of the parameter refers to "
+                f'"{size.base}", which is bound to an inner component of another one.',
+                hints=("Make the component a parameter of its own.",))
+
+
+def unused_sizes(params: Sequence[ast.SizeParam | ast.TypeParam],
+                 type_: Type) -> Iterator[Diagnostic]:
+    """Every size parameter of a function is a size somewhere in its type."""
+    used = sizes_in(type_)
+    for param in params:
+        if isinstance(param, ast.SizeParam) and param.size not in used:
+            yield Diagnostic(
+                "unused-size", param.span, f"Size [{param.name}] unused in the type of the "
+                "function.", hints=("Leave it out, or say of which array it is the size: "
+                                    f"(xs: [{param.name}]t).",))
+
+
+def own_size(pattern: ast.Pattern) -> ast.Name | None:
+    """A size in a pattern's annotations that is one of the names which the pattern binds.
+
+    They are in scope behind it: of ``(n: i64, xs: [n]t)`` no size can be the component n.
+    """
+    bound = _names(pattern)
+    for node in walk(pattern):
+        if isinstance(node, ast.PatAscript):
+            arrows = {arrow.param for arrow in walk(node.type_exp)
+                      if isinstance(arrow, ast.TypeArrow)}
+            for name in walk(node.type_exp):
+                if isinstance(name, ast.Name) and not name.name.quals and (
+                        name.name.name in bound - arrows - {_whole_name(node)}):
+                    return name
+    return None
 
 
 def _whole_name(pattern: ast.Pattern) -> str | None:

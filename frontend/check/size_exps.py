@@ -43,7 +43,7 @@ class SizeExps(Base):
         return types, sizes
 
     def _size_binders(self, sizes: tuple[ast.SizeParam, ...], pattern: ast.Pattern) -> None:
-        """Bind the sizes of a ``let`` or loop, which the type of its pattern decides."""
+        """Bind the sizes of a ``let``, which the type of its pattern decides."""
         used = {node.name.name for node in walk(pattern) if isinstance(node, ast.Name)}
         for size in sizes:
             if size.name not in used:

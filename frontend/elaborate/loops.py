@@ -90,7 +90,7 @@ def _loop_with(e: Evaluator, exp: ast.LoopExp, env: Env, init: Value,
         inner = inside(env)
         if rounds is not None:
             _bind_round(e, exp, rounds, index, inner)
-        e.bind(exp.pattern, carried, inner, {s.name for s in exp.sizes})
+        e.bind(exp.pattern, carried, inner, set())
         result = e.arrays.complete(e.exp(exp.body, inner), init, span)
         after = list(leaves(result))
         cond = _condition(e, exp, env, result)
@@ -164,7 +164,7 @@ def _condition(e: Evaluator, exp: ast.LoopExp, env: Env, value: Value) -> Atom |
     if not isinstance(exp.form, ast.WhileForm):
         return None
     inner = inside(env)
-    e.bind(exp.pattern, value, inner, {s.name for s in exp.sizes})
+    e.bind(exp.pattern, value, inner, set())
     return e.scalar(exp.form.cond, inner).atom
 
 

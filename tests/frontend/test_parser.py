@@ -71,6 +71,7 @@ def test_expression_parses(text: str) -> None:
     "def f x = x", "let f x = x", "entry main [n] (xs: *[n]i32): [n]i32 = xs",
     "type t [n] 'a = ([n]a, i64)", "def f 't (g: t -> t) (x: t): t = g x", "def (+^) x y = x",
     "#[noinline] def f (n: i64): [n]i64 = iota n", "-- comment\ndef x = 1 -- more",
+    "-- | what\n-- it is\n\n#[trace(a, b(1),)] def x = \"-- | text\"", "-- | what\nlet x = 1",
 ])
 def test_declaration_parses(text: str) -> None:
     assert len(parse(Source("t", text)).decs) == 1
@@ -86,6 +87,14 @@ def test_declaration_parses(text: str) -> None:
     ("def f = match x case 1 2", "syntax-error", 1, 24),
     ("type t = #some | none", "syntax-error", 1, 18),
     ("def f = loop x = 1 for i > n do x", "syntax-error", 1, 26),
+    ("def f = loop [m] (xs: [m]i32) = [1] for i < 2 do xs", "syntax-error", 1, 14),
+    ("#[] def f = 1", "syntax-error", 1, 3),
+    ("#[unroll, unsafe] def f = 1", "syntax-error", 1, 9),
+    ("def f = #[trace(1.5)] 1", "syntax-error", 1, 18),
+    ("def f = #[trace(2i32)] 1", "syntax-error", 1, 17),
+    ("def f = #[let] 1", "syntax-error", 1, 11),
+    ("def f =\n  -- | what\n  let x = 1 in x", "syntax-error", 2, 3),
+    ("def f = 1 -- | what\n-- follows", "syntax-error", 1, 11),
 ])
 def test_error_position(text: str, code: str, line: int, column: int) -> None:
     with pytest.raises(ProgramError) as caught:

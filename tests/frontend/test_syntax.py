@@ -40,6 +40,16 @@ FORMS = [
     ("components of tuples updated by number",
      "def main (x: i64) = let t = (x, {a = 1, b = (2, 3)}) with 1.b.0 = 3 with 0 = 9\n"
      "  in t.0 + t.1.b.0 + t.1.b.1", 4, 15),
+    ("a field updated by a let", "def main (x: i64) = let r = {a = {b = x, c = 2}, d = 5}\n"
+     "  let r.a.b = 7 let r.d = r.d + x in r.a.b * 100 + r.a.c * 10 + r.d", 3, 728),
+    ("updates along paths of indices and fields", "def main (x: i64) =\n"
+     "  let rs = [{a = [1, 2], b = x}, {a = [3, 4], b = 6}] let rs[1].a[0] = x let rs[0].b = 8\n"
+     "  let ys = (rs with [0].a[1:] = [9]) in i64.sum (flatten (map (.a) ys)) * 100\n"
+     "    + ys[0].b * 10 + ys[1].b", 5, 1986),
+    ("an update of an update of a row", "def main (x: i64) = let xss = [[1, 2], [3, 4]]\n"
+     "  let xss[1][0] = x let xss[0:1][0][1:][0] = 7 in xss[0, 1] * 10 + xss[1, 0]", 5, 75),
+    ("sections of paths", "def main (x: i64) = let rs = [{a = [x, 2]}, {a = [3, 4]}]\n"
+     "  in (.[0].a[0]) rs * 100 + i64.sum ((.[1].a[:2]) rs) * 10 + (.a[1]) rs[0]", 5, 572),
     ("a loop that carries nothing", "def main (n: i64) = let () = loop () for _i < n do () in n",
      3, 3),
     ("a loop that carries nothing beside a number",

@@ -72,7 +72,7 @@ def test_an_attribute_leaves_some_versions(attribute: str, expected: list[Kind])
     "map (\\xs -> #[unroll] loop a = 1 for i < 5 do i32.i64 i ^ reduce (+) 0 (map (* a) xs)) xss",
     "map (\\xs -> #[unroll] map (\\i -> #[unsafe] xs[i %% m]) (iota 4)) xss",
     "#[sequential_inner] map (\\xs -> #[noinline] reduce (+) 0 xs) xss",
-    "#[no_such, unroll] map (\\xs -> #[sequential] scan (*) 1 xs) xss",
+    "#[no_such] #[unroll] map (\\xs -> #[sequential] scan (*) 1 xs) xss",
 ])
 @pytest.mark.filterwarnings("ignore::runelift.ir.errors.ProgramWarning")
 def test_a_program_means_the_same_with_attributes(body: str, simulator: str) -> None:
@@ -106,15 +106,15 @@ def test_unsafe_leaves_out_checks() -> None:
 
 
 def test_each_unknown_attribute_gives_one_warning_with_its_place() -> None:
-    text = "#[strange]\nentry main (x: i32) = #[unroll, odd(1)] x + #[flattening(none)] x"
+    text = "#[strange]\nentry main (x: i32) = #[unroll] #[odd(1)] x + #[flattening(none)] x"
     with warnings.catch_warnings(record=True, action="always") as caught:
         load(Source("a.fut", text), Names())
     remarks = sorted((w.message.diagnostic for w in caught
                       if isinstance(w.message, ProgramWarning)), key=lambda d: d.span.start)
     assert [(d.code, d.severity, d.span.line, d.span.column, d.message) for d in remarks] == [
         ("unknown-attribute", "warning", 1, 1, "Unknown attribute 'strange'; it is ignored."),
-        ("unknown-attribute", "warning", 2, 23, "Unknown attribute 'odd(1)'; it is ignored."),
-        ("unknown-attribute", "warning", 2, 45,
+        ("unknown-attribute", "warning", 2, 33, "Unknown attribute 'odd(1)'; it is ignored."),
+        ("unknown-attribute", "warning", 2, 47,
          "Attribute 'flattening' does not take 'none'; it is ignored."),
     ]
 
