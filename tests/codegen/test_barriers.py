@@ -89,6 +89,23 @@ def test_branches() -> None:
     assert insert_barriers([write(A), apart]) == (write(A), BARRIER, apart)
 
 
+def test_sides_with_barriers_are_branches_one_after_the_other() -> None:
+    """PoCL 5.0 ends the process where both assign the same variable."""
+    cond, result = imp.Var(VName("c", 70)), VName("r", 71)
+    side = write(A), read(A, BEFORE), imp.Assign(result, lit(1))
+    quiet = read(B), imp.Assign(result, lit(2))
+    apart = write(A), BARRIER, *side[1:]
+    no = imp.Apply("not", Prim.BOOL, (cond,))
+    assert insert_barriers([imp.If(cond, side, quiet)]) == (
+        imp.If(cond, apart), BARRIER, imp.If(no, quiet), BARRIER)
+    assert insert_barriers([imp.If(cond, quiet, side)]) == (
+        imp.If(cond, quiet), BARRIER, imp.If(no, apart), BARRIER)
+    assert insert_barriers([imp.If(cond, quiet, quiet)]) == (imp.If(cond, quiet, quiet),)
+    changes = *side, imp.Assign(VName("c", 70), imp.Lit(Const(False, Prim.BOOL)))
+    assert insert_barriers([imp.If(cond, changes, quiet)]) == (
+        imp.If(cond, (*apart, changes[-1]), quiet), BARRIER)
+
+
 def test_what_differs_between_work_items_is_followed_through_variables() -> None:
     flag, other = VName("flag", 60), VName("other", 61)
     code = (imp.Declare(flag, Prim.BOOL, imp.Lit(Const(False, Prim.BOOL))),
@@ -102,6 +119,18 @@ def test_what_differs_between_work_items_is_followed_through_variables() -> None
 def test_first_work_item_owns_the_first_cell() -> None:
     first = imp.If(imp.Apply("eq", I64, (LID, lit(0))), (read(A, lit(0)),))
     assert insert_barriers([write(A), first]) == (write(A), first)
+
+
+def test_what_the_first_work_item_does_alone_is_in_order() -> None:
+    def first(*body: imp.Stm, else_: tuple[imp.Stm, ...] = ()) -> imp.If:
+        return imp.If(imp.Apply("eq", I64, (LID, lit(0))), body, else_)
+
+    code = first(write(A, lit(1))), first(write(A, lit(2))), first(loop(read(A, lit(1))))
+    assert insert_barriers(code) == code
+    assert insert_barriers(code, overlaps={A: B}) == code
+    assert insert_barriers([*code, read(A)]) == (*code, BARRIER, read(A))
+    others = first(else_=(write(A, lit(3)),))
+    assert insert_barriers([code[0], others]) == (code[0], BARRIER, others)
 
 
 def test_strided_loops_agree_about_cells() -> None:

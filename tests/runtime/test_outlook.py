@@ -183,3 +183,14 @@ def test_what_issuing_costs_a_record_makes_no_contenders() -> None:
     assert contenders([slow, run(1, 12e-6, 54e-6, 14e-6)]) == {"s": {1}}
     assert contenders([slow, run(1, 12e-6, 54e-6, 70e-6)]) == {"s": {0, 1}}
     assert contenders([slow, replace(slow, record=None)]) == {"s": {0}}
+
+
+def test_a_version_remains_where_all_were_late_by_turns() -> None:
+    """One version was late at one of two encounters alike, the other at the other one."""
+    def run(version: int, *busy: float) -> Run:
+        met = tuple(Encounter("s", k, None, {"n": 4}, {}, (0, 1), version, each, each, 0.0, 1)
+                    for k, each in enumerate(busy))
+        return Run("d", {"s": version}, Record("main", met, sum(busy), sum(busy), sum(busy), 0.0,
+                                               len(busy), 0, ""), time=sum(busy))
+
+    assert contenders([run(0, 1e-3, 30e-3), run(1, 40e-3, 1e-3)]) == {"s": {0}}
