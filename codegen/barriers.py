@@ -12,7 +12,9 @@ a loop that runs twice and ends as what follows begins (LLVM makes one branch of
 the code after the loop's last barrier has two ends: the next iteration and the code behind).
 The two sides of a branch become branches of their own, one after the other, if there are barriers
 inside: PoCL 5.0 ends the process if both sides assign the same variable (its passes rely on there
-being no phi nodes, but LLVM joins the last stores of the sides and makes one).
+being no phi nodes, but LLVM joins the last stores of the sides and makes one).  Barriers inside of
+branches are put outside, so that what lies between them is under the condition: PoCL makes a copy
+of all that follows each branch with barriers, and of what follows the next one in both copies.
 Where it is known when the kernel is built which branch is taken, a barrier that only one of the two
 makes necessary stands in a branch of the same condition.
 
@@ -26,10 +28,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
+from runelift.codegen.masks import apart
 from runelift.codegen.views import lit
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import blocks, expressions, parts, statements
+from runelift.ir.imp.traverse import blocks, expressions, parts, statements, subexpressions
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
@@ -320,16 +323,29 @@ def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
         stm.else_, frozenset() if splits and count_barriers(then_) else pending, facts)
     if not count_barriers((*then_, *else_)):
         return (replace(stm, then_=then_, else_=else_),), after_then | after_else
-    if not splits:
+    if else_ and not splits:
         return (replace(stm, then_=then_, else_=else_), BARRIER), frozenset()
-    other = imp.Apply("not", Prim.BOOL, (stm.cond,))
-    return (imp.If(stm.cond, then_), BARRIER, imp.If(other, else_), BARRIER), frozenset()
+    placed = _under(stm.cond, then_, facts)
+    if else_:
+        placed += _under(imp.Apply("not", Prim.BOOL, (stm.cond,)), else_, facts)
+    return placed, frozenset()
+
+
+def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
+    """Code under a condition and a barrier, with the barriers inside outside of it if possible."""
+    if count_barriers(code) and _keeps(code, cond):
+        outside = apart(cond, code, facts.settled)
+        if outside is not None:
+            return *outside, BARRIER
+    return imp.If(cond, code), BARRIER
 
 
 def _keeps(code: Iterable[Stm], cond: Exp) -> bool:
     """Whether a condition is afterwards what it was before."""
     changed = {stm.name for stm in statements(code) if isinstance(stm, imp.Assign)}
-    return isinstance(cond, imp.Var) and cond.name not in changed
+    asked = [part for part in subexpressions(cond)
+             if not isinstance(part, imp.Apply | imp.Lit | imp.WorkItem)]
+    return all(isinstance(part, imp.Var) and part.name not in changed for part in asked)
 
 
 def _separate(own: Iterable[Access], pending: _Pending,
