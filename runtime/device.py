@@ -247,6 +247,10 @@ OCCUPANCY = 8
 FEWER = 16
 """A GPU is used well enough by so many times fewer work-items where groups are no better."""
 
+TAKEN = 32
+"""A thread of PoCL takes as many work-groups at a time as are left for each thread, up to so many
+for each: of few, the first takes a large part, which lies side by side."""
+
 
 def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
     items = units * shares.group * OCCUPANCY if gpu else units
@@ -254,7 +258,8 @@ def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
                   long=shares.max_group * shares.max_chunk, merged=merged,
                   part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
                   together=gpu, busy=units * OCCUPANCY if gpu else units,
-                  streamed=2 if gpu else 1, even=shares.group if gpu else 0)
+                  streamed=2 if gpu else 1, even=shares.group if gpu else 0,
+                  shared=0 if gpu else TAKEN * units * units)
 
 
 def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:
