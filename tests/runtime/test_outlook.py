@@ -48,6 +48,15 @@ def test_what_is_slow_on_a_large_dataset_may_be_best_on_a_small_one() -> None:
     assert outlook.hopeless("s/0", 100, 1e-5) is None
 
 
+def test_points_beyond_what_a_device_does_at_once_make_nothing_faster() -> None:
+    """As rows of 4 and of 262144 elements on ten cores."""
+    outlook = Outlook(at_once=10)
+    outlook.begin(1 << 20)
+    outlook.saw("s/0", 262144, 0.011, 0.003)
+    assert outlook.seconds("s/0", 4, 0.047) == pytest.approx(0.011 * 10 / 4)
+    assert outlook.seconds("s/0", 100, 0.047) == pytest.approx(0.011)
+
+
 def test_chance_makes_runs_slow_only_but_a_stop_is_certain() -> None:
     outlook = Outlook(work=100)
     for seconds in (3.0, 2.0, 4.0):
