@@ -126,9 +126,11 @@ def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
         data = Path(folder) / "data"
         data.write_bytes(format_values(args, binary=True))
         peer_peak = _peak_of_peer(peer, case.entry, data)
-        for _ in range(ROUNDS):
+        for turn in range(ROUNDS):  # another version comes first after the peer each time
             theirs += _run_peer(peer, case.entry, data)
-            for force, times in zip(versions, ours, strict=True):
+            for place in range(turn, turn + len(versions)):
+                number = place % len(versions)
+                force, times = versions[number], ours[number]
                 if sum(times) < 1e6 * PATIENCE:
                     program.time(case.entry, resident, force=force)  # the peer does so, too
                 for _ in range(RUNS):

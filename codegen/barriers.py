@@ -1,7 +1,8 @@
 """Barriers from the memory accesses of a work-group (LIFT, section 5.4: the memory access graph).
 
 A barrier stands between two accesses of a memory that the group shares, at least one of which
-writes, unless both are known to touch a cell from the same work-item only.  Barriers can stand
+writes, unless both are known to touch a cell from the same work-item only, or the first work-item
+alone makes both.  Barriers can stand
 where all work-items come by; a statement that only some of them run (or a loop they run unequally
 often) is one unit.  In straight-line code a barrier is put as late as possible, which is optimal
 there; the back edges of loops count; a barrier that only the first iteration would need is put
@@ -9,6 +10,11 @@ before the loop.  A branch with barriers inside is followed by one, and so is a 
 follows: without, PoCL 3.0 gives wrong results after a branch, and ends the process when it compiles
 a loop that runs twice and ends as what follows begins (LLVM makes one branch of the two, so that
 the code after the loop's last barrier has two ends: the next iteration and the code behind).
+The two sides of a branch become branches of their own, one after the other, if there are barriers
+inside: PoCL 5.0 ends the process if both sides assign the same variable (its passes rely on there
+being no phi nodes, but LLVM joins the last stores of the sides and makes one).  Barriers inside of
+branches are put outside, so that what lies between them is under the condition: PoCL makes a copy
+of all that follows each branch with barriers, and of what follows the next one in both copies.
 Where it is known when the kernel is built which branch is taken, a barrier that only one of the two
 makes necessary stands in a branch of the same condition.
 
@@ -22,10 +28,11 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TypeAlias
 
+from runelift.codegen.masks import apart
 from runelift.codegen.views import lit
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import blocks, expressions, parts
+from runelift.ir.imp.traverse import blocks, expressions, parts, statements, subexpressions
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
@@ -58,6 +65,8 @@ class Access:
     owner: Owner
     case: Case | None = None
     """In which kernels alone this access is; None stands for all."""
+    first: bool = False
+    """Whether only the first work-item comes by."""
 
     def only(self, case: Case) -> Access:
         """The same access, known to be in kernels of ``case`` alone."""
@@ -66,6 +75,8 @@ class Access:
     def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
         """Whether two work-items may meet in a cell, and one of them writes."""
         if self.kind is other.kind and self.kind is not Kind.WRITE:
+            return False
+        if self.first and other.first:
             return False
         if self.mem != other.mem:
             place = overlaps.get(self.mem, self.mem)
@@ -259,20 +270,19 @@ class _Facts:
             yield from self.reads(exp, alone)
         match stm:
             case imp.Store(mem, index) if mem not in self.private:
-                yield Access(mem, Kind.WRITE, self.owner(index, alone))
+                yield Access(mem, Kind.WRITE, self.owner(index, alone), first=alone)
             case (imp.Atomic(mem=mem) | imp.AtomicUpdate(mem=mem) | imp.Peek(mem=mem)) if (
                     mem not in self.private):
-                yield Access(mem, Kind.ATOMIC, None)
-        if isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0))):
-            alone = True
-        for block in blocks(stm):
+                yield Access(mem, Kind.ATOMIC, None, first=alone)
+        leads = isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0)))
+        for number, block in enumerate(blocks(stm)):
             for inner in block:
-                yield from self.accesses(inner, alone=alone)
+                yield from self.accesses(inner, alone=alone or (leads and number == 0))
 
     def reads(self, exp: Exp, alone: bool) -> Iterator[Access]:
         """The shared memory that an expression reads."""
         if isinstance(exp, imp.Load) and exp.mem not in self.private:
-            yield Access(exp.mem, Kind.READ, self.owner(exp.index, alone))
+            yield Access(exp.mem, Kind.READ, self.owner(exp.index, alone), first=alone)
         for part in parts(exp):
             yield from self.reads(part, alone)
 
@@ -303,13 +313,8 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
             settled, pending = _place_settled(stm, pending, facts)
             placed.append(settled)
         elif isinstance(stm, imp.If):
-            then_, after_then = _place(stm.then_, pending, facts)
-            else_, after_else = _place(stm.else_, pending, facts)
-            placed.append(replace(stm, then_=then_, else_=else_))
-            pending = after_then | after_else
-            if count_barriers(placed[-1:]):
-                placed.append(BARRIER)
-                pending = frozenset()
+            branches, pending = _place_branch(stm, pending, facts)
+            placed += branches
         else:
             assert isinstance(stm, imp.For | imp.While)
             alone, after_alone = _settle(stm.body, frozenset(), facts)
@@ -324,6 +329,40 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
                 placed.append(BARRIER)
                 pending = frozenset()
     return tuple(placed), pending
+
+
+def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
+                  ) -> tuple[tuple[Stm, ...], _Pending]:
+    """A branch of the whole group, or one for each of its sides if there are barriers inside."""
+    then_, after_then = _place(stm.then_, pending, facts)
+    splits = bool(stm.else_) and _keeps(stm.then_, stm.cond)
+    else_, after_else = _place(
+        stm.else_, frozenset() if splits and count_barriers(then_) else pending, facts)
+    if not count_barriers((*then_, *else_)):
+        return (replace(stm, then_=then_, else_=else_),), after_then | after_else
+    if else_ and not splits:
+        return (replace(stm, then_=then_, else_=else_), BARRIER), frozenset()
+    placed = _under(stm.cond, then_, facts)
+    if else_:
+        placed += _under(imp.Apply("not", Prim.BOOL, (stm.cond,)), else_, facts)
+    return placed, frozenset()
+
+
+def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
+    """Code under a condition and a barrier, with the barriers inside outside of it if possible."""
+    if count_barriers(code) and _keeps(code, cond):
+        outside = apart(cond, code, facts.settled)
+        if outside is not None:
+            return *outside, BARRIER
+    return imp.If(cond, code), BARRIER
+
+
+def _keeps(code: Iterable[Stm], cond: Exp) -> bool:
+    """Whether a condition is afterwards what it was before."""
+    changed = {stm.name for stm in statements(code) if isinstance(stm, imp.Assign)}
+    asked = [part for part in subexpressions(cond)
+             if not isinstance(part, imp.Apply | imp.Lit | imp.WorkItem)]
+    return all(isinstance(part, imp.Var) and part.name not in changed for part in asked)
 
 
 def _separate(own: Iterable[Access], pending: _Pending,

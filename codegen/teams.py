@@ -8,15 +8,15 @@ teams without a row take part in the barriers, and in what decides about these, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from runelift.codegen.masks import last_uses, masked
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import expressions, named_by, statements, subexpressions
+from runelift.ir.imp.traverse import statements, subexpressions
 from runelift.ir.imp.uniformity import Uniformity, among_groups
 from runelift.ir.names import VName
-from runelift.ir.types import zero
 
 
 def may_team(code: Sequence[Stm]) -> bool:
@@ -51,7 +51,7 @@ class _Masks:
     def block(self, code: Sequence[Stm]) -> Iterator[Stm]:
         """The statements of a block that all groups run."""
         held: list[Stm] = []
-        last = _last_uses(code)
+        last = last_uses(code)
         for place, stm in enumerate(code):
             match stm:
                 case imp.Declare(name, _, init) if (
@@ -70,10 +70,10 @@ class _Masks:
                 case _:
                     held.append(stm)
                     continue
-            yield from self._masked(held, last, place)
+            yield from masked(self.present, held, last, place)
             held = []
             yield inside
-        yield from self._masked(held, last, len(code))
+        yield from masked(self.present, held, last, len(code))
 
     def _harmless(self, name: VName, init: Exp | None) -> bool:
         """Whether a variable may have its first value in all groups: what no memory decides."""
@@ -92,37 +92,3 @@ class _Masks:
                    or (isinstance(s, imp.Assign) and s.name not in declared
                        and s.name not in self.common.varying)
                    for s in statements((stm,)))
-
-    def _masked(self, code: Sequence[Stm], last: Mapping[VName, int],
-                place: int) -> Iterator[Stm]:
-        """``code`` if the group is present; what it declares may be used from ``place`` on."""
-        inside: list[Stm] = []
-        for stm in code:
-            match stm:
-                case imp.Declare(name, prim, init) if last.get(name, -1) >= place:
-                    yield imp.Declare(name, prim, imp.Lit(zero(prim)))
-                    if init is not None:
-                        inside.append(imp.Assign(name, init))
-                case imp.DeclareArray(name) if last.get(name, -1) >= place:
-                    yield stm
-                case _:
-                    inside.append(stm)
-        if inside:
-            yield imp.If(self.present, tuple(inside))
-
-
-def _last_uses(code: Sequence[Stm]) -> dict[VName, int]:
-    """By which statement of a block variables and memories are read or changed last."""
-    last: dict[VName, int] = {}
-    for place, outer in enumerate(code):
-        for stm in statements((outer,)):
-            for exp in expressions(stm):
-                for part in subexpressions(exp):
-                    if isinstance(part, imp.Var):
-                        last[part.name] = place
-                    elif isinstance(part, imp.Load):
-                        last[part.mem] = place
-            name = stm.name if isinstance(stm, imp.Assign) else named_by(stm)
-            if name is not None:
-                last[name] = place
-    return last

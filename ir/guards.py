@@ -35,7 +35,8 @@ class Rival(Enum):
     PRODUCT = "product"
     """They compute a product by tiles, which pays where there is much to do."""
     POINTS = "points"
-    """They give each point of a row a work-item too, in groups of any size."""
+    """They give each point of a row a work-item too, in groups of any size; what a point takes is
+    the same in all versions, or not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ from runelift.ir.syntax import (
     Stm,
     Version,
     Versions,
+    WhileLoop,
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, uses
 from runelift.ir.types import Type
@@ -211,6 +212,30 @@ def points_beat_rows(exp: Versions, types: Types) -> Exp | None:
                         if guard.rival is None else guard)
 
 
+@rule(Versions)
+def points_differ(exp: Versions, types: Types) -> Exp | None:
+    """versions (rows: …, group: …, else: map of all) ⇒ versions (rows points, group points: …, …)
+
+    Provided: a point goes through a ``while`` loop, also in a group, and the last version does
+        nothing but map all points.
+    Because: nobody knows how long a point takes, and many small parts of work come out even.
+    """
+    rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
+    maps = [list(_operations(exp.alternatives[-1].body)), [] if rows is None else
+            list(_inside(rows))]
+    if not all(len(several) == 1 and isinstance(several[0], SegMap)
+               and _asks_on(several[0].body) for several in maps):
+        return None
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
+                        if guard.rival is None else guard)
+
+
+def _asks_on(body: Body) -> bool:
+    """Whether something in a body is done until a condition says that it is enough."""
+    return any((isinstance(stm.exp, Loop) and isinstance(stm.exp.form, WhileLoop))
+               or any(map(_asks_on, bodies_of(stm.exp))) for stm in body.stms)
+
+
 def _only_choice(exp: Versions) -> Versions | None:
     """The choice between versions that is all that the last version does; None if it is not."""
     statements = exp.alternatives[-1].body.stms
@@ -310,7 +335,7 @@ def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
 
 
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows, points_beat_rows,
-              neighbours_map, rows_stream, groups_beside_rows)
+              points_differ, neighbours_map, rows_stream, groups_beside_rows)
 
 
 def _with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Exp | None:

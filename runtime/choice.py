@@ -30,12 +30,13 @@ class Choice:
     in a loop with up to ``merged`` work-items become one, if they are flat, so that groups that
     only map have no part in them, unless it is lines that they map.  ``together``: neighbouring
     work-items run together; then nor do groups pay that only map rows shorter than ``even``, or
-    longer than ``short``, of which not several have room side by side, or a few lines.
+    longer than ``short``, of which not several have room side by side, or a few lines.  Fewer rows
+    than are ``shared`` out evenly are left to versions that share out their points.
 
     >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
     ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256)
     >>> from runelift.ir.sizes import Size
-    >>> from runelift.ir.syntax import Kind, Rival
+    >>> from runelift.ir.guards import Kind, Rival
     >>> scan = Guard("t", "t", Kind.INTRA, Size.of(1))
     >>> [h200.fills(scan, crowd) for crowd in [(65536, 256), (34, 494019), (16, 4096)]]
     [True, False, True]
@@ -51,6 +52,10 @@ class Choice:
     >>> rows = Guard("t", "t", Kind.OUTER, Size.of(1))
     >>> [h200.holds(rows, n, (n, m)) for n, m in [(65536, 16), (65536, 256), (65536, 1 << 20)]]
     [True, False, True]
+    >>> cores, uneven = Choice(10, 10, 64, 512, shared=3200), Guard(
+    ...     "t", "t", Kind.OUTER, Size.of(1), rival=Rival.POINTS)
+    >>> [cores.holds(uneven, n, (n, 2048)) for n in (2048, 4096)]
+    [False, True]
     >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
     >>> [h200.holds(bodies, n, (n, m))
     ...  for n, m in [(100000, 100), (100000, 2048), (262144, 2048), (100000, 100000)]]
@@ -68,6 +73,7 @@ class Choice:
     busy: int = 1
     streamed: int = 1
     even: int = 0
+    shared: int = 0
 
     def fills(self, guard: Guard, crowd: Crowd | None) -> bool:
         """Whether the work-groups of an intra version, if it is one, are the best use."""
@@ -90,6 +96,8 @@ class Choice:
         if guard.kind is not Kind.OUTER:
             return par >= guard.untuned(self.threshold) and self.fills(guard, crowd)
         if guard.rival and self.together:
+            return False
+        if guard.rival is Rival.POINTS and par < self.shared:
             return False
         return par >= guard.untuned(self.threshold) // self._part(guard, crowd)
 

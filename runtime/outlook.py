@@ -5,7 +5,8 @@ needs as many times as long, but for what a work-item gains by being alone and b
 (nothing is stored between steps).
 
 And a version that gives each of ``par`` points to one work-item takes as long as the work of one
-point, whatever else is idle: the whole work, by ``par``.  How many times as much work a dataset is
+point, whatever else is idle: the whole work, by ``par``, or by the points that the device does at
+once, if those are fewer.  How many times as much work a dataset is
 as another one is not known, but not more than either the work-items of runs that use all
 parallelism say (where each does a fixed part) or the times of the best versions (where those keep
 the device busy): the less of the two counts.
@@ -50,9 +51,10 @@ class Seen:
     work: int
     stopped: bool
 
-    def elsewhere(self, par: int, best: float, work: int) -> float:
-        """What it will take where this is known."""
-        return self.seconds * self.par / par * min(work / self.work, best / self.best)
+    def elsewhere(self, par: int, best: float, work: int, at_once: float) -> float:
+        """What it will take where this is known, of a device that does so many points at once."""
+        fewer = min(self.par, at_once) / min(par, at_once)
+        return self.seconds * fewer * min(work / self.work, best / self.best)
 
 
 @dataclass(slots=True)
@@ -63,9 +65,11 @@ class Outlook:
     version had when it was stopped.  ``work`` is the number of work-items on the dataset at hand;
     None if it is not known.  ``crowds`` are the sites there, with how long one work-item would take
     at least for what is done at them (:class:`~.records.Encounter`), by the least of all versions.
+    What a work-item does counts once for all that are ``at_once`` on the device.
     """
 
     work: int | None = None
+    at_once: float = math.inf
     crowds: dict[str, float] = field(default_factory=dict)
     _seen: dict[str, list[Seen]] = field(default_factory=dict)
 
@@ -93,7 +97,7 @@ class Outlook:
         """What the version will take on the dataset at hand; 0 if nobody knows."""
         if not self.work or par <= 0 or math.isinf(best):
             return 0.0
-        found = [(each.stopped, each.elsewhere(par, best, self.work))
+        found = [(each.stopped, each.elsewhere(par, best, self.work, self.at_once))
                  for each in self._seen.get(version, ())]
         least = min((seconds for stopped, seconds in found if not stopped), default=0.0)
         return max((seconds for stopped, seconds in found if stopped), default=least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,6 +146,11 @@ class Program(OneByOne):
         items += [self._rehearse(entry, args, force, other) for force in recorded]
         self._executable(entry).prepare({**wanted, **unmerged(other)})
         return items[-1]
+
+    @property
+    def at_once(self) -> float:
+        """How many work-items keep all of the device busy; more take turns."""
+        return math.inf if self.device_info is None else self.device_info.choice.threshold
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:

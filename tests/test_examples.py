@@ -30,7 +30,7 @@ def test_every_version_under_the_sanitizer(program: Path, simulator: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["matmul", "mapscan", "nn", "kmeans", "poisson",
-                                  "LocVolCalib"])
+                                  "LocVolCalib", "OptionPricing"])
 def test_every_version_on_pocl(name: str) -> None:
     done = run_tests(EXAMPLES / f"{name}.fut", "pocl")
     assert done.returncode == 0, done.stdout + done.stderr

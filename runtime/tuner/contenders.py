@@ -62,7 +62,10 @@ def contenders(runs: Iterable[Run]) -> Choices:
             for version, attempt in attempts.items():
                 least[version] += _least(attempt, meetings)
                 best[version] += quickest
-        found[site] |= {version for version in least if least[version] <= FAR * best[version]}
+        behind = {version: time / best[version] if best[version] else 1.0
+                  for version, time in least.items()}
+        far = max(FAR, min(behind.values()))  # also where all were late somewhere, by turns
+        found[site] |= {version for version, ratio in behind.items() if ratio <= far}
     return found
 
 

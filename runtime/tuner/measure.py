@@ -50,6 +50,11 @@ class Measurable(Protocol):
     ``thresholds`` decide, where they name a guard, and its default otherwise.
     """
 
+    @property
+    def at_once(self) -> float:
+        """How many work-items keep all of the device busy; more take turns."""
+        ...
+
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments where runs find them at no cost."""
         ...
@@ -205,7 +210,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  Runs that
     the log knows are not repeated.  ``only`` is as for :class:`Forced`.
     """
-    result, outlook = Measurements(forest.entry), Outlook()
+    result, outlook = Measurements(forest.entry), Outlook(at_once=program.at_once)
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
     later: list[Callable[[], bool]] = []

@@ -123,6 +123,11 @@ class With:
     program: Triable
     settings: dict[str, int]
 
+    @property
+    def at_once(self) -> float:
+        """How many work-items keep all of the device busy."""
+        return self.program.at_once
+
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments where runs find them at no cost."""
         return self.program.place(args)

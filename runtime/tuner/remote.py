@@ -95,6 +95,11 @@ class Remote:
         self._bring(placed)
         return placed
 
+    @property
+    def at_once(self) -> float:
+        """How many work-items keep all of the device busy."""
+        return self.program.at_once
+
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
         """Begin to build what runs on these inputs need, where others build at the same time."""

@@ -89,7 +89,7 @@ class Replaying:
         An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
         """
         result = Measurements(forest.entry)
-        banned, outlook = dict[str, str](), Outlook()
+        banned, outlook = dict[str, str](), Outlook(at_once=program.at_once)
         single = frozenset(site.name for site in forest.trees if not site.loops)
         end = time.perf_counter() + self.budget
         try:

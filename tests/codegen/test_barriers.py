@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from runelift.codegen.barriers import LID, count_barriers, insert_barriers
 from runelift.codegen.views import lit, op
 from runelift.ir import imp
@@ -84,9 +86,41 @@ def test_branches() -> None:
     alike = imp.If(imp.Apply("lt", I64, (imp.WorkItem(imp.Id.GROUP_ID), lit(2))),
                    (write(A), read(A, BEFORE)))
     assert insert_barriers([alike, read(B)]) == (
-        imp.If(alike.cond, (write(A), BARRIER, read(A, BEFORE))), BARRIER, read(B))
+        imp.If(alike.cond, (write(A),)), BARRIER, imp.If(alike.cond, (read(A, BEFORE),)), BARRIER,
+        read(B))
     apart = imp.If(imp.Apply("lt", I64, (LID, lit(2))), (read(A, BEFORE),))
     assert insert_barriers([write(A), apart]) == (write(A), BARRIER, apart)
+
+
+def test_sides_with_barriers_are_branches_one_after_the_other() -> None:
+    """PoCL 5.0 ends the process where both assign the same variable."""
+    cond, result = imp.Var(VName("c", 70)), VName("r", 71)
+    side = write(A), read(A, BEFORE), imp.Assign(result, lit(1))
+    quiet = read(B), imp.Assign(result, lit(2))
+    split = imp.If(cond, side[:1]), BARRIER, imp.If(cond, side[1:]), BARRIER
+    no = imp.Apply("not", Prim.BOOL, (cond,))
+    assert insert_barriers([imp.If(cond, side, quiet)]) == (*split, imp.If(no, quiet), BARRIER)
+    assert insert_barriers([imp.If(cond, quiet, side)]) == (
+        imp.If(cond, quiet), BARRIER, imp.If(no, side[:1]), BARRIER, imp.If(no, side[1:]), BARRIER)
+    assert insert_barriers([imp.If(cond, quiet, quiet)]) == (imp.If(cond, quiet, quiet),)
+    changes = *side, imp.Assign(VName("c", 70), imp.Lit(Const(False, Prim.BOOL)))
+    assert insert_barriers([imp.If(cond, changes, quiet)]) == (
+        imp.If(cond, (side[0], BARRIER, *changes[1:]), quiet), BARRIER)
+
+
+def test_barriers_are_put_outside_of_branches() -> None:
+    """But for those in loops of which only the branch knows how often they run."""
+    cond, x = imp.Var(VName("c", 70)), VName("x", 100)
+    steps = loop(write(A), read(A, BEFORE, 101))
+    inside = imp.Declare(x, I64, lit(3)), steps, imp.Store(B, LID, imp.Var(x), I64)
+    assert insert_barriers([imp.If(cond, inside)]) == (
+        imp.Declare(x, I64, lit(0)), imp.If(cond, (imp.Assign(x, lit(3)),)),
+        replace(steps, body=(
+            BARRIER, imp.If(cond, (write(A),)), BARRIER, imp.If(cond, (read(A, BEFORE, 101),)))),
+        BARRIER, imp.If(cond, inside[2:]), BARRIER)
+    unknown = replace(steps, bound=imp.Var(VName("n", 80)))
+    assert insert_barriers([imp.If(cond, (unknown,))]) == (
+        imp.If(cond, insert_barriers([unknown])), BARRIER)
 
 
 def test_what_differs_between_work_items_is_followed_through_variables() -> None:
@@ -102,6 +136,18 @@ def test_what_differs_between_work_items_is_followed_through_variables() -> None
 def test_first_work_item_owns_the_first_cell() -> None:
     first = imp.If(imp.Apply("eq", I64, (LID, lit(0))), (read(A, lit(0)),))
     assert insert_barriers([write(A), first]) == (write(A), first)
+
+
+def test_what_the_first_work_item_does_alone_is_in_order() -> None:
+    def first(*body: imp.Stm, else_: tuple[imp.Stm, ...] = ()) -> imp.If:
+        return imp.If(imp.Apply("eq", I64, (LID, lit(0))), body, else_)
+
+    code = first(write(A, lit(1))), first(write(A, lit(2))), first(loop(read(A, lit(1))))
+    assert insert_barriers(code) == code
+    assert insert_barriers(code, overlaps={A: B}) == code
+    assert insert_barriers([*code, read(A)]) == (*code, BARRIER, read(A))
+    others = first(else_=(write(A, lit(3)),))
+    assert insert_barriers([code[0], others]) == (code[0], BARRIER, others)
 
 
 def test_strided_loops_agree_about_cells() -> None:

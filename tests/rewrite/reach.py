@@ -142,6 +142,7 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)]),
     "points_beat_rows": (MATRIX + "map (\\xs -> map (\\x -> loop s = 0 for k < 3 do "
                          "if x > k then s + i32.sum (map (i32.max x) xs) else s) xs) xss", [XSS]),
+    "points_differ": (MATRIX + "map (map (\\x -> loop y = x while y < 9 do y + 5)) xss", [XSS]),
     "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
     "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),

@@ -235,3 +235,18 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
     gpu = Choice(threshold=200_000, groups=100, short=4096, long=32768)
     assert not gpu.holds(guard, 100, (1000, 100))
     assert gpu.holds(guard, 60, (10, 60))
+
+
+def test_few_rows_of_points_that_take_unknown_times_are_no_work_items_of_processors() -> None:
+    text = """
+entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
+  map (map (\\x -> loop y = x while y < 9 do 2 * y + 1)) xss
+"""
+    (outer,), (group,) = outer_guards(text), group_guards(text)
+    assert (outer.rival, group.rival) == (Rival.POINTS, Rival.POINTS)
+    cores = Choice(threshold=10, groups=10, short=64, long=512, shared=3200)
+    assert [cores.holds(outer, n, (n, 100)) for n in (3199, 3200)] == [False, True]
+    assert not cores.holds(group, 100, (3199, 100))
+    assert cores.holds(replace(outer, rival=None), 10, (10, 100))
+    for_loop = text.replace("while y < 9", "for _i < 9")
+    assert outer_guards(for_loop)[0].rival is not Rival.POINTS

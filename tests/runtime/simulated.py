@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -77,6 +78,10 @@ class Simulated(OneByOne):
     @property
     def default(self) -> dict[str, int]:
         return dict.fromkeys(self.forest.guards(), DEVICE)
+
+    @property
+    def at_once(self) -> float:
+        return math.inf
 
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         return args

@@ -48,6 +48,15 @@ def test_what_is_slow_on_a_large_dataset_may_be_best_on_a_small_one() -> None:
     assert outlook.hopeless("s/0", 100, 1e-5) is None
 
 
+def test_points_beyond_what_a_device_does_at_once_make_nothing_faster() -> None:
+    """As rows of 4 and of 262144 elements on ten cores."""
+    outlook = Outlook(at_once=10)
+    outlook.begin(1 << 20)
+    outlook.saw("s/0", 262144, 0.011, 0.003)
+    assert outlook.seconds("s/0", 4, 0.047) == pytest.approx(0.011 * 10 / 4)
+    assert outlook.seconds("s/0", 100, 0.047) == pytest.approx(0.011)
+
+
 def test_chance_makes_runs_slow_only_but_a_stop_is_certain() -> None:
     outlook = Outlook(work=100)
     for seconds in (3.0, 2.0, 4.0):
@@ -183,3 +192,14 @@ def test_what_issuing_costs_a_record_makes_no_contenders() -> None:
     assert contenders([slow, run(1, 12e-6, 54e-6, 14e-6)]) == {"s": {1}}
     assert contenders([slow, run(1, 12e-6, 54e-6, 70e-6)]) == {"s": {0, 1}}
     assert contenders([slow, replace(slow, record=None)]) == {"s": {0}}
+
+
+def test_a_version_remains_where_all_were_late_by_turns() -> None:
+    """One version was late at one of two encounters alike, the other at the other one."""
+    def run(version: int, *busy: float) -> Run:
+        met = tuple(Encounter("s", k, None, {"n": 4}, {}, (0, 1), version, each, each, 0.0, 1)
+                    for k, each in enumerate(busy))
+        return Run("d", {"s": version}, Record("main", met, sum(busy), sum(busy), sum(busy), 0.0,
+                                               len(busy), 0, ""), time=sum(busy))
+
+    assert contenders([run(0, 1e-3, 30e-3), run(1, 40e-3, 1e-3)]) == {"s": {0}}
