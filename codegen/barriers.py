@@ -140,8 +140,7 @@ def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
 class _Facts:
     """Which memories are private, which variables differ between work-items, what they are.
 
-    Bodies of loops are gone through several times, so what statements do is remembered; they live
-    as long as this does.
+    Bodies of loops are gone through several times, so what statements do is remembered.
     """
 
     private: set[VName]
@@ -151,7 +150,8 @@ class _Facts:
     differing: set[VName] = field(default_factory=set)
     known: dict[VName, Exp] = field(default_factory=dict)
     assigned: set[VName] = field(default_factory=set)
-    _units: dict[int, tuple[bool, frozenset[Access]]] = field(default_factory=dict)
+    _units: dict[int, tuple[Stm, bool, frozenset[Access]]] = field(default_factory=dict)
+    """By identity, so that statements need not be compared; they are kept alive for that."""
 
     def collect(self, stms: tuple[Stm, ...]) -> None:
         """Find the facts about a kernel."""
@@ -257,8 +257,8 @@ class _Facts:
             together = (isinstance(stm, imp.For | imp.While | imp.If) and self.same(stm)
                         and not (isinstance(stm, imp.For) and stm.index in self.independent))
             own = frozenset(self._own_accesses(stm) if together else self.accesses(stm))
-            found = self._units[id(stm)] = together, own
-        return found
+            found = self._units[id(stm)] = stm, together, own
+        return found[1:]
 
     def _own_accesses(self, stm: Stm) -> Iterator[Access]:
         for exp in expressions(stm):
