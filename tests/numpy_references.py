@@ -318,3 +318,34 @@ def heston(seed: int, members: int, generations: int, nodes: int, spot: float, r
         population = [min(pair, key=loss) for pair in zip(population, trials, strict=True)]
     best = min(population, key=loss)
     return (*parameters(best), loss(best))
+
+
+def radix(numbers: Ints) -> Ints:
+    """The numbers in order."""
+    return np.sort(numbers)
+
+
+def fft(re: Floats, im: Floats) -> tuple[Floats, Floats]:
+    """The discrete Fourier transform."""
+    found = np.fft.fft(re.astype(np.float64) + 1j * im)
+    return found.real, found.imag
+
+
+def lcs(first: Ints, second: Ints) -> int:
+    """The length of the longest common subsequence of symbols, of which there are four."""
+    row = [0] * (len(second) + 1)
+    for a in first % 4:
+        diagonal, row = row, [0]
+        for j, b in enumerate(second % 4):
+            row.append(diagonal[j] + 1 if a == b else max(diagonal[j + 1], row[j]))
+    return row[-1]
+
+
+def knapsack(weights: Ints, worths: Ints, capacity: int) -> int:
+    """The greatest worth of things, none of them taken twice, by all total weights."""
+    best = {0: 0}
+    for weight, worth in zip(weights % 1000 + 1, worths % 1000, strict=True):
+        for total, value in list(best.items()):
+            if total + weight <= capacity:
+                best[total + weight] = max(best.get(total + weight, 0), value + worth)
+    return max(best.values())

@@ -99,6 +99,14 @@ def coulomb_inputs(rng: np.random.Generator) -> list[Any]:
     return [7, 9, 5, np.float32(0.3), *(uniform(rng, 41) for _ in range(4))]
 
 
+def lcs_inputs(rng: np.random.Generator) -> list[Any]:
+    return [*rng.integers(0, 256, (2, 131), dtype=np.uint8)]
+
+
+def knapsack_inputs(rng: np.random.Generator) -> list[Any]:
+    return [*rng.integers(-10 ** 6, 10 ** 6, (2, 11)), np.int64(2500)]
+
+
 INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "hotspot": hotspot_inputs,
     "sgemm": sgemm_inputs,
@@ -119,6 +127,10 @@ INPUTS: dict[str, Callable[[np.random.Generator], list[Any]]] = {
     "coulomb": coulomb_inputs,
     "syrk": syrk_inputs,
     "syr2k": syr2k_inputs,
+    "radix": lambda rng: [rng.integers(0, 1 << 32, 1001, dtype=np.uint32)],
+    "fft": lambda rng: [uniform(rng, 512), uniform(rng, 512)],
+    "lcs": lcs_inputs,
+    "knapsack": knapsack_inputs,
 }
 
 
