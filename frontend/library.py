@@ -13,8 +13,13 @@ from runelift.ir.source import Source
 
 
 def with_library(program: ast.Flat) -> ast.Flat:
-    """``program`` with the library functions that it names in front."""
-    used = _names(program) & _library().keys()
+    """``program`` with the library functions that it names in front, and those that these name."""
+    used: set[str] = set()
+    named = _names(program) & _library().keys()
+    while named:
+        used |= named
+        named = set().union(*(_names(_library()[name]) for name in named)) & (
+            _library().keys() - used)
     decs = [copy.deepcopy(dec) for name, dec in _library().items() if name in used]
     return ast.Flat(program.span, (*decs, *program.decs))
 
@@ -35,5 +40,5 @@ def _library() -> dict[str, ast.ValDec]:
     return found
 
 
-def _names(program: ast.Flat) -> set[str]:
-    return {node.name.name for node in walk(program) if isinstance(node, ast.Name)}
+def _names(tree: ast.Flat | ast.ValDec) -> set[str]:
+    return {node.name.name for node in walk(tree) if isinstance(node, ast.Name)}

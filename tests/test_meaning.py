@@ -186,3 +186,18 @@ def test_prelude_and_declarations(text: str, args: list[Any], want: Any) -> None
             if i % 3 < 2 and i // 3 < 2:
                 want[i % 3, i // 3] += i
     np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize(("text", "want"), [
+    ("entry main (xs: []i64) = flatmap (\\x -> (map (+ 10 * x) (iota x), 2 * x)) xs",
+     ([3, 0, 2], [True, False, False, True, False], [0, 3, 3], [30, 31, 32, 20, 21], [6, 0, 4])),
+    ("entry main (xs: []i64) = flatmap' (\\x -> filter (> 0) (map (x -) (iota 3))) xs",
+     ([3, 0, 2], [True, False, False, True, False], [0, 3, 3], [3, 2, 1, 2, 1])),
+    ("entry main (xs: []i64) = flatmap' (\\x -> replicate (x - 1) [x, 7]) (filter (> 0) xs)",
+     ([2, 1], [True, False, True], [0, 2], [[3, 7], [3, 7], [2, 7]])),
+    ("entry main (xs: []i64) = (flatmap' (\\x -> iota x) (filter (> 9) xs)).3", ([],)),
+])
+def test_flatmap(text: str, want: tuple[list[Any], ...]) -> None:
+    found = results(text, np.array([3, 0, 2]))
+    for ours, theirs in zip(found, want, strict=True):
+        assert np.asarray(ours).tolist() == theirs
