@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import atexit
+import errno
 import gc
 import importlib
 import json
@@ -43,6 +44,8 @@ RUNNING = frozenset({"run", "bench"})
 """The commands that run programs in this process, on a device."""
 HELP = frozenset({"-h", "--help"})
 OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Why a system refuses to write more."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -112,7 +115,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _silence()
         return OK
-    except Exception:
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            _silence()
+            return _complain(f"cannot write {error.filename or 'the output'}: "
+                             f"{error.strerror}.", USER_ERROR)
         traceback.print_exc()
         return _complain("this is a bug in Runelift.  Please report it with the program, the "
                          "command and the text above.", BUG)
@@ -147,7 +154,7 @@ def _device(arguments: Sequence[str]) -> str | None:
 
 
 def _silence() -> None:
-    """Whoever read our output has gone; Python must not complain when it flushes at exit."""
+    """Nobody takes our output any more; Python must not complain when it flushes at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

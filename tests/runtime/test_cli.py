@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -104,6 +105,9 @@ def test_wrong_command_lines_exit_with_1(arguments: list[str], run: Run) -> None
     (ZeroDivisionError("ours"), 3, "Please report"),
     (KeyboardInterrupt(), 130, "interrupted"),
     (BrokenPipeError(), 0, ""),
+    (OSError(errno.ENOSPC, "No space left on device"), 1, "cannot write the output: No space"),
+    (OSError(errno.ENOSPC, "No space left on device", "x.tuning"), 1, "cannot write x.tuning"),
+    (OSError(errno.EIO, "Input/output error"), 3, "Please report"),
 ])
 def test_exit_statuses(error: BaseException, status: int, text: str, run: Run,
                        monkeypatch: pytest.MonkeyPatch) -> None:
