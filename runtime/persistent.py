@@ -234,7 +234,7 @@ def rounds_while(run: Run, cond: Callable[[], Buffer],
 def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
     """Run the traced iteration and all after it by one kernel; False if that is not possible."""
     joined = join(run, traced)
-    if joined is None:
+    if joined is None or (count - 1) % lcm(*map(len, joined.rings)):
         return False
     run.launch_rounds(joined, first, count)
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,27 @@ def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
         for want, got in zip(expected, actual, strict=True):
             np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=1e-9)
         assert device.persistent == before + (fused and k >= 8)
+
+
+@pytest.mark.parametrize(("before", "after", "rings"), [
+    ("a", "b", ["ab"]),
+    ("ab", "bc", ["abc"]),
+    ("kad", "kbe", ["ab", "de"]),
+    ("abb", "acc", ["bc"]),
+    ("k", "k", []),
+    ("ab", "aa", None),
+    ("aa", "ba", None),
+    ("ab", "ba", None),
+    ("aB", "Bc", None),
+])
+def test_rings_of_buffers(before: str, after: str, rings: list[str] | None) -> None:
+    """Each letter is a buffer; capital ones are larger."""
+    buffers: dict[str, Any] = {letter: SimpleNamespace(handle=letter * 2, size=letter.isupper())
+                               for letter in before + after}
+    found = persistent.rings([buffers[letter] for letter in before],
+                             [buffers[letter] for letter in after])
+    assert rings == (None if found is None else
+                     sorted("".join(b.handle[0] for b in ring) for ring in found))
 
 
 def test_kernels_that_map_join_groups_of_any_size(
