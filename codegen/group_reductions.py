@@ -131,7 +131,8 @@ class _Segments:
         share_ = k.share(k.count(self.outer))
         k.rows.append((k.count(self.outer), k.host_size(space[-1].width)))
         types = [require_scalar(t) for o in self.exp.ops for t in o.lam.ret]
-        outs = [k.spread(p.name, t, self.shape, share_) for p, t in zip(pat, types, strict=True)]
+        outs: list[View] = [k.spread(p.name, t, self.shape, share_)
+                            for p, t in zip(pat, types, strict=True)]
 
         def alone(here: Point) -> None:
             totals = self._totals(here.indices, Part(lit(0), self.length), None)
@@ -143,7 +144,7 @@ class _Segments:
             with k.block() as code:
                 k.each(share_, self.shape, alone)
             k.emit(imp.If(imp.Apply("not", Prim.BOOL, (several,)), tuple(code)))
-        return list(outs)
+        return outs
 
     def _totals(self, indices: Sequence[Exp], part: Part, step: Exp | None
                 ) -> list[list[imp.Var]]:

@@ -222,9 +222,9 @@ class Executable:
                                 if (source := self._source_of(each)) is not None)
         unknown = self._build_outside(list(sources), waits=False)
         for source in sources:
-            if source not in unknown | self._ready.keys() | self._loading.keys():
+            if not any(source in known for known in (unknown, self._ready, self._loading)):
                 self._loading[source] = self._loader.submit(self._tried, source)
-        return bool(unknown)
+        return bool(unknown) and self.outside is not None
 
     @cached_property
     def _loader(self) -> ThreadPoolExecutor:

@@ -222,8 +222,7 @@ def rounds_while(run: Run, cond: Callable[[], Buffer],
         with run.tracing(traced):
             yield
         traced.after = carried()
-        joined = join(run, traced)
-        if joined is not None and all(len(ring) == 2 for ring in joined.rings):
+        if (joined := join(run, traced)) is not None:
             run.launch_rounds_while(joined)
             return
         run.replay(traced, 0)
@@ -297,6 +296,8 @@ def join(run: Run, traced: Round) -> Joined | None:
     found, launches = traced.rings(), traced.launches
     if found is None or not 0 < len(launches) <= MOST_PHASES:
         return None
+    if traced.asked is not None and any(len(ring) != 2 for ring in found):
+        return None  # only of two buffers it is clear which one has the results in the end
     alike = in_common_groups(run.executable.sites, launches)
     if alike is None:
         return None

@@ -53,14 +53,10 @@ def show_name(name: str, shown: Shown) -> str:
 
 def show_size(size: Size, shown: Shown) -> str:
     """A size in words of the source."""
-    def part(name: VName) -> str:
-        return _factor(show_name(str(name), shown))
-
-    text = size.render(part)
     match size.terms:
         case (((VName() as name,), 1),):  # nothing else that it could be confused with
             return show_name(str(name), shown)
-    return text
+    return size.render(lambda name: _factor(show_name(str(name), shown)))
 
 
 def _statements(body: Body) -> Iterator[Stm]:

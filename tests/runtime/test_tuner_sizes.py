@@ -5,7 +5,7 @@ import pytest
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.finer import Memo
-from runelift.runtime.tuner.forest import forest_of
+from runelift.runtime.tuner.forest import Forests, forest_of
 from runelift.runtime.tuner.refine import Guards
 from runelift.runtime.tuner.refined import Refined, described
 
@@ -21,18 +21,18 @@ entry nested [n] (xs: [n]i32) (k: i64): [][]i32 =
 
 
 @pytest.fixture(scope="module")
-def forests():  # type: ignore[no-untyped-def]
+def forests() -> Forests:
     return forest_of(compile_source(Source("halves", HALVES)).versioned)
 
 
-def test_sizes_are_shown_as_they_were_computed(forests) -> None:  # type: ignore[no-untyped-def]
+def test_sizes_are_shown_as_they_were_computed(forests: Forests) -> None:
     forest = forests.entry("main")
     first = next(iter(forest.guards().values()))
     assert forest.compared(first) == "(n + 31)/32 - k"
     assert f"{first.name} ≤ (n + 31)/32 - k [4:6]" in forest.render()
 
 
-def test_of_what_is_no_arithmetic_the_place_is_told(forests) -> None:  # type: ignore[no-untyped-def]
+def test_of_what_is_no_arithmetic_the_place_is_told(forests: Forests) -> None:
     forest = forests.entry("nested")
     assert forest.compared(next(iter(forest.guards().values()))) == "(the size at 7:12)*2"
 
