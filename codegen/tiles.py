@@ -99,7 +99,11 @@ class Tile:
     # Places
 
     def begin(self) -> None:
-        """Where the tile and the work-item's chunk start, and whether the tile is a whole one."""
+        """Where the tile and the work-item's chunk start, and whether the tile is a whole one.
+
+        ``alone`` is whether all of it belongs to one segment, so that nobody has to look for
+        starts, nor to wrap indices around.
+        """
         k = self.k
         self.base = k.declare("base", Prim.I64, op("mul", self.number, self.full))
         self.start = k.declare("start", Prim.I64, op("add", self.base, op("mul", LID, self.chunk)))
@@ -107,6 +111,8 @@ class Tile:
             op("add", self.base, self.full), self.points)))
         if len(self.shape) > 1:
             self.column = k.declare("column", Prim.I64, op("rem", self.base, self.width))
+            self.alone = k.declare("alone", Prim.BOOL, imp.Apply("le", Prim.I64, (
+                op("add", self.column, self.length()), self.width)))
 
     @property
     def full(self) -> Exp:
@@ -148,7 +154,7 @@ class Tile:
                  for m, p in zip(self.held, prims, strict=True)))
         if self._is_short():
             with k.block() as inside:
-                self._fill(elements, guarded=False)
+                self._if_alone(lambda alone: self._fill(elements, alone, guarded=False))
             with k.block() as last:
                 self._fill(elements, guarded=True)
             k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
@@ -161,18 +167,29 @@ class Tile:
                 for held, stage, p in zip(self.held, self.stages, prims, strict=True))))
         k.emit(imp.If(self.staged, tuple(collect)))
 
+    def _if_alone(self, work: Callable[[bool], None]) -> None:
+        """``work``, told whether the tile is known to belong to one segment."""
+        if len(self.shape) == 1:
+            work(True)
+            return
+        with self.k.block() as one:
+            work(True)
+        with self.k.block() as several:
+            work(False)
+        self.k.emit(imp.If(self.alone, tuple(one), tuple(several)))
+
     def _is_short(self) -> bool:
         """Whether the code for an element may be repeated, to have many loads under way."""
         body = self.scan.exp.body
         return is_cheap(body) and len(body.stms) <= SHORT
 
-    def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]], *,
-              guarded: bool) -> None:
+    def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
+              alone: bool = False, *, guarded: bool) -> None:
         k = self.k
         step = imp.Select(self.staged, LSIZE, lit(1), Prim.I64)
         position = k.declare("p", Prim.I64, imp.Select(
             self.staged, op("add", self.base, LID), self.start, Prim.I64))
-        place = _Walk(k, self.shape, position)
+        place = _Walk(k, self.shape, position, alone)
 
         def element(offset: Exp) -> None:
             with k.block() as inside:
@@ -219,24 +236,28 @@ class Tile:
         k, exp, prims = self.k, self.scan.exp, self.scan.values()
         totals = [scalars(k.neutral(o)) for o in exp.ops]
         flat = [t for ts in totals for t in ts]
-        several = len(self.shape) > 1
-        fresh = k.declare("fresh", Prim.BOOL, truth(False)) if several else None
-        place = _Walk(k, self.shape, self.start)
+        fresh = k.declare("fresh", Prim.BOOL, truth(False)) if len(self.shape) > 1 else None
 
-        def element(offset: Exp) -> None:
-            if fresh is not None:
-                with k.block() as begin:
-                    reset(k, exp.ops, totals)
-                    k.emit(imp.Assign(fresh.name, truth(True)))
-                k.emit(imp.If(place.at_start(), tuple(begin)))
-            k.accumulate_all(exp.ops, totals, [
-                k.declare("x", p, imp.Load(m, offset, p))
-                for m, p in zip(self.held, prims, strict=True)])
-            k.emit(*(imp.Store(m, offset, t, p)
-                     for m, t, p in zip(self.held, flat, prims, strict=True)))
-            place.advance(lit(1))
+        def scan(alone: bool) -> None:
+            place = None if alone else _Walk(k, self.shape, self.start)
 
-        self._each(element)
+            def element(offset: Exp) -> None:
+                if place is not None and fresh is not None:
+                    with k.block() as begin:
+                        reset(k, exp.ops, totals)
+                        k.emit(imp.Assign(fresh.name, truth(True)))
+                    k.emit(imp.If(place.at_start(), tuple(begin)))
+                k.accumulate_all(exp.ops, totals, [
+                    k.declare("x", p, imp.Load(m, offset, p))
+                    for m, p in zip(self.held, prims, strict=True)])
+                k.emit(*(imp.Store(m, offset, t, p)
+                         for m, t, p in zip(self.held, flat, prims, strict=True)))
+                if place is not None:
+                    place.advance(lit(1))
+
+            self._each(element)
+
+        self._if_alone(scan)
         return totals, fresh
 
     def exchange(self, totals: Sequence[Sequence[imp.Var]],
@@ -284,10 +305,10 @@ class Tile:
     def _add(self, carries: Sequence[Sequence[imp.Var]], cond: Exp) -> None:
         """Take the carries into the elements before the chunk's first segment start."""
         k, prims = self.k, self.scan.values()
-        several = len(self.shape) > 1
-        with k.block() as code:
-            going = k.declare("going", Prim.BOOL, truth(True)) if several else None
-            place = _Walk(k, self.shape, self.start)
+
+        def add(alone: bool) -> None:
+            going = k.declare("going", Prim.BOOL, truth(True))
+            place = None if alone else _Walk(k, self.shape, self.start)
 
             def element(offset: Exp) -> None:
                 with k.block() as take:
@@ -299,7 +320,7 @@ class Tile:
                         rest = rest[len(carry):]
                     k.emit(*(imp.Store(m, offset, x, p)
                              for m, x, p in zip(self.held, held, prims, strict=True)))
-                if going is None:
+                if place is None:
                     k.emit(*take)
                     return
                 k.emit(imp.If(place.at_start(), (imp.Assign(going.name, truth(False)),)),
@@ -307,6 +328,9 @@ class Tile:
                 place.advance(lit(1))
 
             self._each(element)
+
+        with k.block() as code:
+            self._if_alone(add)
         k.emit(imp.If(cond, tuple(code)))
 
     def _store(self) -> None:
@@ -346,12 +370,17 @@ class Tile:
 
 
 class _Walk:
-    """The indices of a flat position that moves on; long rows need no divisions for that."""
+    """The indices of a flat position that moves on; long rows need no divisions for that.
 
-    def __init__(self, k: KernelBuilder, shape: Sequence[Exp], position: imp.Var) -> None:
+    One that is ``alone`` stays within its row.
+    """
+
+    def __init__(self, k: KernelBuilder, shape: Sequence[Exp], position: imp.Var,
+                 alone: bool = False) -> None:
         self.k = k
         self.shape = shape
         self.position = position
+        self.alone = alone
         if len(shape) > 1:
             self.row = k.declare("row", Prim.I64, op("quot", position, shape[-1]))
             self.column = k.declare("column", Prim.I64, op("rem", position, shape[-1]))
@@ -370,6 +399,10 @@ class _Walk:
         """Go on by ``step``; the position itself has been moved already."""
         if len(self.shape) == 1:
             return
+        onwards = imp.Assign(self.column.name, op("add", self.column, step))
+        if self.alone:
+            self.k.emit(onwards)
+            return
         width = self.shape[-1]
         beyond = imp.Apply("le", Prim.I64, (width, self.column))
         wrap: tuple[imp.Stm, ...] = (
@@ -379,5 +412,4 @@ class _Walk:
             wrap += (imp.If(beyond, (
                 imp.Assign(self.row.name, op("add", self.row, op("quot", self.column, width))),
                 imp.Assign(self.column.name, op("rem", self.column, width)))),)
-        self.k.emit(imp.Assign(self.column.name, op("add", self.column, step)),
-                    imp.If(beyond, wrap))
+        self.k.emit(onwards, imp.If(beyond, wrap))
