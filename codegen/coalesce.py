@@ -10,8 +10,9 @@ for two reasons.
 * A work-item walks along its row.  Caches serve those who want the next element, but one by one:
   on an H200 that takes 4.6 ps an element, 8 ps where so many rows are under way that no cache holds
   them all, 1.5 ps in a copy, and the copy 2.8 ps (f32).  So going through a row twice pays for a
-  copy, or going through several arrays once.  Rows within a cache line, and few rows, are left as
-  they are, which the host decides when it knows them.
+  copy, be it by points that differ in another index, or going through several arrays once.  Rows
+  within a cache line, and few rows, are left as they are, which the host decides when it knows
+  them.
 
 Kernels that bring what they need to local memory do without (:mod:`~runelift.codegen.coarse`,
 :mod:`~runelift.codegen.tiling`).
@@ -255,6 +256,7 @@ class _Coalescer:
         if not loops or self.shares(kernel):
             return {}
         fast, others = kernel.space[-1].index, set[VName]()
+        points = {dim.index for dim in kernel.space[:-1]}
         found = dict[Wish, dict[frozenset[VName], int]]()
         for each in references(kernel, self.types.__getitem__):
             picked = [place for place, dim in enumerate(each.dims)
@@ -264,7 +266,8 @@ class _Coalescer:
                 others.add(each.array)
             elif picked and any(dim.counters & walked or dim == WHOLE
                                 for dim in each.dims[picked[0] + 1:]):
-                again = any(loop.isdisjoint(walked) for loop in each.around)
+                again = not points <= each.points or any(
+                    loop.isdisjoint(walked) for loop in each.around)
                 times = found.setdefault((each.array, picked[0]), {})
                 times[walked] = MANY if again else max(times.get(walked, 0), 1)
         arrays = [array for array, _ in found]
