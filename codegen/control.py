@@ -233,8 +233,7 @@ class Control(Arrays):
 def _recorded(exp: Versions) -> tuple[VName, ...]:
     """The sizes that guards are made of, which records of a run hold."""
     sizes = {v for version in exp.alternatives if version.guard is not None
-             for size in (version.guard.par, version.guard.group, version.guard.groups)
-             if size is not None for v in size.variables()}
+             for size in version.guard.sizes() for v in size.variables()}
     return tuple(sorted(sizes, key=lambda n: n.tag))
 
 

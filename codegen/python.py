@@ -468,10 +468,11 @@ class _Writer:
 
 
 def _crowd(guard: Guard | None) -> str:
-    """How many work-groups an intra version has, and how many work-items each can use."""
+    """How many work-groups an intra version has, how many work-items each can use, and in loops."""
     if guard is None or guard.groups is None or guard.group is None:
         return "None"
-    return f"({_size(guard.groups)}, {_size(guard.group)})"
+    looped = "" if guard.looped is None else f", {_size(guard.looped)}"
+    return f"({_size(guard.groups)}, {_size(guard.group)}{looped})"
 
 
 def _need(version: plan.PlanVersion) -> str:

@@ -51,7 +51,8 @@ class Guard:
     beside it).  ``default`` is the threshold when nothing was tuned; None means the device's, and
     of an outer version the less of both.  ``rival`` is what speaks for versions that follow.
     ``streams``: a group keeps nothing of its row, as it only reduces it (of an intra version, and
-    of the outer version beside it).
+    of the outer version beside it).  ``looped`` is how many points the largest operation has that a
+    group does in a loop, if the last version has launches in loops there.
     """
 
     name: str
@@ -63,6 +64,12 @@ class Guard:
     groups: Size | None = None
     rival: Rival | None = None
     streams: bool = False
+    looped: Size | None = None
+
+    def sizes(self) -> tuple[Size, ...]:
+        """All that it depends on."""
+        return tuple(size for size in (self.par, self.group, self.groups, self.looped)
+                     if size is not None)
 
     def untuned(self, device: int) -> int:
         """The threshold when nothing was tuned; ``device`` is the device's own."""

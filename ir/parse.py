@@ -347,6 +347,9 @@ class Reader(Transformer[Token, Any]):
     def group_size(self, size: Size) -> tuple[str, Size]:
         return "group", size
 
+    def looped(self, size: Size) -> tuple[str, Size]:
+        return "looped", size
+
     def group_count(self, size: Size) -> tuple[str, Size]:
         return "groups", size
 

@@ -246,5 +246,6 @@ def _guard(guard: Guard) -> str:
     default = "" if guard.default is None else f" default {guard.default}"
     rival = "" if guard.rival is None else f" {guard.rival.value}"
     streams = " streams" if guard.streams else ""
+    looped = "" if guard.looped is None else f" looped {guard.looped}"
     return (f"when {guard.name} <= {guard.par} {json.dumps(guard.key)}"
-            f"{group}{groups}{default}{rival}{streams}")
+            f"{group}{groups}{default}{rival}{streams}{looped}")

@@ -168,7 +168,8 @@ class Mapper:
         """The sizes of a guard."""
         group = None if guard.group is None else self.size(guard.group)
         groups = None if guard.groups is None else self.size(guard.groups)
-        return replace(guard, par=self.size(guard.par), group=group, groups=groups)
+        looped = None if guard.looped is None else self.size(guard.looped)
+        return replace(guard, par=self.size(guard.par), group=group, groups=groups, looped=looped)
 
 
 def map_exp(m: Mapper, exp: Exp) -> Exp:

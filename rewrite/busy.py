@@ -27,6 +27,7 @@ from runelift.ir.names import Names, VName
 from runelift.ir.patterns import Pattern, references
 from runelift.ir.prim import Prim
 from runelift.ir.products import product_of, reducing
+from runelift.ir.sizes import greatest, product
 from runelift.ir.syntax import (
     SEGOPS,
     SOACS,
@@ -41,6 +42,7 @@ from runelift.ir.syntax import (
     PrimOp,
     Program,
     SegMap,
+    SegOp,
     SegRed,
     SliceDim,
     Stm,
@@ -50,6 +52,7 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, uses
 from runelift.ir.types import Type
+from runelift.rewrite.flatten.nest import size_of
 from runelift.rewrite.rule import Rewriting, Rule, rule
 
 SHARED_POINTS = 4096
@@ -221,8 +224,8 @@ def points_differ(exp: Versions, types: Types) -> Exp | None:
     Because: nobody knows how long a point takes, and many small parts of work come out even.
     """
     rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
-    maps = [list(_operations(exp.alternatives[-1].body)), [] if rows is None else
-            list(_inside(rows))]
+    maps: list[list[SegOp]] = [list(_operations(exp.alternatives[-1].body)),
+                               [] if rows is None else list(_inside(rows))]
     if not all(len(several) == 1 and isinstance(several[0], SegMap)
                and _asks_on(several[0].body) for several in maps):
         return None
@@ -297,11 +300,42 @@ def _reduces_rows(version: Version) -> bool:
     return bool(inside) and all(isinstance(op, SegRed) and len(op.space) == 1 for op in inside)
 
 
-def _inside(version: Version) -> Iterator[Exp]:
+def _inside(version: Version) -> Iterator[SegOp]:
     """The operations of the groups of an intra version, if it does nothing else."""
     groups = list(_operations(version.body))
     if len(groups) == 1 and isinstance(groups[0], SegMap):
         yield from _operations(groups[0].body)
+
+
+@rule(Versions)
+def loops_stay_in_groups(exp: Versions, types: Types) -> Exp | None:
+    """versions (…, group: loop o, else: loop p) ⇒ versions (…, group looped n: loop o, else: …)
+
+    Provided: o and p have operations, of which the largest in o has n points.
+    Because: what the work-items of a group hand on from one iteration to the next stays on the
+        chip; in the last version each operation of each iteration is a launch.
+    """
+    if next(_in_loops(exp.alternatives[-1].body), None) is None:
+        return None
+    return _with_guards(exp, _looped)
+
+
+def _looped(version: Version, guard: Guard) -> Guard:
+    """The guard with the points of the largest operation that stands in a loop of a group."""
+    if version.kind is not Kind.INTRA or guard.groups is None:
+        return guard
+    points = [product([size_of(dim.width) for dim in op.space])
+              for group in _operations(version.body) if isinstance(group, SegMap)
+              for op in _in_loops(group.body)]
+    return replace(guard, looped=greatest(*points)) if points else guard
+
+
+def _in_loops(body: Body) -> Iterator[SegOp]:
+    """The operations of the grid, or of a group, that stand in loops."""
+    for stm in body.stms:
+        if not isinstance(stm.exp, SEGOPS):
+            for inner in bodies_of(stm.exp):
+                yield from (_operations if isinstance(stm.exp, Loop) else _in_loops)(inner)
 
 
 @rule(Versions)
@@ -335,7 +369,8 @@ def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
 
 
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows, points_beat_rows,
-              points_differ, neighbours_map, rows_stream, groups_beside_rows)
+              points_differ, neighbours_map, rows_stream, loops_stay_in_groups,
+              groups_beside_rows)
 
 
 def _with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Exp | None:
@@ -400,7 +435,7 @@ def _maps_rows(version: Version) -> bool:
             and any(stm.exp is inside[0] for stm in row.stms))
 
 
-def _operations(body: Body) -> Iterator[Exp]:
+def _operations(body: Body) -> Iterator[SegOp]:
     """The operations of the grid."""
     for stm in body.stms:
         if isinstance(stm.exp, SEGOPS):

@@ -10,8 +10,9 @@ from runelift.ir.guards import Guard, Kind, Rival
 MOST_WAVES = 8
 """Launches with so much more work than fits on the device at once gain nothing by merging."""
 
-Crowd: TypeAlias = tuple[int, int]
-"""How many work-groups an intra version has, and how many work-items each of them can use."""
+Crowd: TypeAlias = tuple[int, int] | tuple[int, int, int]
+"""How many work-groups an intra version has, how many work-items each of them can use, and how many
+in loops, if the last version has launches in loops there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,9 @@ class Choice:
     in a loop with up to ``merged`` work-items become one, if they are flat, so that groups that
     only map have no part in them, unless it is lines that they map.  ``together``: neighbouring
     work-items run together; then nor do groups pay that only map rows shorter than ``even``, or
-    longer than ``short``, of which not several have room side by side, or a few lines.  Fewer rows
+    longer than ``short``, of which not several have room side by side, or a few lines; but those
+    that go through a loop, which otherwise is one of launches, pay if its largest operation has
+    work for half of ``least``, however small the others are.  Fewer rows
     than are ``shared`` out evenly are left to versions that share out their points.
 
     >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
@@ -56,6 +59,11 @@ class Choice:
     ...     "t", "t", Kind.OUTER, Size.of(1), rival=Rival.POINTS)
     >>> [cores.holds(uneven, n, (n, 2048)) for n in (2048, 4096)]
     [False, True]
+    >>> solve = Guard("t", "t", Kind.INTRA, Size.of(1), default=32)
+    >>> [h200.holds(solve, n, (20000, n * n, n * n)) for n in (3, 4, 16)]
+    [False, True, True]
+    >>> h200.holds(solve, 16, (20000, 256))
+    False
     >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
     >>> [h200.holds(bodies, n, (n, m))
     ...  for n, m in [(100000, 100), (100000, 2048), (262144, 2048), (100000, 100000)]]
@@ -79,7 +87,7 @@ class Choice:
         """Whether the work-groups of an intra version, if it is one, are the best use."""
         if crowd is None:
             return True
-        groups, elements = crowd
+        groups, elements = crowd[:2]
         many = groups >= self.groups
         if guard.rival is Rival.MAPS and groups * elements <= self.merged:
             return False
@@ -94,12 +102,17 @@ class Choice:
     def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
         """Whether the guard's version runs, provided those before it do not."""
         if guard.kind is not Kind.OUTER:
-            return par >= guard.untuned(self.threshold) and self.fills(guard, crowd)
+            return self._occupies(guard, par, crowd) and self.fills(guard, crowd)
         if guard.rival and self.together:
             return False
         if guard.rival is Rival.POINTS and par < self.shared:
             return False
         return par >= guard.untuned(self.threshold) // self._part(guard, crowd)
+
+    def _occupies(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
+        """Whether the work-items of a group have enough to do, and so those of other versions."""
+        return par >= guard.untuned(self.threshold) or (
+            crowd is not None and len(crowd) > 2 and self.together and 2 * crowd[2] >= self.least)
 
     def _part(self, guard: Guard, crowd: Crowd | None) -> int:
         """By what the threshold of an outer version is divided, for the groups beside it."""

@@ -152,8 +152,8 @@ _IGNORED = ", so they are ignored; 'runelift autotune' finds new ones."
 def _fits(site: Site, finer: Finer) -> bool:
     """Whether a site has the versions, and its guards the sizes, that a finer guard mentions."""
     known = {guard.name for guard in site.guards} | {
-        str(name) for guard in site.guards for size in (guard.par, guard.group, guard.groups)
-        if size is not None for name in size.variables()}
+        str(name) for guard in site.guards for size in guard.sizes()
+        for name in size.variables()}
     return (finer.possible() <= set(range(len(site.alternatives)))
             and finer.mentioned() <= known)
 

@@ -250,3 +250,24 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
     assert cores.holds(replace(outer, rival=None), 10, (10, 100))
     for_loop = text.replace("while y < 9", "for _i < 9")
     assert outer_guards(for_loop)[0].rival is not Rival.POINTS
+
+
+SOLVES = """
+entry main [m][n] (As: [m][n][n]f32): [m][n][n]f32 =
+  map (\\A -> loop A for k < n do
+    let row = map (/ A[k, k]) A[k]
+    in map2 (\\i r -> map2 (\\x y -> if i == k then y else x - r[k] * y) r row) (iota n) A) As
+"""
+
+
+def test_groups_that_go_through_a_loop_may_have_small_operations() -> None:
+    (group, *_) = group_guards(SOLVES)
+    assert (str(group.par), str(group.looped)) == ("min(n_2, n_2*n_2)", "max(n_2, n_2*n_2)")
+    assert all(guard.looped is None for text in (SUMS, SCANS.format(""), NEAR_ALL)
+               for guard in group_guards(text))  # their flat versions launch nothing in loops
+    gpu = Choice(threshold=10_000, groups=8, short=64, long=512, least=32, together=True)
+    for n, holds in ((3, False), (4, True), (22, True), (23, False)):  # up to 512 elements
+        assert gpu.holds(group, n, (1000, n * n, n * n)) == holds
+    assert not gpu.holds(group, 16, (1000, 256))  # what is not in a loop does not count
+    processor = replace(gpu, together=False)
+    assert not processor.holds(group, 16, (1000, 256, 256))
