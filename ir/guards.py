@@ -33,10 +33,14 @@ class Rival(Enum):
     LINES = "lines"
     """The same, but groups know their row without a division, so that theirs may be merged, too."""
     PRODUCT = "product"
-    """They compute a product by tiles, which pays where there is much to do."""
+    """They compute a product by tiles, which pays where there is much to do (of a reduction: what
+    it reduces, and stores)."""
     POINTS = "points"
     """They give each point of a row a work-item too, in groups of any size; what a point takes is
     the same in all versions, or not known."""
+    LADEN = "laden"
+    """They spread the points of few rows, each of which takes long, over the device (of intra
+    versions only)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,15 +183,43 @@ def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
     """versions (rows, group: row, else: p) ⇒ versions (rows product, group product: row, else: p)
 
     Provided: p does nothing but choose between versions of which the first is a product, or the
-        last chooses like that.
+        last chooses like that, once or several times, and map all points.
     Because: work-groups that share what they load compute a product faster than row by row.
     """
-    nested = _only_choice(exp)
-    while nested is not None and not _is_product(nested.alternatives[0]):
-        nested = _only_choice(nested)
-    if nested is None:
+    if not _computes_products(exp.alternatives[-1].body):
         return None
-    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT))
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT)
+                        if guard.kind is not Kind.REDOMAP else guard)
+
+
+def _computes_products(body: Body) -> bool:
+    """Whether a body does nothing but choose products, and map all points."""
+    choices = [stm.exp for stm in body.stms if isinstance(stm.exp, Versions)]
+    others = [stm.exp for stm in body.stms if not isinstance(stm.exp, Versions)]
+    return bool(choices) and all(
+        _is_product(each.alternatives[0]) or _computes_products(each.alternatives[-1].body)
+        for each in choices) and all(
+        _is_straight_map(other) if isinstance(other, SEGOPS) else not any(
+            True for inner in bodies_of(other) for _ in _operations(inner)) for other in others)
+
+
+@rule(Versions)
+def products_beat_reductions(exp: Versions, types: Types) -> Exp | None:
+    """versions (redomap: (rs, xs), else: p; rs) ⇒ versions (redomap product: (rs, xs), else: …)
+
+    Provided: p begins with a choice between versions of which the first is a product.
+    Because: what is reduced is stored in both cases, and work-groups that share what they load
+        compute a product faster than one by one.
+    """
+    redomap, last = exp.alternatives[0], exp.alternatives[-1]
+    choices = (stm.exp for stm in last.body.stms if isinstance(stm.exp, Versions))
+    first = next(choices, None)
+    if first is None or not _is_product(first.alternatives[0]) or not any(
+            isinstance(op, SegRed) and len(op.body.result) > sum(len(o.neutral) for o in op.ops)
+            for op in _operations(redomap.body)):
+        return None
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT)
+                        if guard.kind is Kind.REDOMAP else guard)
 
 
 @rule(Versions)
@@ -213,6 +241,27 @@ def points_beat_rows(exp: Versions, types: Types) -> Exp | None:
         return None
     return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
                         if guard.rival is None else guard)
+
+
+@rule(Versions)
+def points_are_laden(exp: Versions, types: Types) -> Exp | None:
+    """versions (…, group: row, else: p) ⇒ versions (…, group laden: row, else: p)
+
+    Provided: nothing that a group does together stands in a loop, but at the points of half of it
+        or more there are loops.
+    Because: p has the points of few rows done by all of the device, and more launches matter less.
+    """
+    rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
+    groups = [] if rows is None else list(_operations(rows.body))
+    if len(groups) != 1 or not isinstance(groups[0], SegMap):
+        return None
+    together = list(_operations(groups[0].body))
+    laden = sum(not _straight(op.body) for op in together)
+    if not laden or 2 * laden < len(together) or any(
+            isinstance(stm.exp, Loop) for stm in groups[0].body.stms):
+        return None
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.LADEN)
+                        if guard.kind is Kind.INTRA and guard.rival is None else guard)
 
 
 @rule(Versions)
@@ -368,7 +417,8 @@ def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
         streams=beside.streams and guard.default is None) if guard.kind is Kind.OUTER else guard)
 
 
-EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows, points_beat_rows,
+EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
+              products_beat_reductions, points_beat_rows, points_are_laden,
               points_differ, neighbours_map, rows_stream, loops_stay_in_groups,
               groups_beside_rows)
 

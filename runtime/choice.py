@@ -34,7 +34,8 @@ class Choice:
     longer than ``short``, of which not several have room side by side, or a few lines; but those
     that go through a loop, which otherwise is one of launches, pay if its largest operation has
     work for half of ``least``, however small the others are.  Fewer rows
-    than are ``shared`` out evenly are left to versions that share out their points.
+    than are ``shared`` out evenly are left to versions that share out their points, and so are
+    rows that are too few for groups, if they have more than ``even`` points that take long each.
 
     >>> h200 = Choice(threshold=270336, groups=132, short=4096, long=32768, merged=1081344,
     ...               part=16, least=32, together=True, busy=1056, streamed=2, even=256)
@@ -64,6 +65,9 @@ class Choice:
     [False, True, True]
     >>> h200.holds(solve, 16, (20000, 256))
     False
+    >>> paths = Guard("t", "t", Kind.INTRA, Size.of(1), rival=Rival.LADEN, streams=True)
+    >>> [h200.fills(paths, crowd) for crowd in [(3, 2000), (27, 100), (256, 2000)]]
+    [False, True, True]
     >>> bodies = Guard("t", "t", Kind.OUTER, Size.of(1), streams=True)
     >>> [h200.holds(bodies, n, (n, m))
     ...  for n, m in [(100000, 100), (100000, 2048), (262144, 2048), (100000, 100000)]]
@@ -96,11 +100,15 @@ class Choice:
             return False
         if guard.rival in (Rival.PRODUCT, Rival.POINTS) and many:
             return False
+        if guard.rival is Rival.LADEN and not many and elements > self.even:
+            return False
         return elements <= (self.long if many else self.short) or (
             guard.streams and groups >= self.busy)
 
     def holds(self, guard: Guard, par: int, crowd: Crowd | None) -> bool:
         """Whether the guard's version runs, provided those before it do not."""
+        if guard.kind is Kind.REDOMAP and guard.rival is Rival.PRODUCT:
+            return False
         if guard.kind is not Kind.OUTER:
             return self._occupies(guard, par, crowd) and self.fills(guard, crowd)
         if guard.rival and self.together:
