@@ -31,6 +31,7 @@ from runelift.codegen.launches import (
     widths,
 )
 from runelift.codegen.lowering import KernelBuilder
+from runelift.codegen.parameters import Quantity
 from runelift.codegen.second_order import SecondOrder
 from runelift.codegen.segments import segments_of_reduction
 from runelift.codegen.strips import BREADTH, Columns, Strip
@@ -42,7 +43,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div, greatest, least
 from runelift.ir.syntax import Operator, SegRed
-from runelift.ir.types import Const, i64
+from runelift.ir.types import Atom, Const, i64
 
 LANE_STATEMENTS = 24
 """Elements that take more statements are not computed for all lanes of a vector at once."""
@@ -130,7 +131,20 @@ def _segred_apart(lowering: Lowering, exp: SegRed) -> None:
     """Each segment by itself."""
     short = branch(lowering, lambda: _segred_items(lowering, exp))
     long = branch(lowering, lambda: _segred_long(lowering, exp))
-    choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long)
+    choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
+                     _most_alone(lowering, exp))
+
+
+def _most_alone(lowering: Lowering, exp: SegRed) -> Atom | None:
+    """How many elements a work-item reduces alone; None stands for as many as usual.
+
+    0 where elements take long and there are so few segments that each can have a group.
+    """
+    if is_cheap(exp.body) or not lowering.interleave:
+        return None
+    waves = ceil_div(total(lowering, exp.space[:-1]), lowering.groups)
+    usual = lowering.size(lowering.setting(Quantity.SHORT))
+    return lowering.scalar("alone", least(Size.of(1), waves - 1) * usual)
 
 
 def _segred_long(lowering: Lowering, exp: SegRed) -> None:
