@@ -244,6 +244,24 @@ def points_beat_rows(exp: Versions, types: Types) -> Exp | None:
 
 
 @rule(Versions)
+def points_differ(exp: Versions, types: Types) -> Exp | None:
+    """versions (rows: …, group: …, else: map of all) ⇒ versions (rows points, group points: …, …)
+
+    Provided: a point goes through a ``while`` loop, also in a group, and the last version does
+        nothing but map all points.
+    Because: nobody knows how long a point takes, and many small parts of work come out even.
+    """
+    rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
+    maps: list[list[SegOp]] = [list(_operations(exp.alternatives[-1].body)),
+                               [] if rows is None else list(_inside(rows))]
+    if not all(len(several) == 1 and isinstance(several[0], SegMap)
+               and _asks_on(several[0].body) for several in maps):
+        return None
+    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
+                        if guard.rival is None else guard)
+
+
+@rule(Versions)
 def points_are_laden(exp: Versions, types: Types) -> Exp | None:
     """versions (…, group: row, else: p) ⇒ versions (…, group laden: row, else: p)
 
@@ -262,24 +280,6 @@ def points_are_laden(exp: Versions, types: Types) -> Exp | None:
         return None
     return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.LADEN)
                         if guard.kind is Kind.INTRA and guard.rival is None else guard)
-
-
-@rule(Versions)
-def points_differ(exp: Versions, types: Types) -> Exp | None:
-    """versions (rows: …, group: …, else: map of all) ⇒ versions (rows points, group points: …, …)
-
-    Provided: a point goes through a ``while`` loop, also in a group, and the last version does
-        nothing but map all points.
-    Because: nobody knows how long a point takes, and many small parts of work come out even.
-    """
-    rows = next((v for v in exp.alternatives if v.kind is Kind.INTRA), None)
-    maps: list[list[SegOp]] = [list(_operations(exp.alternatives[-1].body)),
-                               [] if rows is None else list(_inside(rows))]
-    if not all(len(several) == 1 and isinstance(several[0], SegMap)
-               and _asks_on(several[0].body) for several in maps):
-        return None
-    return _with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
-                        if guard.rival is None else guard)
 
 
 def _asks_on(body: Body) -> bool:
@@ -418,9 +418,8 @@ def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
 
 
 EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
-              products_beat_reductions, points_beat_rows, points_are_laden,
-              points_differ, neighbours_map, rows_stream, loops_stay_in_groups,
-              groups_beside_rows)
+              products_beat_reductions, points_beat_rows, points_differ, points_are_laden,
+              neighbours_map, rows_stream, loops_stay_in_groups, groups_beside_rows)
 
 
 def _with_guards(exp: Versions, change: Callable[[Version, Guard], Guard]) -> Exp | None:

@@ -50,10 +50,13 @@ entry carried [n][m] (xss: *[n][m]i32): i32 =
   in i32.sum (map often yss)
 entry chosen [n][m] (xss: [n][m]i32): [n]i32 =
   map (\xs -> i32.sum (map (\x -> x + often xs) xs)) xss
+entry every_pair [n][m] (xss: [n][m]i32) (yss: [n][m]i32): [n][n]i32 =
+  map (\xs -> map (\ys -> loop a = 0 for k < m do a * 3 + xs[k] * ys[k]) yss) xss
 """
 
 COPIES = {"once": 0, "again": 1, "small": 1, "long": 1, "shared": 1, "several": 3, "cubes": 1,
-          "inner": 2, "until": 1, "both_ways": 0, "changed": 1, "carried": 2, "chosen": 1}
+          "inner": 2, "until": 1, "both_ways": 0, "changed": 1, "carried": 2, "chosen": 1,
+          "every_pair": 2}
 """How many copies the entry points promise."""
 SHAPES = [(40, 33), (5, 1), (0, 40)]
 

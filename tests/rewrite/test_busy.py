@@ -23,10 +23,18 @@ entry main [n][m][p] (xsss: [n][m][p]f32): [n][m]f32 = map (map f32.sum) xsss
 """
 
 
-def outer_guards(text: str) -> list[Guard]:
+def guards_of(text: str, kind: Kind) -> list[Guard]:
     versioned = compile_source(Source("program", text)).versioned
     return [guard for guard in forest_of(versioned).entry("main").guards().values()
-            if guard.kind is Kind.OUTER]
+            if guard.kind is kind]
+
+
+def outer_guards(text: str) -> list[Guard]:
+    return guards_of(text, Kind.OUTER)
+
+
+def group_guards(text: str) -> list[Guard]:
+    return guards_of(text, Kind.INTRA)
 
 
 def test_products_need_fewer_points() -> None:
@@ -95,6 +103,38 @@ entry main [n][m][k] (xsss: [n][m][k]f32) (ysss: [n][k][m]f32): [n][m][m]f32 =
     assert [guard.rival for guard in guards] == [Rival.PRODUCT, Rival.PRODUCT, None]
 
 
+def test_several_products_are_not_done_row_by_row() -> None:
+    text = """
+entry main [n][m][k] (xss: [n][m]f32) (yss: [m][m]f32) (zss: [m][k]f32): [n][k]f32 =
+  map (\\xs -> let ys = map (\\c -> f32.sum (map2 (*) xs c)) (transpose yss)
+              in map (\\c -> 2 * f32.sum (map2 (*) ys c)) (transpose zss)) xss
+"""
+    assert [guard.rival for guard in group_guards(text)] == [Rival.PRODUCT, None, None]
+    with_scan = text.replace("f32.sum (map2 (*) ys c)", "f32.sum (scan (*) 1 (map2 (*) ys c))")
+    assert group_guards(with_scan)[0].rival is None
+
+
+SOFTMAX = """
+entry main [n][m][k] (xss: [n][k]f32) (yss: [m][k]f32): [n][m]f32 =
+  map (\\xs -> let zs = map (\\ys -> f32.sum (map2 (*) xs ys)) yss
+              let most = f32.maximum zs
+              in map (\\z -> z / most) zs) xss
+"""
+NEAREST = """
+entry main [n][m][k] (xss: [n][k]f32) (yss: [m][k]f32): [n]f32 =
+  map (\\xs -> f32.maximum (map (\\ys -> f32.sum (map2 (*) xs ys)) yss)) xss
+"""
+
+
+@pytest.mark.parametrize(("text", "rival"), [(SOFTMAX, Rival.PRODUCT), (NEAREST, None)])
+def test_products_that_are_kept_are_made_before_they_are_reduced(text: str, rival: Rival | None
+                                                                  ) -> None:
+    (guard,) = guards_of(text, Kind.REDOMAP)
+    assert guard.rival is rival
+    gpu = Choice(threshold=1000, groups=8, short=64, long=512, together=True)
+    assert gpu.holds(guard, 5000, None) == (rival is None)
+
+
 @pytest.mark.parametrize(("text", "maps"), [
     ("map (\\xs -> map (* 2) xs) xss", True),
     ("map (\\xs -> map (* (1 + f32.sqrt xs[0])) xs) xss", True),
@@ -128,15 +168,9 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 = {} map (\\xs -> scan (+) 0 (map 
 LOOP = "loop xss for _i < 9 do"
 
 
-def group_guards(text: str) -> list[Guard]:
-    versioned = compile_source(Source("program", text)).versioned
-    return [guard for guard in forest_of(versioned).entry("main").guards().values()
-            if guard.kind is Kind.INTRA]
-
-
 @pytest.mark.parametrize(("text", "rival"), [
     (STENCIL.format(LOOP), Rival.LINES), (STENCIL.format(""), None),
-    (LONG_POINTS.format(LOOP), None), (SCANS.format(LOOP), None), (SPACE, Rival.MAPS),
+    (LONG_POINTS.format(LOOP), Rival.LADEN), (SCANS.format(LOOP), None), (SPACE, Rival.MAPS),
 ])
 def test_groups_that_only_map_in_loops(text: str, rival: Rival | None) -> None:
     assert group_guards(text)[-1].rival is rival
@@ -235,6 +269,18 @@ entry main [n][m] (xss: [n][m]f32): [n][m]f32 =
     gpu = Choice(threshold=200_000, groups=100, short=4096, long=32768)
     assert not gpu.holds(guard, 100, (1000, 100))
     assert gpu.holds(guard, 60, (10, 60))
+
+
+@pytest.mark.parametrize(("each", "rival"), [
+    ("loop y = x for _i < steps do 2 * y + x", Rival.LADEN), ("2 * x", None)])
+def test_few_rows_of_points_that_take_long_are_no_groups(each: str, rival: Rival | None) -> None:
+    (group,) = group_guards(f"""
+        entry main [n][m] (steps: i32) (xss: [n][m]f32): [n]f32 =
+          map (\\xs -> f32.sum (map (\\x -> {each}) xs)) xss""")
+    assert group.rival is rival
+    gpu = Choice(threshold=10_000, groups=8, short=4096, long=32768, even=256)
+    holds = [gpu.holds(group, m, (n, m)) for n, m in ((7, 257), (7, 256), (8, 257))]
+    assert holds == [rival is None, True, True]
 
 
 def test_few_rows_of_points_that_take_unknown_times_are_no_work_items_of_processors() -> None:
