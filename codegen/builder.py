@@ -286,14 +286,22 @@ class CodeBuilder:
         view = self.env.get(name)
         if not isinstance(view, View) or view.mem is None or view.mem not in self.owned[-1]:
             return False
+        return not self.seen_later(view.mem)
+
+    def seen_later(self, mem: VName) -> bool:
+        """Whether a name for the memory, or a part of it, is used later in this body."""
         later = self.later[-1]
-        return not any(isinstance(other, View) and self._touches(other, view.mem) and alias in later
-                       for alias, other in self.env.items())
+        return any(isinstance(other, View) and self._touches(other, mem) and alias in later
+                   for alias, other in self.env.items())
 
     def _shown(self, name: VName, others: Iterable[VName]) -> bool:
         """Whether others show the memory of ``name``."""
         mem = self.array(name).mem
-        return mem is not None and any(
+        return mem is not None and self.shows(mem, others)
+
+    def shows(self, mem: VName, others: Iterable[VName]) -> bool:
+        """Whether one of ``others`` is in the memory."""
+        return any(
             isinstance(view := self.env.get(other), View) and self._touches(view, mem)
             for other in others)
 

@@ -253,7 +253,8 @@ class _Needs:
                     self.hand(param.name, results)
                 for version in alternatives:
                     if version.guard is not None:
-                        self.needed |= version.guard.par.variables()
+                        for size in version.guard.sizes():
+                            self.needed |= size.variables()
                     self.body(version.body)
             case _:
                 self.inside(exp)

@@ -225,7 +225,8 @@ class SharingBuilder(KernelBuilder):
     def writable(self, param: Param, name: VName, read: Iterable[VName] = ()) -> View:
         """Memory with the value of ``name`` that may be changed.
 
-        A shared-out array is changed in a copy, so others may read it meanwhile.
+        A shared-out array is changed in a copy, so others may read it meanwhile.  That may be the
+        copy that work-items exchange elements through, unless other names show that.
         """
         value = self.value(name)
         if not self.cooperative or not isinstance(value, Spread):
@@ -234,9 +235,10 @@ class SharingBuilder(KernelBuilder):
         if self.dead(name) and param.name not in self.dest:
             view = self.exchange(value)
             assert view.mem is not None
-            del self.exchanged[value.mem]
-            self.owned[-1].add(view.mem)
-            return view
+            if not self.seen_later(view.mem) and not self.shows(view.mem, read):
+                del self.exchanged[value.mem]
+                self.owned[-1].add(view.mem)
+                return view
         out = self.allocate(param.name, param.type)
         self.copy(out, value)
         return out

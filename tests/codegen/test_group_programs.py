@@ -39,6 +39,17 @@ entry main [n][p] (xss: [n][p]i32) (k: i32): ([n][p]i32, [n][p][2]i32, [n][2][p]
     let turned = transpose (map2 (\\row s -> map (+ s) row) scans sums)
     in (sums, scans, map (scan i32.max i32.lowest) turned)) xss)
 """,
+    "rows change places while one of them is still used": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m][m]i32 =
+  map (\\xs ->
+    loop yss = map (\\x -> map (* x) xs) xs for i < m do
+      let p = (i + i64.i32 k) % m
+      let there = copy yss[p]
+      let here = copy yss[i]
+      let yss = yss with [p] = here
+      let yss = yss with [i] = there
+      in map2 (\\j row -> map2 (\\y t -> y + t * i32.i64 j) row there) (iota m) yss) xss
+""",
     "odd-even sort": """
 entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
   map (\\xs -> loop xs = copy xs for t < m do
