@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
 from runelift.rewrite.bounds import PROVING, remove_checks
-from runelift.rewrite.busy import EVERYWHERE, estimate, maps_share_nothing
+from runelift.rewrite.busy import EVERYWHERE, estimate
 from runelift.rewrite.cse import SHARING, eliminate_common
 from runelift.rewrite.fuse import fuse
 from runelift.rewrite.hoist import hoist, hoist_invariant
 from runelift.rewrite.parts import concat_in_parts
 from runelift.rewrite.placing import made_in_place
 from runelift.rewrite.predicate import predicate, predicated_updates
+from runelift.rewrite.rivals import maps_share_nothing
 from runelift.rewrite.rule import Rewriting, Rule
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 from runelift.rewrite.short_circuit import short_circuit, update_early
