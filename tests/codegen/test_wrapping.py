@@ -34,7 +34,7 @@ def test_every_version(row: str) -> None:
     expected = runelift.compile(program(row), device="interpreter").main(xss)
     compiled = runelift.compile(program(row), device="pocl", tuning={})
     for force in plans(compiled.tree.entry("main")):
-        result, _ = compiled.run("main", [xss], force=force)
+        (result,), _ = compiled.run("main", [xss], force=force)
         np.testing.assert_array_equal(result, expected)
 
 
