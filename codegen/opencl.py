@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from runelift.codegen.wrapping import goes_round
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
@@ -242,6 +243,8 @@ class _Printer:
             case imp.For(index, start, bound, step, body, unroll):
                 i = name(index)
                 lines = [f"{pad}{how}" for how in self.unrolling(unroll, bound, body)]
+                if goes_round(index, body):
+                    lines.append(f"{pad}GOES_ROUND")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]

@@ -11,6 +11,7 @@
 // QUICK_ROOTS: whether div_sqrt has a quick way, see below.
 // PARTLY_UNROLLED: short loops without branches; GPUs have no other means to overlap their loads.
 // LARGELY_UNROLLED: those whose iterations are counted when the kernel is built.
+// GOES_ROUND: loops that LLVM 14 and 15 vectorise wrongly (wrapping.py), which it is told not to.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
@@ -33,6 +34,12 @@ inline float near_rsqrt(float x) { return rsqrt(x); }
 #define LARGELY_UNROLLED
 inline void fence_device() { mem_fence(CLK_GLOBAL_MEM_FENCE); }
 inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
+#endif
+
+#if defined(__clang_major__) && __clang_major__ <= 15 && !defined(__NV_CL_C_VERSION)
+#define GOES_ROUND _Pragma("clang loop vectorize(disable)")
+#else
+#define GOES_ROUND
 #endif
 
 // Sub-groups: work-items in a row that hand each other values and wait for each other only.
