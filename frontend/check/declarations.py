@@ -45,6 +45,7 @@ from runelift.frontend.types import (
     TypeVar,
     map_parts,
     show,
+    type_variables,
 )
 from runelift.ir.errors import Diagnostic, Label, ProgramError
 from runelift.ir.names import VName
@@ -106,6 +107,10 @@ class Checker(Inference):
             raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
                               "not have arrays of any size in their definition.",
                               f"Declare it as type~ {dec.name}, or add size parameters.")
+        if not dec.kind and type_variables(body) & self.solved.size_lifted:
+            raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
+                              "not have size-lifted type parameters in their definition.",
+                              f"Declare it as type~ {dec.name}.")
         if dec.kind != "^":
             try:
                 self.solved.no_function(body)
@@ -243,6 +248,7 @@ class Checker(Inference):
                 result = declared
             self._settle_coerced()
             nameable = self._sizes_outside()
+        self._check_rigid(types, type_params)
         type_: Type = result
         for arrow in reversed(domains):
             type_ = Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
@@ -264,6 +270,19 @@ class Checker(Inference):
         return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
                       tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)),
                       frozenset((free - inputs) & written))
+
+    def _check_rigid(self, types: Collection[VName],
+                     params: Collection[ast.SizeParam | ast.TypeParam]) -> None:
+        """A type parameter stands for any type, so nothing around its function is of that type."""
+        for name, binding in self.scope.values.items() if types else ():
+            if binding.local and (used := type_variables(self.solved.resolve(
+                    binding.scheme.type)).intersection(types)):
+                param = next(p for p in params if p.name == min(used).base)
+                raise self._error(
+                    "type-mismatch", param.span, f"The type parameter '{param.name} stands for any "
+                    f'type, but here it would have to be that of "{name}", which is bound '
+                    "outside of the function.", "Leave out the type parameter and the types that name it.",
+                    labels=() if binding.span is None else (Label(binding.span, "bound here"),))
 
     def _out_of_scope(self, type_: Type, known: set[VName]) -> Type:
         """``type_`` with an unknown size for each that names something of a function's body.

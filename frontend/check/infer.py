@@ -104,7 +104,7 @@ class Inference(Indexing):
                 return type_
             case ast.RecordUpdate(span, record, path, value):
                 type_ = self.infer(record)
-                part = self._part(type_, path, span)
+                part = self._part(type_, path, span, update=True)
                 new = self.infer(value)
                 self.expect(loosen(self.solved.resolve(part), self.solved), new, value.span,
                             "a new field")
@@ -188,9 +188,14 @@ class Inference(Indexing):
         self.no_function(joined, span, "the result of a branch")
         return joined
 
-    def _part(self, type_: Type, path: tuple[str, ...], span: Span) -> Type:
-        """The type of a field of a field ... of a record."""
+    def _part(self, type_: Type, path: tuple[str, ...], span: Span, *,
+              update: bool = False) -> Type:
+        """The type of a field of a field ... of a record; of all fields if it is for an update."""
         for name in path:
+            if update and isinstance(self.solved.head(type_), MetaVar):
+                raise self._error(
+                    "ambiguous-type", span, f"The type of the record with field '.{name}' is not "
+                    "known here: an update must know all fields.", "Add a type annotation.")
             type_ = self._field(type_, name, span)
         return type_
 
