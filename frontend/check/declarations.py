@@ -281,7 +281,8 @@ class Checker(Inference):
                 raise self._error(
                     "type-mismatch", param.span, f"The type parameter '{param.name} stands for any "
                     f'type, but here it would have to be that of "{name}", which is bound '
-                    "outside of the function.", "Leave out the type parameter and the types that name it.",
+                    "outside of the function.",
+                    "Leave out the type parameter and the types that name it.",
                     labels=() if binding.span is None else (Label(binding.span, "bound here"),))
 
     def _out_of_scope(self, type_: Type, known: set[VName]) -> Type:
