@@ -96,7 +96,8 @@ class Arrow:
     """``t -> u``.  ``consumes``: which parts of the parameter are unique; ``fresh``: of the result.
 
     ``param`` is the size variable that stands for the argument in ``codomain``, as in
-    ``(n: i64) -> [n]t``.
+    ``(n: i64) -> [n]t``; ``exists`` are the sizes there that each call computes anew, as in
+    ``t -> ?[k].[k]u``.
     """
 
     domain: Type
@@ -104,6 +105,7 @@ class Arrow:
     consumes: Unique = False
     fresh: Unique = False
     param: VName | None = None
+    exists: frozenset[VName] = frozenset()
 
 
 Type: TypeAlias = Prim | TypeVar | MetaVar | Array | Tuple | Record | Sum | Arrow
@@ -175,8 +177,8 @@ def map_parts(part: Callable[[Type], Type], type_: Type,
             return Tuple(tuple(map(part, items)))
         case Record(fields) | Sum(fields):
             return type(type_)(tuple((name, part(field)) for name, field in fields))
-        case Arrow(domain, codomain, consumes, fresh, param):
-            return Arrow(part(domain), part(codomain), consumes, fresh, param)
+        case Arrow(domain, codomain, consumes, fresh, param, exists):
+            return Arrow(part(domain), part(codomain), consumes, fresh, param, exists)
     return type_
 
 

@@ -9,7 +9,7 @@ to, has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from runelift.frontend.types import Abstract, Arrow, Record, Sum, Tuple, Type, Unique
@@ -155,4 +155,4 @@ def with_unique_result(type_: Type, arity: int, unique: Unique) -> Type:
         return type_
     rest = with_unique_result(type_.codomain, arity - 1, unique)
     fresh = unique if arity == 1 else type_.fresh
-    return Arrow(type_.domain, rest, type_.consumes, fresh, type_.param)
+    return replace(type_, codomain=rest, fresh=fresh)

@@ -8,7 +8,7 @@ from math import isfinite
 
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
-from runelift.frontend.check.base import Binding
+from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.causality import check_causality
 from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
 from runelift.frontend.check.forms import (
@@ -20,6 +20,7 @@ from runelift.frontend.check.forms import (
 )
 from runelift.frontend.check.infer import Inference
 from runelift.frontend.check.restrictions import (
+    computed_sizes,
     constructive_sizes,
     inner_sizes,
     less_unique,
@@ -28,7 +29,7 @@ from runelift.frontend.check.restrictions import (
     unknown_parameters,
     unused_sizes,
 )
-from runelift.frontend.check.types import Abbreviation, Scheme
+from runelift.frontend.check.types import Abbreviation, Scheme, changing
 from runelift.frontend.check.unify import FunctionalType, map_sizes, metas, params_in, sizes_in
 from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
 from runelift.frontend.literals import bounds_hint
@@ -136,22 +137,30 @@ class Checker(Inference):
             raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
                               "used constructively: no array in a value of the type has this size.")
 
-    def _shown(self, type_: Type) -> Type:
+    def _shown(self, type_: Type, anonymous: SizeMaker | None = None) -> Type:
         """A type without hidden types: what it is when the program runs."""
-        if isinstance(type_, Prim):
-            return type_
-        return (self._definition(type_) if isinstance(type_, Abstract)
-                else map_parts(self._shown, type_))
+        make = anonymous or self.solved.size_meta
+        match type_:
+            case Prim():
+                return type_
+            case Abstract():
+                return self._definition(type_, make)
+            case Arrow(domain, codomain) if not isinstance(codomain, Arrow):
+                exists: set[VName] = set()
+                result = self._shown(codomain, changing(self.names, exists))
+                return dataclasses.replace(type_, domain=self._shown(domain, make),
+                                           codomain=result, exists=type_.exists | exists)
+        return map_parts(lambda part: self._shown(part, make), type_)
 
-    def _definition(self, hidden: Abstract) -> Type:
+    def _definition(self, hidden: Abstract, anonymous: SizeMaker) -> Type:
         """What a hidden type is."""
         if (known := self._definitions.get(hidden)) is not None:
             return known
         short = self.abbreviations[hidden.name]
         count = len(short.sizes)
         sizes = [arg.size for arg in hidden.arguments[:count] if isinstance(arg, Array)]
-        types = map(self._shown, hidden.arguments[count:])
-        found = self._shown(short.applied(sizes, types, self.solved.size_meta))
+        types = [self._shown(arg, anonymous) for arg in hidden.arguments[count:]]
+        found = self._shown(short.applied(sizes, types, anonymous), anonymous)
         if not short.anonymous:
             self._definitions[hidden] = found
         return found
@@ -171,7 +180,7 @@ class Checker(Inference):
 
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
-        for table in (self._written, self._computed, self.changing, self._calls):
+        for table in (self._written, self._computed, self._calls):
             table.clear()
         self.declared = dec.name
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
@@ -225,6 +234,7 @@ class Checker(Inference):
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   name: str, specified: str = "", *, sealed: bool = False) -> Scheme:
         """The scheme of ``name params : ret = body``."""
+        made = self.names.made()
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
             self.distinct(params, type_params)
@@ -261,7 +271,9 @@ class Checker(Inference):
         if ret is None:
             type_ = self._out_of_scope(
                 type_, inputs | outside | nameable | params_in(type_))
-        self.errors += inner_sizes(params, [self.solved.resolve(a.domain) for a in domains])
+        resolved = [self.solved.resolve(arrow.domain) for arrow in domains]
+        self.errors += inner_sizes(params, resolved)
+        self.errors += computed_sizes(params, resolved, self.solved.unknown, made)
         self.errors += unused_sizes(type_params, type_)
         free = sizes_in(type_) - outside
         written = {name for name, _ in self._written.values()}

@@ -65,6 +65,15 @@ def has_function(type_: Type) -> bool:
     return False
 
 
+def computes_sizes(type_: Type) -> bool:
+    """Whether each call of a function computes sizes of its result anew."""
+    while isinstance(type_, Arrow):
+        if type_.exists:
+            return True
+        type_ = type_.codomain
+    return False
+
+
 def first_hidden(type_: Type) -> TypeVar | Abstract | None:
     """A part of a type of which nothing is known here: a type parameter, or a hidden type."""
     parts: tuple[Type, ...] = ()

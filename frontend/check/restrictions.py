@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from runelift.frontend import ast
 from runelift.frontend.check.unify import params_in, sizes_in
@@ -47,6 +47,21 @@ def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type]) -> Itera
                 "inaccessible-size", param.span, "The type of the parameter refers to "
                 f'"{size.base}", which is bound to an inner component of another one.',
                 hints=("Make the component a parameter of its own.",))
+
+
+def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type],
+                   unknown: Collection[VName], made: int) -> Iterator[Diagnostic]:
+    """A parameter has no size that only the body of its function computes.
+
+    Those are ``unknown``, and their tags are above ``made``.
+    """
+    for param, domain in zip(params, domains, strict=True):
+        if any(size.tag > made and size in unknown for size in sizes_in(domain)):
+            yield Diagnostic(
+                "unknown-param-size", param.span, "A size of this parameter would have to be one "
+                "that the function itself computes.",
+                hints=("Where an array of such a size is used, say its size with a size coercion: "
+                       "e :> [n]t.",))
 
 
 def unused_sizes(params: Sequence[ast.SizeParam | ast.TypeParam],

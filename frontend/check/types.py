@@ -10,7 +10,7 @@ from functools import cache
 
 from runelift.frontend import ast
 from runelift.frontend.check.restrictions import constructive_sizes
-from runelift.frontend.check.unify import replace_names
+from runelift.frontend.check.unify import NAMELESS, replace_names
 from runelift.frontend.check.uniqueness import unique_parts
 from runelift.frontend.parser import parse_type
 from runelift.frontend.prelude import FOREIGN_TYPES, LIFTED, signature
@@ -60,6 +60,15 @@ class Scheme:
     """The unknown sizes that are expressions over the parameters."""
 
 
+def changing(names: Names, exists: set[VName]) -> Callable[[], Size]:
+    """Makes the sizes of results that do not name them, another one for each call: ``exists``."""
+    def make() -> Size:
+        name = names.fresh(NAMELESS)
+        exists.add(name)
+        return Size.var(name)
+    return make
+
+
 SizeOf = Callable[[ast.Exp, Mapping[str, Size]], Size]
 """What a size expression is, with the sizes that the type itself names."""
 
@@ -106,8 +115,11 @@ class TypeReader:
                 bound = self.names.fresh(param) if param else None
                 within = self if bound is None or param is None else self._with({
                     param: Size.var(bound)})
-                return Arrow(self.read(domain), within.read(codomain),
-                             unique_parts(domain), unique_parts(codomain), bound)
+                exists: set[VName] = set()
+                if not isinstance(codomain, ast.TypeArrow):
+                    within = dataclasses.replace(within, anonymous=changing(self.names, exists))
+                return Arrow(self.read(domain), within.read(codomain), unique_parts(domain),
+                             unique_parts(codomain), bound, frozenset(exists))
             case ast.TypeExists(_, sizes, inner):
                 own = {name: self.anonymous() for name in sizes}
                 type_ = self._with(own).read(inner)

@@ -6,11 +6,12 @@ are polynomials: an equation between them is solved when it is linear in a flexi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from runelift.frontend.types import (
+    UNIT,
     Abstract,
     Array,
     Arrow,
@@ -169,12 +170,7 @@ class Substitution:
         What a size-lifted type parameter stands for may have other sizes each time.
         """
         if (meta := self._of_any_size(left)) is not None:
-            state = self.snapshot()
-            try:
-                self._unify_heads(left, right)
-            except SizeMismatch:
-                self.restore(state)
-                self.types[meta.id] = self.join(left, right)
+            self.types[meta.id] = self.join(left, right)
         else:
             self._unify_heads(left, right)
 
@@ -207,20 +203,40 @@ class Substitution:
             case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
                 for (_, x), (_, y) in zip(xs, ys, strict=True):
                     self.unify(x, y)
-            case Arrow(a, b, wanted, _, p), Arrow(c, d, consumes, _, q):
+            case Arrow(a, _, wanted), Arrow(c, _, consumes):
                 if consumes and not wanted:
                     raise ConsumingFunction
                 self.unify(a, c)
-                if p and q and p != q:
-                    d = substitute_size(self.resolve(d), q, Size.var(p))
-                regular = [meta for each in (b, d) for meta in metas(self.resolve(each))
-                           if meta.id in self.regular]
-                self.unify(b, d)
-                if any({p, q} & sizes_in(self.resolve(meta)) for meta in regular):
-                    raise IrregularType
+                self._unify_results(left, right)
             case _:
                 if left != right:
                     raise TypeMismatch
+
+    def _unify_results(self, wanted: Arrow, given: Arrow) -> None:
+        """Make the results of two functions equal, the second of which is given as the first.
+
+        What each call computes anew, or has as its argument, is no size around the functions.
+        """
+        b, d = wanted.codomain, self.resolve(given.codomain)
+        if wanted.param and given.param and wanted.param != given.param:
+            d = substitute_size(d, given.param, Size.var(wanted.param))
+        regular = [meta for meta in metas(self.resolve(b)) | metas(d) if meta.id in self.regular]
+        around = sizes_in(self._of_fixed_size(b)) - wanted.exists - {wanted.param}
+        made = {name: self.unknown_size(name.base) for name in given.exists}
+        changing = {wanted.param, given.param}.union(*(size.variables() for size in made.values()))
+        if wanted.exists:
+            b = replace_names(self.resolve(b), {}, {name: self.size_meta(name.base)
+                                                    for name in wanted.exists})
+        self.unify(b, replace_names(d, {}, made))
+        if any(changing & sizes_in(self.resolve(meta)) for meta in regular) or any(
+                changing & self.size(Size.var(name)).variables() for name in around):
+            raise IrregularType
+
+    def _of_fixed_size(self, type_: Type) -> Type:
+        """A type but for those parts that may have other sizes each time."""
+        if self._of_any_size(type_) is not None:
+            return UNIT
+        return map_parts(self._of_fixed_size, self.head(type_), self.size)
 
     def _bind(self, meta: MetaVar, type_: Type) -> None:
         if meta == type_:
@@ -468,7 +484,7 @@ def sizes_in(type_: Type) -> set[VName]:
         case Record(fields) | Sum(fields):
             return {v for _, f in fields for v in sizes_in(f)}
         case Arrow(domain, codomain):
-            return sizes_in(domain) | sizes_in(codomain)
+            return sizes_in(domain) | (sizes_in(codomain) - type_.exists)
     return set()
 
 
@@ -481,9 +497,18 @@ def params_in(type_: Type) -> set[VName]:
             return {v for item in items for v in params_in(item)}
         case Record(fields) | Sum(fields):
             return {v for _, f in fields for v in params_in(f)}
-        case Arrow(domain, codomain, _, _, param):
+        case Arrow(domain, codomain, param=param):
             return params_in(domain) | params_in(codomain) | ({param} if param else set())
     return set()
+
+
+def with_changing(type_: Type, sizes: Collection[VName]) -> Type:
+    """A function type in which each call computes ``sizes`` of the last result anew."""
+    if not sizes or not isinstance(type_, Arrow):
+        return type_
+    if isinstance(type_.codomain, Arrow):
+        return replace(type_, codomain=with_changing(type_.codomain, sizes))
+    return replace(type_, exists=type_.exists.union(sizes))
 
 
 def substitute_size(type_: Type, name: VName, size: Size) -> Type:

@@ -47,7 +47,8 @@ class Wording:
 
     def size(self, size: Size) -> str:
         """A size; nothing if it has no name, and ``[]`` for what in it has none."""
-        hidden = size.variables() & (self.solved.flexible | self.solved.unknown)
+        hidden = {v for v in size.variables() if v.base == NAMELESS
+                  or v in self.solved.flexible or v in self.solved.unknown}
         if any(size == Size.var(name) for name in hidden):
             return ""
         return size.render(lambda v: "[]" if v in hidden and v.base == NAMELESS
