@@ -44,6 +44,11 @@ SizeMaker: TypeAlias = Callable[[], Size]
 """Makes the size of an array type that does not name one."""
 
 
+_FOREIGN_OPERATORS = {"and": "The operator is &&.", "or": "The operator is ||.",
+                      "mod": "The operator is %.", "div": "The operator is /."}
+"""What other languages write between operands."""
+
+
 @dataclass(frozen=True, slots=True)
 class Binding:
     """What a name in scope stands for.  ``size`` is its value as a size, if it is an i64.
@@ -222,7 +227,9 @@ class Base(ABC):
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
                 f"{shown} is no function, but {self._noun(type_)}.",
-                *(["An operator may be missing between them."] if applied else []), labels=labels)
+                *([_FOREIGN_OPERATORS.get(args[0].span.text,
+                                          "An operator may be missing between them.")]
+                  if applied else []), labels=labels)
         return self._error(
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
             f"arguments. It takes {number} argument{'s' * (number != 1)}, and returns "
