@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from runelift.ir.names import VName
@@ -202,3 +202,79 @@ def type_variables(type_: Type) -> set[VName]:
         case Arrow(domain, codomain):
             return type_variables(domain) | type_variables(codomain)
     return set()
+
+
+def metas(type_: Type) -> set[MetaVar]:
+    """The type variables of inference that occur in a type."""
+    match type_:
+        case MetaVar():
+            return {type_}
+        case Array(_, elem):
+            return metas(elem)
+        case Tuple(items):
+            return {m for item in items for m in metas(item)}
+        case Record(fields) | Sum(fields):
+            return {m for _, f in fields for m in metas(f)}
+        case Arrow(domain, codomain):
+            return metas(domain) | metas(codomain)
+    return set()
+
+
+def sizes_in(type_: Type) -> set[VName]:
+    """The size variables that occur in a type."""
+    match type_:
+        case Array(size, elem):
+            return set(size.variables()) | sizes_in(elem)
+        case Tuple(items):
+            return {v for item in items for v in sizes_in(item)}
+        case Record(fields) | Sum(fields):
+            return {v for _, f in fields for v in sizes_in(f)}
+        case Arrow(domain, codomain):
+            return sizes_in(domain) | (sizes_in(codomain) - type_.exists)
+    return set()
+
+
+def params_in(type_: Type) -> set[VName]:
+    """The names that function types give to their arguments."""
+    match type_:
+        case Array(_, elem):
+            return params_in(elem)
+        case Tuple(items):
+            return {v for item in items for v in params_in(item)}
+        case Record(fields) | Sum(fields):
+            return {v for _, f in fields for v in params_in(f)}
+        case Arrow(domain, codomain, param=param):
+            return params_in(domain) | params_in(codomain) | ({param} if param else set())
+    return set()
+
+
+def with_changing(type_: Type, sizes: Collection[VName]) -> Type:
+    """A function type in which each call computes ``sizes`` of the last result anew."""
+    if not sizes or not isinstance(type_, Arrow):
+        return type_
+    if isinstance(type_.codomain, Arrow):
+        return replace(type_, codomain=with_changing(type_.codomain, sizes))
+    return replace(type_, exists=type_.exists.union(sizes))
+
+
+def substitute_size(type_: Type, name: VName, size: Size) -> Type:
+    """``type_[name ↦ size]``."""
+    return replace_names(type_, {}, {name: size})
+
+
+def map_sizes(f: Callable[[Size], Size], type_: Type) -> Type:
+    """``type_`` with ``f`` of each size."""
+    return map_parts(lambda part: map_sizes(f, part), type_, f)
+
+
+def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size]) -> Type:
+    """``type_`` with its type parameters and size variables replaced."""
+    match type_:
+        case TypeVar(name):
+            return types.get(name, type_)
+        case Arrow(param=param) if param in sizes:
+            match sizes[param].terms:
+                case ((((VName() as renamed),), 1),):
+                    type_ = replace(type_, param=renamed)
+    return map_parts(lambda part: replace_names(part, types, sizes), type_,
+                     lambda size: size.substitute(lambda v: sizes.get(v, Size.var(v))))

@@ -12,12 +12,7 @@ from typing import TypeAlias
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
-from runelift.frontend.check.types import (
-    PRIMS,
-    Abbreviation,
-    Scheme,
-    prelude_scheme,
-)
+from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
     ConsumingFunction,
     FunctionalType,
@@ -26,15 +21,10 @@ from runelift.frontend.check.unify import (
     SizeMismatch,
     Substitution,
     TypeMismatch,
-    params_in,
-    replace_names,
-    with_changing,
 )
 from runelift.frontend.check.wording import Wording, advice, size_advice
 from runelift.frontend.prelude import FOREIGN, FUNCTIONS, UNSUPPORTED, member, members, signature
-from runelift.frontend.types import (
-    Type,
-)
+from runelift.frontend.types import Type, params_in, replace_names, with_changing
 from runelift.ir.errors import Code, Diagnostic, Label, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size

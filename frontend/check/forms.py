@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from runelift.frontend import ast
-from runelift.frontend.check.unify import (
-    Substitution,
-)
+from runelift.frontend.check.unify import Substitution
 from runelift.frontend.types import (
     Abstract,
     Array,

@@ -6,13 +6,7 @@ import difflib
 
 from runelift.frontend import ast
 from runelift.frontend.check.patterns import Patterns
-from runelift.frontend.types import (
-    Array,
-    MetaVar,
-    Record,
-    Tuple,
-    Type,
-)
+from runelift.frontend.types import Array, MetaVar, Record, Tuple, Type
 from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from runelift.frontend import ast
-from runelift.frontend.check.unify import params_in, sizes_in
 from runelift.frontend.nodes import Node, walk
-from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, Unique, show
+from runelift.frontend.types import (
+    Array,
+    Arrow,
+    Record,
+    Sum,
+    Tuple,
+    Type,
+    Unique,
+    params_in,
+    show,
+    sizes_in,
+)
 from runelift.ir.errors import Diagnostic
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size

@@ -10,11 +10,21 @@ from functools import cache
 
 from runelift.frontend import ast
 from runelift.frontend.check.restrictions import constructive_sizes
-from runelift.frontend.check.unify import NAMELESS, replace_names
-from runelift.frontend.check.uniqueness import unique_parts
+from runelift.frontend.check.stars import unique_parts
+from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.parser import parse_type
 from runelift.frontend.prelude import FOREIGN_TYPES, LIFTED, signature
-from runelift.frontend.types import Abstract, Array, Arrow, Record, Sum, Tuple, Type, TypeVar
+from runelift.frontend.types import (
+    Abstract,
+    Array,
+    Arrow,
+    Record,
+    Sum,
+    Tuple,
+    Type,
+    TypeVar,
+    replace_names,
+)
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
