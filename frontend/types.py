@@ -188,64 +188,48 @@ def payload(type_: Type) -> tuple[Type, ...]:
     return type_.items
 
 
+def inside(type_: Type) -> tuple[Type, ...]:
+    """The types directly inside of a type."""
+    match type_:
+        case Array(_, elem):
+            return (elem,)
+        case Tuple(items):
+            return items
+        case Record(fields) | Sum(fields):
+            return tuple(field for _, field in fields)
+        case Arrow(domain, codomain):
+            return domain, codomain
+    return ()
+
+
 def type_variables(type_: Type) -> set[VName]:
     """The type parameters that occur in a type."""
-    match type_:
-        case TypeVar(name):
-            return {name}
-        case Array(_, elem):
-            return type_variables(elem)
-        case Tuple(items):
-            return {v for item in items for v in type_variables(item)}
-        case Record(fields) | Sum(fields):
-            return {v for _, f in fields for v in type_variables(f)}
-        case Arrow(domain, codomain):
-            return type_variables(domain) | type_variables(codomain)
-    return set()
+    if isinstance(type_, TypeVar):
+        return {type_.name}
+    return set[VName]().union(*map(type_variables, inside(type_)))
 
 
 def metas(type_: Type) -> set[MetaVar]:
     """The type variables of inference that occur in a type."""
-    match type_:
-        case MetaVar():
-            return {type_}
-        case Array(_, elem):
-            return metas(elem)
-        case Tuple(items):
-            return {m for item in items for m in metas(item)}
-        case Record(fields) | Sum(fields):
-            return {m for _, f in fields for m in metas(f)}
-        case Arrow(domain, codomain):
-            return metas(domain) | metas(codomain)
-    return set()
+    if isinstance(type_, MetaVar):
+        return {type_}
+    return set[MetaVar]().union(*map(metas, inside(type_)))
 
 
 def sizes_in(type_: Type) -> set[VName]:
-    """The size variables that occur in a type."""
+    """The size variables that occur in a type, but for those that calls of functions make."""
     match type_:
         case Array(size, elem):
             return set(size.variables()) | sizes_in(elem)
-        case Tuple(items):
-            return {v for item in items for v in sizes_in(item)}
-        case Record(fields) | Sum(fields):
-            return {v for _, f in fields for v in sizes_in(f)}
-        case Arrow(domain, codomain):
-            return sizes_in(domain) | (sizes_in(codomain) - type_.exists)
-    return set()
+        case Arrow(domain, codomain, exists=exists):
+            return sizes_in(domain) | (sizes_in(codomain) - exists)
+    return set[VName]().union(*map(sizes_in, inside(type_)))
 
 
 def params_in(type_: Type) -> set[VName]:
     """The names that function types give to their arguments."""
-    match type_:
-        case Array(_, elem):
-            return params_in(elem)
-        case Tuple(items):
-            return {v for item in items for v in params_in(item)}
-        case Record(fields) | Sum(fields):
-            return {v for _, f in fields for v in params_in(f)}
-        case Arrow(domain, codomain, param=param):
-            return params_in(domain) | params_in(codomain) | ({param} if param else set())
-    return set()
+    own = {type_.param} if isinstance(type_, Arrow) and type_.param is not None else set[VName]()
+    return own.union(*map(params_in, inside(type_)))
 
 
 def with_changing(type_: Type, sizes: Collection[VName]) -> Type:

@@ -9,11 +9,10 @@ from runelift.frontend.nodes import Node, walk
 from runelift.frontend.types import (
     Array,
     Arrow,
-    Record,
-    Sum,
     Tuple,
     Type,
     Unique,
+    inside,
     params_in,
     show,
     sizes_in,
@@ -25,14 +24,10 @@ from runelift.ir.sizes import Size
 
 def constructive_sizes(type_: Type) -> set[VName]:
     """The sizes in a type that a value of it has: those outside of functions."""
-    match type_:
-        case Array(size, elem):
-            return set(size.variables()) | constructive_sizes(elem)
-        case Tuple(items):
-            return {v for item in items for v in constructive_sizes(item)}
-        case Record(fields) | Sum(fields):
-            return {v for _, f in fields for v in constructive_sizes(f)}
-    return set()
+    if isinstance(type_, Arrow):
+        return set()
+    own = set(type_.size.variables()) if isinstance(type_, Array) else set[VName]()
+    return own.union(*map(constructive_sizes, inside(type_)))
 
 
 def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
