@@ -60,8 +60,6 @@ class _Evaluator:
         self._used = {"|>", "<|"}
         """Those of declarations, and of operators that are checked unlike functions."""
         self._types: dict[str, ast.TypeDec] = {}
-        self._aliases: set[str] = set()
-        """Values that are defined as others are: these may be more general than is specified."""
         self._files: dict[Path, Structure | None] = {}
         self._checked: set[module_ast.ModLambda] = set()
         self._sealing = Sealing(self._fresh, self._emit)
@@ -130,8 +128,6 @@ class _Evaluator:
         new = rename(dec, scope)
         new.name = self._fresh(prefix + dec.name)
         new.entry = dec.entry and entries
-        if not dec.params and dec.ret is None:
-            self._aliases.add(new.name)
         self.out.append(new)
         return ast.QualName((), new.name)
 
@@ -253,7 +249,7 @@ class _Evaluator:
                 found = Signature()
                 inner = scope.copy()
                 for spec in specs:
-                    more = self._spec(spec, inner, found)
+                    more = self._spec(spec, inner, known.plus(found))
                     if not isinstance(spec, module_ast.IncludeSpec):
                         _check_new(more, found, spec.span)
                     found = found.plus(more)
@@ -369,7 +365,7 @@ class _Evaluator:
                      path: str, span: Span) -> dict[str, ast.QualName]:
         """Declarations that have types only if the members have those that are specified.
 
-        The result are the functions that have these types, where theirs may be more general.
+        The result are the functions that have these types: their own may be more general.
         ``around`` are the members of the modules around, which the module type may name.
         """
         typed: dict[str, ast.QualName] = {}
@@ -381,7 +377,7 @@ class _Evaluator:
             if isinstance(spec, module_ast.ValSpec):
                 inner = with_params(scope, spec.type_params, ())
                 value = found.values[spec.name]
-                general = value.name in self._aliases and isinstance(spec.type_exp, ast.TypeArrow)
+                general = isinstance(spec.type_exp, ast.TypeArrow)
                 self.out.append(ast.ValDec(
                     spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
                     rename(spec.type_params, scope), (), rename(spec.type_exp, inner),

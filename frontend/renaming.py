@@ -60,19 +60,24 @@ def _special(node: Any, scope: Structure) -> Any:
             return new
         case ast.ValDec(_, _, _, _, type_params, params):
             inner = with_params(scope, type_params, params)
-            return _fields(node, scope, params=inner, ret=inner, body=inner)
+            new = _fields(node, scope, ret=inner, body=inner)
+            new.params = _renamed_params(params, with_params(scope, type_params, ()))
+            return new
         case ast.TypeDec(_, _, type_params):
             return _fields(node, with_params(scope, type_params, ()))
         case ast.LambdaExp(_, params):
             inner = scope.hiding(_bound(params))
-            return _fields(node, scope, ret=inner, body=inner)
+            new = _fields(node, scope, ret=inner, body=inner)
+            new.params = _renamed_params(params, scope)
+            return new
         case ast.LetPat(_, sizes, pattern):
             typed = scope.hiding(size.name for size in sizes)
             return _fields(node, scope, pattern=typed, body=typed.hiding(_bound(pattern)))
         case ast.LetFun(_, name, type_params, params):
             inner = with_params(scope, type_params, params)
-            return _fields(node, scope, params=inner, ret=inner, value=inner,
-                           body=scope.hiding([name]))
+            new = _fields(node, scope, ret=inner, value=inner, body=scope.hiding([name]))
+            new.params = _renamed_params(params, with_params(scope, type_params, ()))
+            return new
         case ast.LetWith(_, name):
             return _fields(node, scope, body=scope.hiding([name]))
         case ast.LoopExp():
@@ -92,6 +97,15 @@ def with_params(scope: Structure, type_params: Iterable[ast.SizeParam | ast.Type
     sizes = [p.name for p in type_params if isinstance(p, ast.SizeParam)]
     types = [p.name for p in type_params if isinstance(p, ast.TypeParam)]
     return scope.hiding([*sizes, *_bound(tuple(params))], types)
+
+
+def _renamed_params(params: Iterable[ast.Pattern], scope: Structure) -> tuple[ast.Pattern, ...]:
+    """Parameters, each of which knows the names that those before it bind."""
+    renamed: list[ast.Pattern] = []
+    for param in params:
+        renamed.append(rename(param, scope))
+        scope = scope.hiding(_bound(param))
+    return tuple(renamed)
 
 
 def _loop(node: ast.LoopExp, scope: Structure) -> ast.LoopExp:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from runelift.ir.names import VName
@@ -96,7 +96,8 @@ class Arrow:
     """``t -> u``.  ``consumes``: which parts of the parameter are unique; ``fresh``: of the result.
 
     ``param`` is the size variable that stands for the argument in ``codomain``, as in
-    ``(n: i64) -> [n]t``.
+    ``(n: i64) -> [n]t``; ``exists`` are the sizes there that each call computes anew, as in
+    ``t -> ?[k].[k]u``.
     """
 
     domain: Type
@@ -104,6 +105,7 @@ class Arrow:
     consumes: Unique = False
     fresh: Unique = False
     param: VName | None = None
+    exists: frozenset[VName] = frozenset()
 
 
 Type: TypeAlias = Prim | TypeVar | MetaVar | Array | Tuple | Record | Sum | Arrow
@@ -175,8 +177,8 @@ def map_parts(part: Callable[[Type], Type], type_: Type,
             return Tuple(tuple(map(part, items)))
         case Record(fields) | Sum(fields):
             return type(type_)(tuple((name, part(field)) for name, field in fields))
-        case Arrow(domain, codomain, consumes, fresh, param):
-            return Arrow(part(domain), part(codomain), consumes, fresh, param)
+        case Arrow(domain, codomain, consumes, fresh, param, exists):
+            return Arrow(part(domain), part(codomain), consumes, fresh, param, exists)
     return type_
 
 
@@ -186,17 +188,77 @@ def payload(type_: Type) -> tuple[Type, ...]:
     return type_.items
 
 
+def inside(type_: Type) -> tuple[Type, ...]:
+    """The types directly inside of a type."""
+    match type_:
+        case Array(_, elem):
+            return (elem,)
+        case Tuple(items):
+            return items
+        case Record(fields) | Sum(fields):
+            return tuple(field for _, field in fields)
+        case Arrow(domain, codomain):
+            return domain, codomain
+    return ()
+
+
 def type_variables(type_: Type) -> set[VName]:
     """The type parameters that occur in a type."""
+    if isinstance(type_, TypeVar):
+        return {type_.name}
+    return set[VName]().union(*map(type_variables, inside(type_)))
+
+
+def metas(type_: Type) -> set[MetaVar]:
+    """The type variables of inference that occur in a type."""
+    if isinstance(type_, MetaVar):
+        return {type_}
+    return set[MetaVar]().union(*map(metas, inside(type_)))
+
+
+def sizes_in(type_: Type) -> set[VName]:
+    """The size variables that occur in a type, but for those that calls of functions make."""
+    match type_:
+        case Array(size, elem):
+            return set(size.variables()) | sizes_in(elem)
+        case Arrow(domain, codomain, exists=exists):
+            return sizes_in(domain) | (sizes_in(codomain) - exists)
+    return set[VName]().union(*map(sizes_in, inside(type_)))
+
+
+def params_in(type_: Type) -> set[VName]:
+    """The names that function types give to their arguments."""
+    own = {type_.param} if isinstance(type_, Arrow) and type_.param is not None else set[VName]()
+    return own.union(*map(params_in, inside(type_)))
+
+
+def with_changing(type_: Type, sizes: Collection[VName]) -> Type:
+    """A function type in which each call computes ``sizes`` of the last result anew."""
+    if not sizes or not isinstance(type_, Arrow):
+        return type_
+    if isinstance(type_.codomain, Arrow):
+        return replace(type_, codomain=with_changing(type_.codomain, sizes))
+    return replace(type_, exists=type_.exists.union(sizes))
+
+
+def substitute_size(type_: Type, name: VName, size: Size) -> Type:
+    """``type_[name ↦ size]``."""
+    return replace_names(type_, {}, {name: size})
+
+
+def map_sizes(f: Callable[[Size], Size], type_: Type) -> Type:
+    """``type_`` with ``f`` of each size."""
+    return map_parts(lambda part: map_sizes(f, part), type_, f)
+
+
+def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size]) -> Type:
+    """``type_`` with its type parameters and size variables replaced."""
     match type_:
         case TypeVar(name):
-            return {name}
-        case Array(_, elem):
-            return type_variables(elem)
-        case Tuple(items):
-            return {v for item in items for v in type_variables(item)}
-        case Record(fields) | Sum(fields):
-            return {v for _, f in fields for v in type_variables(f)}
-        case Arrow(domain, codomain):
-            return type_variables(domain) | type_variables(codomain)
-    return set()
+            return types.get(name, type_)
+        case Arrow(param=param) if param in sizes:
+            match sizes[param].terms:
+                case ((((VName() as renamed),), 1),):
+                    type_ = replace(type_, param=renamed)
+    return map_parts(lambda part: replace_names(part, types, sizes), type_,
+                     lambda size: size.substitute(lambda v: sizes.get(v, Size.var(v))))

@@ -9,7 +9,7 @@ to, has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from runelift.frontend.types import Abstract, Arrow, Record, Sum, Tuple, Type, Unique
@@ -135,6 +135,31 @@ def flags(tree: Tree, unique: Unique) -> list[bool]:
             for flag in flags(item, part)]
 
 
+def position(type_: Type | None, label: str) -> int:
+    """Where the component of a record or tuple stands."""
+    if isinstance(type_, Record):
+        return [name for name, _ in type_.fields].index(label)
+    return int(label)
+
+
+def _component(type_: Type | None, position: int) -> Type | None:
+    match type_:
+        case Record(members):
+            return members[position][1]
+    return getattr(type_, "items", (None,) * (position + 1))[position]
+
+
+def with_component(tree: Tree, type_: Type | None, path: tuple[str, ...], new: Tree) -> Tree:
+    """A record with another field."""
+    if not path:
+        return new
+    if isinstance(tree, Leaf):
+        return join(tree, new)
+    k = position(type_, path[0])
+    inner = with_component(tree.items[k], _component(type_, k), path[1:], new)
+    return Parts((*tree.items[:k], inner, *tree.items[k + 1:]))
+
+
 def collect(tree: Tree, unique: Iterator[bool]) -> Unique:
     """Flags for leaves as the uniqueness of the whole: the inverse of :func:`flags`."""
     if isinstance(tree, Leaf):
@@ -155,4 +180,4 @@ def with_unique_result(type_: Type, arity: int, unique: Unique) -> Type:
         return type_
     rest = with_unique_result(type_.codomain, arity - 1, unique)
     fresh = unique if arity == 1 else type_.fresh
-    return Arrow(type_.domain, rest, type_.consumes, fresh, type_.param)
+    return replace(type_, codomain=rest, fresh=fresh)

@@ -11,13 +11,8 @@ from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin
-from runelift.frontend.check.forms import call_text, tail
-from runelift.frontend.check.types import (
-    PRIMS,
-    Abbreviation,
-    Scheme,
-    prelude_scheme,
-)
+from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
+from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, prelude_scheme
 from runelift.frontend.check.unify import (
     ConsumingFunction,
     FunctionalType,
@@ -26,14 +21,10 @@ from runelift.frontend.check.unify import (
     SizeMismatch,
     Substitution,
     TypeMismatch,
-    params_in,
-    replace_names,
 )
 from runelift.frontend.check.wording import Wording, advice, size_advice
 from runelift.frontend.prelude import FOREIGN, FUNCTIONS, UNSUPPORTED, member, members, signature
-from runelift.frontend.types import (
-    Type,
-)
+from runelift.frontend.types import Type, params_in, replace_names, with_changing
 from runelift.ir.errors import Code, Diagnostic, Label, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size
@@ -41,6 +32,11 @@ from runelift.ir.source import Span
 
 SizeMaker: TypeAlias = Callable[[], Size]
 """Makes the size of an array type that does not name one."""
+
+
+_FOREIGN_OPERATORS = {"and": "The operator is &&.", "or": "The operator is ||.",
+                      "mod": "The operator is %.", "div": "The operator is /."}
+"""What other languages write between operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +104,8 @@ class Base(ABC):
         self._looping = False
         """Whether this is for a loop to carry along: coercions may make other sizes there."""
         self._written: dict[Hashable, tuple[VName, ast.Exp]] = {}
-        self._computed: dict[int, dict[VName, Size]] = {}
-        self.changing: dict[int, frozenset[VName]] = {}
-        """The sizes that each call of a function, named at a node, computes anew."""
+        self._computed: set[VName] = set()
+        """Sizes of results that are expressions over the arguments: equal for equal calls."""
         self._calls: dict[tuple[Hashable, VName], Size] = {}
         self._constants: dict[str, Origin] = {}
 
@@ -129,6 +124,11 @@ class Base(ABC):
 
     def _irregular(self, found: Type, span: Span, call: ast.Exp | None) -> ProgramError:
         """That a function's results cannot be elements of an array, or in their place."""
+        if isinstance(call, ast.BinExp) and str(call.op) in COMPOSITIONS:
+            return self._error(
+                "ambiguous-size", span, f"What {span.text} returns has another size each time, so "
+                "nothing decides about the type of the function that takes it.",
+                "Apply the functions one after the other: x |> f |> g.")
         return self._error(
             "irregular-array", span, f"{call_text(call, span)}Its results may have another "
             f"size each time, so they cannot be array elements or the like: {self._show(found)}.",
@@ -217,7 +217,9 @@ class Base(ABC):
             return self._error(
                 "not-a-function", args[0].span, f'Cannot apply {shown} to "{args[0].span.text}". '
                 f"{shown} is no function, but {self._noun(type_)}.",
-                *(["An operator may be missing between them."] if applied else []), labels=labels)
+                *([_FOREIGN_OPERATORS.get(args[0].span.text,
+                                          "An operator may be missing between them.")]
+                  if applied else []), labels=labels)
         return self._error(
             "too-many-arguments", args[number].span, f"Cannot apply {shown} to {len(args)} "
             f"arguments. It takes {number} argument{'s' * (number != 1)}, and returns "
@@ -319,14 +321,12 @@ class Base(ABC):
         bound = params_in(scheme.type)
         sizes = {v: Size.var(self.names.fresh(v.base)) if v in bound
                  else self.solved.size_meta(v.base) for v in scheme.sizes}
+        renamed = {v: Size.var(self.names.fresh(v.base)) for v in scheme.unknown if v in bound}
         if name is not None:
             name.sizes, name.types = sizes, types
-        unknown = {v: self.solved.unknown_size(v.base) for v in scheme.unknown}
-        if name is not None and unknown:
-            self.changing[id(name)] = frozenset().union(*(s.variables() for s in unknown.values()))
-        if name is not None and scheme.written:
-            self._computed[id(name)] = {v: unknown[v] for v in scheme.written}
-        return replace_names(scheme.type, types, sizes | unknown)
+        self._computed |= scheme.written
+        return with_changing(replace_names(scheme.type, types, sizes | renamed),
+                             set(scheme.unknown) - bound)
 
     @abstractmethod
     def infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
-from math import isfinite
 
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
-from runelift.frontend.check.base import Binding
+from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.causality import check_causality
-from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
-from runelift.frontend.check.forms import (
-    base_name,
-    first_hidden,
-    first_order,
-    has_function,
-    tail,
-)
-from runelift.frontend.check.infer import Inference
+from runelift.frontend.check.exhaustive import uncovered
+from runelift.frontend.check.forms import base_name, first_order, has_function, tail
 from runelift.frontend.check.restrictions import (
+    computed_sizes,
     constructive_sizes,
     inner_sizes,
     less_unique,
@@ -28,29 +21,31 @@ from runelift.frontend.check.restrictions import (
     unknown_parameters,
     unused_sizes,
 )
-from runelift.frontend.check.types import Abbreviation, Scheme
-from runelift.frontend.check.unify import FunctionalType, map_sizes, metas, params_in, sizes_in
-from runelift.frontend.check.uniqueness import check_uniqueness, unique_pattern
-from runelift.frontend.literals import bounds_hint
+from runelift.frontend.check.settling import Settling
+from runelift.frontend.check.stars import unique_pattern
+from runelift.frontend.check.types import Abbreviation, Scheme, changing
+from runelift.frontend.check.unify import FunctionalType
+from runelift.frontend.check.uniqueness import check_uniqueness
 from runelift.frontend.nodes import walk
-from runelift.frontend.prelude import EQUALITY
 from runelift.frontend.types import (
     UNIT,
     Abstract,
     Array,
     Arrow,
-    MetaVar,
-    Sum,
     Type,
     TypeVar,
     map_parts,
+    map_sizes,
+    metas,
+    params_in,
     show,
+    sizes_in,
+    type_variables,
 )
-from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.errors import Label, ProgramError
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 
 
 def check_module(module: ast.Flat) -> None:
@@ -71,7 +66,7 @@ def check_module(module: ast.Flat) -> None:
                                           for error in checker.errors))
 
 
-class Checker(Inference):
+class Checker(Settling):
     """Checks declarations; ``entries`` are the entry points."""
 
     def __init__(self, entries: frozenset[str]) -> None:
@@ -106,6 +101,10 @@ class Checker(Inference):
             raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
                               "not have arrays of any size in their definition.",
                               f"Declare it as type~ {dec.name}, or add size parameters.")
+        if not dec.kind and type_variables(body) & self.solved.size_lifted:
+            raise self._error("lifted-abbreviation", dec.span, "Non-lifted type abbreviations may "
+                              "not have size-lifted type parameters in their definition.",
+                              f"Declare it as type~ {dec.name}.")
         if dec.kind != "^":
             try:
                 self.solved.no_function(body)
@@ -131,22 +130,30 @@ class Checker(Inference):
             raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
                               "used constructively: no array in a value of the type has this size.")
 
-    def _shown(self, type_: Type) -> Type:
+    def _shown(self, type_: Type, anonymous: SizeMaker | None = None) -> Type:
         """A type without hidden types: what it is when the program runs."""
-        if isinstance(type_, Prim):
-            return type_
-        return (self._definition(type_) if isinstance(type_, Abstract)
-                else map_parts(self._shown, type_))
+        make = anonymous or self.solved.size_meta
+        match type_:
+            case Prim():
+                return type_
+            case Abstract():
+                return self._definition(type_, make)
+            case Arrow(domain, codomain) if not isinstance(codomain, Arrow):
+                exists: set[VName] = set()
+                result = self._shown(codomain, changing(self.names, exists))
+                return dataclasses.replace(type_, domain=self._shown(domain, make),
+                                           codomain=result, exists=type_.exists | exists)
+        return map_parts(lambda part: self._shown(part, make), type_)
 
-    def _definition(self, hidden: Abstract) -> Type:
+    def _definition(self, hidden: Abstract, anonymous: SizeMaker) -> Type:
         """What a hidden type is."""
         if (known := self._definitions.get(hidden)) is not None:
             return known
         short = self.abbreviations[hidden.name]
         count = len(short.sizes)
         sizes = [arg.size for arg in hidden.arguments[:count] if isinstance(arg, Array)]
-        types = map(self._shown, hidden.arguments[count:])
-        found = self._shown(short.applied(sizes, types, self.solved.size_meta))
+        types = [self._shown(arg, anonymous) for arg in hidden.arguments[count:]]
+        found = self._shown(short.applied(sizes, types, anonymous), anonymous)
         if not short.anonymous:
             self._definitions[hidden] = found
         return found
@@ -166,7 +173,7 @@ class Checker(Inference):
 
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
-        for table in (self._written, self._computed, self.changing, self._calls):
+        for table in (self._written, self._computed, self._calls):
             table.clear()
         self.declared = dec.name
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
@@ -220,6 +227,7 @@ class Checker(Inference):
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
                   name: str, specified: str = "", *, sealed: bool = False) -> Scheme:
         """The scheme of ``name params : ret = body``."""
+        made = self.names.made()
         with self.inner_scope():
             types, sizes = self._type_params(type_params)
             self.distinct(params, type_params)
@@ -243,6 +251,7 @@ class Checker(Inference):
                 result = declared
             self._settle_coerced()
             nameable = self._sizes_outside()
+        self._check_rigid(types, type_params)
         type_: Type = result
         for arrow in reversed(domains):
             type_ = Arrow(arrow.domain, type_, arrow.consumes, False, arrow.param)
@@ -255,7 +264,9 @@ class Checker(Inference):
         if ret is None:
             type_ = self._out_of_scope(
                 type_, inputs | outside | nameable | params_in(type_))
-        self.errors += inner_sizes(params, [self.solved.resolve(a.domain) for a in domains])
+        resolved = [self.solved.resolve(arrow.domain) for arrow in domains]
+        self.errors += inner_sizes(params, resolved)
+        self.errors += computed_sizes(params, resolved, self.solved.unknown, made)
         self.errors += unused_sizes(type_params, type_)
         free = sizes_in(type_) - outside
         written = {name for name, _ in self._written.values()}
@@ -264,6 +275,20 @@ class Checker(Inference):
         return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
                       tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)),
                       frozenset((free - inputs) & written))
+
+    def _check_rigid(self, types: Collection[VName],
+                     params: Collection[ast.SizeParam | ast.TypeParam]) -> None:
+        """A type parameter stands for any type, so nothing around its function is of that type."""
+        for name, binding in self.scope.values.items() if types else ():
+            if binding.local and (used := type_variables(self.solved.resolve(
+                    binding.scheme.type)).intersection(types)):
+                param = next(p for p in params if p.name == min(used).base)
+                raise self._error(
+                    "type-mismatch", param.span, f"The type parameter '{param.name} stands for any "
+                    f'type, but here it would have to be that of "{name}", which is bound '
+                    "outside of the function.",
+                    "Leave out the type parameter and the types that name it.",
+                    labels=() if binding.span is None else (Label(binding.span, "bound here"),))
 
     def _out_of_scope(self, type_: Type, known: set[VName]) -> Type:
         """``type_`` with an unknown size for each that names something of a function's body.
@@ -353,119 +378,3 @@ class Checker(Inference):
                 "size-polymorphic-entry", dec.name_span, "Entry point functions must not be "
                 "size-polymorphic in their return type.",
                 f"Nothing decides about a size of {self._show(type_)}.")
-
-    def _finish(self, decided: Collection[VName]) -> None:
-        """Give undetermined number types their defaults, and write all types into the tree.
-
-        ``decided`` are sizes that callers decide about.
-        """
-        self.solved.divide()
-        for op in self._operators:
-            if op.operator is None and op.op.name in EQUALITY:
-                self._check_comparable(op)
-        for node in self._typed:
-            assert node.type is not None
-            node.type = self._settled(node.type, node.span)
-            if isinstance(node, ast.Name):
-                node.sizes = {v: self.solved.size(size) for v, size in node.sizes.items()}
-                node.types = {v: self._settled(t, node.span) for v, t in node.types.items()}
-            if isinstance(node, ast.Literal):
-                self._check_literal(node)
-            elif isinstance(node, ast.ArrayExp):
-                self._check_elements(node)
-            elif isinstance(node, ast.Constr):
-                self._check_absent(node, decided)
-        for binder in self._binders:
-            binder.known = self.solved.size(binder.known) if binder.known is not None else None
-        self._check_matches()
-        for op in self._operators:
-            assert op.op_type is not None
-            op.op_type = self._settled(op.op_type, op.span)
-
-    def _check_comparable(self, op: ast.BinExp | ast.OpSection) -> None:
-        """Only values of types that are known here can be compared."""
-        assert op.op_type is not None
-        compared = self.solved.resolve(op.op_type)
-        assert isinstance(compared, Arrow)
-        decided = self.solved.allowed.keys() | self.solved.required.keys()
-        if any(meta.id not in decided for meta in metas(compared.domain)):
-            what = "is not known here"
-        elif (hidden := first_hidden(compared.domain)) is not None:
-            what = f"may be any: nothing is known about {self._show(hidden)}"
-        else:
-            return
-        self.errors.append(Diagnostic(
-            "type-mismatch", op.op_span if isinstance(op, ast.BinExp) else op.span,
-            f"Cannot compare with {op.op}: the type of the operands "
-            f"{what}.", hints=("Add a type annotation, or take the comparison as an argument.",)))
-
-    def _check_elements(self, array: ast.ArrayExp) -> None:
-        """Elements are not of a type that may have sizes of its own."""
-        assert isinstance(array.type, Array)
-        match array.type.elem:
-            case TypeVar(name) if name in self.solved.size_lifted | self.solved.lifted:
-                self.errors.append(Diagnostic(
-                    "lifted-element", array.span, f'Type parameter "{name.base}" is lifted and '
-                    "cannot be that of an array element."))
-
-    def _check_absent(self, exp: ast.Constr, decided: Collection[VName]) -> None:
-        """The payloads of the other constructors, which a value has room for, have known sizes."""
-        assert isinstance(exp.type, Sum)
-        undecided = self.solved.flexible - self.solved.sizes.keys() - set(decided)
-        for name, field in exp.type.fields:
-            if name != exp.name and sizes_in(field) & undecided:
-                self.errors.append(Diagnostic(
-                    "ambiguous-size", exp.span, f"Nothing decides about a size of '#{name}', which "
-                    f"this value of type {self._show(exp.type)} might have been.",
-                    hints=("Say it in a type annotation.",)))
-
-    def _settled(self, type_: Type, span: Span) -> Type:
-        """A type with all that is known and defaults for the rest."""
-        known = self.solved.resolve(type_)
-        if isinstance(known, Prim) or not (open_ := metas(known)):
-            return known
-        for meta in open_:
-            head = self.solved.head(meta)
-            if isinstance(head, MetaVar):
-                self.solved.types[head.id] = self._default(head, span)
-        return self.solved.resolve(known)
-
-    def _check_matches(self) -> None:
-        """Every match covers every value, and other patterns fit any value of their type."""
-        for node in self._typed:
-            if isinstance(node, ast.MatchExp):
-                self.errors += uncovered([case.pattern for case in node.cases], node.span,
-                                         ANOTHER_CASE)
-            elif isinstance(node, ast.LetPat):
-                self.errors += uncovered([node.pattern], node.pattern.span)
-            elif isinstance(node, ast.LambdaExp):
-                for pattern in node.params:
-                    self.errors += uncovered([pattern], pattern.span)
-
-    def _check_literal(self, literal: ast.Literal) -> None:
-        """A number that its type does not have is an error, unless a suffix names the type."""
-        prim, value = literal.type, literal.value
-        if not isinstance(prim, Prim) or isinstance(value, bool) or literal.prim is not None:
-            return
-        sign = -1 if id(literal) in self._negated else 1
-        if prim.is_int:
-            fits = prim.least <= sign * value <= prim.greatest
-        else:
-            fits = isfinite(prim.nearest(value))
-        if not fits:
-            self.errors.append(Diagnostic(
-                "literal-out-of-range", literal.span,
-                f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}.",
-                hints=bounds_hint(prim)))
-
-    def _default(self, meta: MetaVar, span: Span) -> Type:
-        if (required := self.solved.required.get(meta.id)) is not None:
-            mark, what = ("#", "constructor") if required.kind is Sum else (".", "field")
-            raise self._error("ambiguous-type", span, "The type of the value with "
-                              f"{what} '{mark}{required.members[0][0]}' is not known here.",
-                              "Add a type annotation.")
-        allowed = self.solved.allowed.get(meta.id)
-        if allowed is None:
-            return UNIT
-        order: tuple[Prim, ...] = (Prim.I32, Prim.F64, Prim.BOOL, *Prim)
-        return next(p for p in order if p in allowed)

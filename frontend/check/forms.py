@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from runelift.frontend import ast
-from runelift.frontend.check.unify import (
-    Substitution,
-)
+from runelift.frontend.check.unify import Substitution
 from runelift.frontend.types import (
     Abstract,
     Array,
@@ -18,6 +16,7 @@ from runelift.frontend.types import (
     Tuple,
     Type,
     TypeVar,
+    inside,
 )
 from runelift.ir.source import Span
 
@@ -65,36 +64,26 @@ def has_function(type_: Type) -> bool:
     return False
 
 
+def computes_sizes(type_: Type) -> bool:
+    """Whether each call of a function computes sizes of its result anew."""
+    while isinstance(type_, Arrow):
+        if type_.exists:
+            return True
+        type_ = type_.codomain
+    return False
+
+
 def first_hidden(type_: Type) -> TypeVar | Abstract | None:
     """A part of a type of which nothing is known here: a type parameter, or a hidden type."""
-    parts: tuple[Type, ...] = ()
-    match type_:
-        case TypeVar() | Abstract():
-            return type_
-        case Array(_, elem):
-            parts = (elem,)
-        case Tuple(items):
-            parts = items
-        case Record(fields) | Sum(fields):
-            parts = tuple(part for _, part in fields)
-    for part in parts:
-        if (found := first_hidden(part)) is not None:
-            return found
-    return None
+    if isinstance(type_, TypeVar | Abstract):
+        return type_
+    parts = () if isinstance(type_, Arrow) else inside(type_)
+    return next((found for part in parts if (found := first_hidden(part)) is not None), None)
 
 
 def first_order(type_: Type) -> bool:
     """Whether a value of a type can be passed to an entry point."""
-    match type_:
-        case Arrow() | TypeVar() | MetaVar():
-            return False
-        case Array(_, elem):
-            return first_order(elem)
-        case Tuple(items):
-            return all(map(first_order, items))
-        case Record(fields) | Sum(fields):
-            return all(first_order(f) for _, f in fields)
-    return True
+    return not isinstance(type_, Arrow | TypeVar | MetaVar) and all(map(first_order, inside(type_)))
 
 
 def loosen(type_: Type, solved: Substitution) -> Type:

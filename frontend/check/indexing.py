@@ -6,13 +6,7 @@ import difflib
 
 from runelift.frontend import ast
 from runelift.frontend.check.patterns import Patterns
-from runelift.frontend.types import (
-    Array,
-    MetaVar,
-    Record,
-    Tuple,
-    Type,
-)
+from runelift.frontend.types import Array, MetaVar, Record, Tuple, Type
 from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
@@ -55,7 +49,11 @@ class Indexing(Patterns):
                 return member
         raise self._error("unknown-field", span,
                           f"A value of type {self._show(head)} has no field '{name}'.",
-                          *_field_advice(head, name))
+                          *_field_advice(head, name) or self._function_advice(name))
+
+    def _function_advice(self, name: str) -> list[str]:
+        """That what looks like a field is a function, if there is one of this name."""
+        return [f"Functions stand before their arguments: {name} e"] * self._is_known(name)
 
     def _index(self, type_: Type, dims: tuple[ast.IndexDim, ...], span: Span) -> Type:
         slices: list[Size] = []
@@ -70,7 +68,8 @@ class Indexing(Patterns):
                 raise self._error("wrong-rank", span,
                                   f"There are {len(dims)} indices, but the array has only {rank} "
                                   f"dimension{'s' * (rank != 1)}." if rank else
-                                  f"A value of type {self._show(head)} cannot be indexed.")
+                                  f"A value of type {self._show(head)} cannot be indexed.",
+                                  *["A component is written: e.0"] * isinstance(head, Tuple))
             if isinstance(dim, ast.SliceExp):
                 slices.append(self._slice(dim, head.size))
             else:

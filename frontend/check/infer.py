@@ -9,33 +9,24 @@ Programming, ARRAY 2021.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.check.base import Binding
-from runelift.frontend.check.changing import changing_sizes, check_composed, regular_results
 from runelift.frontend.check.forms import (
     COMPOSITIONS,
     base_name,
     call_text,
+    computes_sizes,
     is_function,
     loosen,
     tail,
 )
-from runelift.frontend.check.indexing import Indexing
+from runelift.frontend.check.loops import Loops
+from runelift.frontend.check.stars import unique_pattern
 from runelift.frontend.check.structure import structure
 from runelift.frontend.check.sums import sum_type
-from runelift.frontend.check.types import (
-    Scheme,
-)
-from runelift.frontend.check.unify import (
-    SizeMismatch,
-    TypeMismatch,
-    replace_names,
-    sizes_in,
-    substitute_size,
-)
-from runelift.frontend.check.uniqueness import unique_pattern
+from runelift.frontend.check.types import Scheme
+from runelift.frontend.check.unify import SizeMismatch, TypeMismatch
 from runelift.frontend.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
 from runelift.frontend.types import (
     UNIT,
@@ -43,20 +34,21 @@ from runelift.frontend.types import (
     Arrow,
     MetaVar,
     Record,
-    Sum,
     Tuple,
     Type,
     arrows,
+    replace_names,
+    sizes_in,
+    substitute_size,
+    with_changing,
 )
-from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
+from runelift.ir.names import VName
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, Prim
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
 
-Renewed: TypeAlias = dict[tuple[Size, Size], Size]
-"""For sizes of a loop before and after its body, if they differ: that of any iteration."""
 
-
-class Inference(Indexing):
+class Inference(Loops):
     """Infers expressions."""
 
     # Expressions
@@ -104,13 +96,13 @@ class Inference(Indexing):
                 return type_
             case ast.RecordUpdate(span, record, path, value):
                 type_ = self.infer(record)
-                part = self._part(type_, path, span)
+                part = self._part(type_, path, span, update=True)
                 new = self.infer(value)
                 self.expect(loosen(self.solved.resolve(part), self.solved), new, value.span,
                             "a new field")
                 return self._with_field(type_, path, new)
-            case ast.Apply():
-                return self._apply(exp, expected)
+            case ast.Apply(_, fun, args):
+                return self._apply_to(self.infer(fun), args, exp, expected)
             case ast.BinExp():
                 return self._binary(exp)
             case ast.Negate(_, arg):
@@ -188,9 +180,14 @@ class Inference(Indexing):
         self.no_function(joined, span, "the result of a branch")
         return joined
 
-    def _part(self, type_: Type, path: tuple[str, ...], span: Span) -> Type:
-        """The type of a field of a field ... of a record."""
+    def _part(self, type_: Type, path: tuple[str, ...], span: Span, *,
+              update: bool = False) -> Type:
+        """The type of a field of a field ... of a record; of all fields if it is for an update."""
         for name in path:
+            if update and isinstance(self.solved.head(type_), MetaVar):
+                raise self._error(
+                    "ambiguous-type", span, f"The type of the record with field '.{name}' is not "
+                    "known here: an update must know all fields.", "Add a type annotation.")
             type_ = self._field(type_, name, span)
         return type_
 
@@ -202,18 +199,6 @@ class Inference(Indexing):
 
     # Application
 
-    def _apply(self, exp: ast.Apply, expected: Type | None) -> Type:
-        type_ = self._apply_to(self.infer(exp.fun), exp.args, exp, expected)
-        computed = self._computed.get(id(exp.fun))
-        key = structure(exp, self._identity) if computed else None
-        if computed is None or key is None:
-            return type_
-        for size, fresh in computed.items():  # the same call has the same sizes
-            known = self._calls.setdefault((key, size), fresh)
-            for name in fresh.variables() - known.variables():
-                type_ = substitute_size(self.solved.resolve(type_), name, known)
-        return type_
-
     def _apply_to(self, type_: Type, args: tuple[ast.Exp, ...], exp: ast.Exp,
                   expected: Type | None = None) -> Type:
         """Apply a function; arguments that are lambdas are checked after the others."""
@@ -222,14 +207,26 @@ class Inference(Indexing):
             type_ = self._arrow(type_, exp, number, args)
             if is_function(arg):
                 pending.append((arg, type_))
-                type_ = type_.codomain
+                type_ = self._result(type_, type_.codomain, exp)
             else:
-                type_ = self._argument(type_, arg, exp)
-        if expected is not None and isinstance(self.solved.head(type_), Arrow):
-            self._try_unify(type_, expected)
+                type_ = self._result(type_, self._argument(type_, arg, exp), exp)
+        if expected is not None:
+            self._try_function(type_, expected)
         for arg, arrow in pending:
             self._argument(arrow, arg, exp)
         return type_
+
+    def _result(self, function: Arrow, codomain: Type, call: ast.Exp) -> Type:
+        """The type of what a call returns, with sizes of its own; equal calls have equal ones."""
+        if not function.exists:
+            return codomain
+        key = (structure(call, self._identity) if function.exists & self._computed else None)
+        sizes: dict[VName, Size] = {}
+        for name in sorted(function.exists):
+            sizes[name] = self.solved.unknown_size(name.base)
+            if key is not None and name in self._computed:
+                sizes[name] = self._calls.setdefault((key, name), sizes[name])
+        return replace_names(self.solved.resolve(codomain), {}, sizes)
 
     def _arrow(self, type_: Type, exp: ast.Exp, number: int, args: tuple[ast.Exp, ...]) -> Arrow:
         """The type of a function, which what is left of ``exp`` after some arguments must be."""
@@ -248,15 +245,9 @@ class Inference(Indexing):
         return type_
 
     def _argument(self, arrow: Arrow, arg: ast.Exp, call: ast.Exp | None = None) -> Type:
-        """Check one argument; the type of the result."""
+        """Check one argument; the type of the result, which may have ``arrow.exists`` in it."""
         domain = self.solved.resolve(arrow.domain) if is_function(arg) else arrow.domain
-        regular = regular_results(self, arrow.domain)
-        made = self.names.made()
-        found = self.infer(arg, domain)
-        self.expect(arrow.domain, found, arg.span, "an argument", call)
-        if any(sizes_in(self.solved.resolve(meta)) & changing_sizes(self, arg, made)
-               for meta in regular):
-            raise self._irregular(found, arg.span, call)
+        self.expect(arrow.domain, self.infer(arg, domain), arg.span, "an argument", call)
         self.solved.divide()
         if arrow.param is None:
             return arrow.codomain
@@ -268,6 +259,15 @@ class Inference(Indexing):
             size = self.solved.unknown_size()
         return substitute_size(codomain, arrow.param, size)
 
+    def _try_function(self, type_: Type, expected: Type) -> None:
+        """Learn what an expected type says of a function, but for sizes that its calls compute."""
+        type_, expected = self.solved.head(type_), self.solved.head(expected)
+        while isinstance(type_, Arrow) and isinstance(expected, Arrow) and computes_sizes(type_):
+            self._try_unify(type_.domain, expected.domain)
+            type_, expected = self.solved.head(type_.codomain), self.solved.head(expected.codomain)
+        if isinstance(type_, Arrow):
+            self._try_unify(type_, expected)
+
     def _try_unify(self, left: Type, right: Type) -> None:
         state = self.solved.snapshot()
         try:
@@ -277,6 +277,7 @@ class Inference(Indexing):
 
     def _lambda(self, exp: ast.LambdaExp, expected: Type | None) -> Type:
         self.distinct(exp.params)
+        made = self.names.made()
         with self.inner_scope():
             domains: list[Arrow] = []
             rest = expected
@@ -287,14 +288,29 @@ class Inference(Indexing):
                 domain = self.pattern(param, given, size_name=name)
                 domains.append(Arrow(domain, UNIT, unique_pattern(param), False, name))
                 rest = head.codomain if isinstance(head, Arrow) else None
+                if isinstance(head, Arrow) and head.param is not None:
+                    rest = substitute_size(self.solved.resolve(head.codomain), head.param,
+                                           Size.var(name))
             result = self.infer(exp.body, rest)
             if exp.ret is not None:
                 declared = self._read(exp.ret)
                 self.expect_result(declared, result, exp.body, exp.ret.span)
                 result = declared
+            inner = self._made_inside(result, made) - {arrow.param for arrow in domains}
         for arrow in reversed(domains):
-            result = Arrow(arrow.domain, result, arrow.consumes, False, arrow.param)
-        return result
+            result = replace(arrow, codomain=result)
+        return with_changing(result, inner)
+
+    def _made_inside(self, type_: Type, made: int) -> set[VName]:
+        """The sizes in a type that were made since and are not those of expressions in scope.
+
+        Names that were ``made`` before have lower tags.
+        """
+        inside = {size for size in sizes_in(self.solved.resolve(type_)) - self.solved.flexible
+                  if size.tag > made}
+        return inside - {name for key, (name, exp) in self._written.items()
+                         if name in inside and structure(exp, self._identity) == key
+                         } if inside else inside
 
     def _with_field(self, type_: Type, path: tuple[str, ...], new: Type) -> Type:
         """A type of records with a field of type ``new``, whose sizes may be others."""
@@ -335,10 +351,10 @@ class Inference(Indexing):
         if str(exp.op) == "|>":
             left = self.infer(exp.left)
             fun = self.infer(exp.right, Arrow(left, self.solved.meta()))
-            result = self._apply_typed(fun, left, exp.left, exp.right)
+            result = self._apply_typed(fun, left, exp.left, exp)
             head = self.solved.head(fun)
             if isinstance(head, Arrow):  # of this argument: its result may name the argument
-                fun = replace(head, codomain=result, param=None)
+                fun = replace(head, codomain=result, param=None, exists=frozenset())
             self.expect(exp.op_type, arrows([left, fun], result), exp.span, "an operator")
             return result
         if str(exp.op) == "<|":
@@ -347,20 +363,29 @@ class Inference(Indexing):
         made = self.names.made()
         result = self._apply_to(exp.op_type, (exp.left, exp.right), exp)
         if str(exp.op) in COMPOSITIONS:
-            check_composed(self, exp.left if str(exp.op) == COMPOSITIONS[0] else exp.right, made)
+            self._check_composed(exp.left if str(exp.op) == COMPOSITIONS[0] else exp.right, exp)
+            return with_changing(result, self._made_inside(result, made))
         return result
 
-    def _apply_typed(self, fun: Type, argument: Type, arg: ast.Exp, function: ast.Exp) -> Type:
+    def _apply_typed(self, fun: Type, argument: Type, arg: ast.Exp, pipe: ast.BinExp) -> Type:
         head = self.solved.head(fun)
         if not isinstance(head, Arrow):
             result = self.solved.meta()
             self.expect(Arrow(argument, result), head, arg.span, "a function")
             return result
-        self.expect(head.domain, argument, arg.span, "an argument", function)
+        self.expect(head.domain, argument, arg.span, "an argument", pipe.right)
+        codomain = head.codomain
         if head.param is not None:
             size = self._size_of(arg) or self.solved.unknown_size()
-            return substitute_size(self.solved.resolve(head.codomain), head.param, size)
-        return head.codomain
+            codomain = substitute_size(self.solved.resolve(codomain), head.param, size)
+        return self._result(head, codomain, pipe)
+
+    def _check_composed(self, first: ast.Exp, composition: ast.BinExp) -> None:
+        """An error if sizes of what ``first`` hands on, in a composition, change every time."""
+        head = self.solved.head(first.type) if first.type is not None else None
+        if isinstance(head, Arrow) and sizes_in(self.solved.resolve(head.codomain)) & {
+                head.param, *head.exists}:
+            raise self._irregular(head, first.span, composition)
 
     def _section(self, exp: ast.OpSection) -> Type:
         exp.op_type = self._operator(exp, exp.span)
@@ -370,127 +395,5 @@ class Inference(Indexing):
         if exp.right is not None:
             first = self._arrow(exp.op_type, exp, 0, (exp.right,))
             second = self._arrow(first.codomain, exp, 1, (exp.right, exp.right))
-            return Arrow(first.domain, self._argument(second, exp.right))
+            return Arrow(first.domain, self._argument(second, exp.right), exists=second.exists)
         return exp.op_type
-
-    # Loops
-
-    def _loop(self, exp: ast.LoopExp) -> Type:
-        """Sizes that the body changes are unknown to it; those that stay equal are one size.
-
-        The body is inferred anew, with fewer sizes that are known, until it changes none of them.
-        """
-        first = init = self._loop_init(exp)
-        self.distinct((exp.pattern,))
-        state, typed, operators = self.solved.snapshot(), len(self._typed), len(self._operators)
-        varying: Renewed = {}
-        while True:
-            result, body = self._loop_body(exp, init)
-            joined = self._joined_loop(exp, result, body)
-            if self._same_sizes(joined, result):
-                return joined
-            renewed: Renewed = {}
-            loose = self._vary(init, joined, renewed)
-            if len(renewed) == len(varying) and {m for m, _ in renewed} == set(varying.values()):
-                return loose
-            self.solved.restore(state)
-            del self._typed[typed:], self._operators[operators:]
-            self._same_elements(first, loose)
-            init, varying = loose, renewed
-
-    def _joined_loop(self, exp: ast.LoopExp, result: Type, body: Type) -> Type:
-        """The type of the values of any iteration, from those before and after one."""
-        try:
-            return self.solved.join(result, body)
-        except TypeMismatch:
-            self.expect(result, body, tail(exp.body).span, "the next value of the loop",
-                        because=exp.init.span if exp.init is not None else exp.pattern.span)
-            raise
-
-    def _loop_init(self, exp: ast.LoopExp) -> Type:
-        if exp.init is not None:
-            return self._in_loop(exp.init)
-        return self._pattern_value(exp.pattern)
-
-    def _in_loop(self, exp: ast.Exp) -> Type:
-        """The type of a value that a loop carries along, whose sizes may change."""
-        around, self._looping = self._looping, True
-        type_ = self.infer(exp)
-        self._looping = around
-        return type_
-
-    def _pattern_value(self, pattern: ast.Pattern) -> Type:
-        """The type of the values in scope that the names of a loop pattern start from."""
-        match pattern:
-            case ast.PatName(span, name):
-                return self._instantiate(self._lookup(ast.QualName((), name), span))
-            case ast.PatTuple(_, items):
-                return Tuple(tuple(self._pattern_value(item) for item in items))
-            case ast.PatAscript(_, inner):
-                return self._pattern_value(inner)
-            case ast.PatRecord(_, fields):
-                return Record(tuple(sorted((n, self._pattern_value(p)) for n, p in fields)))
-        raise self._error("bad-pattern", pattern.span, "A loop without '=' needs names.")
-
-    def _loop_body(self, exp: ast.LoopExp, init: Type) -> tuple[Type, Type]:
-        """The type of the loop's values, and of what its body makes of them."""
-        bound = self.infer(exp.form.bound) if isinstance(exp.form, ast.ForForm) else None
-        array = self.infer(exp.form.array) if isinstance(exp.form, ast.ForInForm) else None
-        with self.inner_scope():
-            match exp.form:
-                case ast.ForForm(_, pattern):
-                    assert bound is not None
-                    self.expect(self.solved.meta(SIGNED), bound, exp.form.bound.span, "a bound")
-                    self.pattern(pattern, bound)
-                case ast.ForInForm(_, pattern):
-                    assert array is not None
-                    elem = self.solved.meta()
-                    self.expect(Array(self.solved.size_meta(), elem), array,
-                                exp.form.array.span, "an array",
-                                hint="To count, write: for i < n")
-                    self.pattern(pattern, self.solved.head(elem))
-            result = self.pattern(exp.pattern, init, anonymous=self.solved.size_meta)
-            if isinstance(exp.form, ast.WhileForm):
-                cond = exp.form.cond
-                self.expect(Prim.BOOL, self.infer(cond), cond.span, "a condition")
-            body = self._in_loop(exp.body)
-        self.no_function(result, exp.span, "carried along by a loop")
-        return result, body
-
-    def _same_sizes(self, joined: Type, result: Type) -> bool:
-        return self.solved.resolve(joined) == self.solved.resolve(result)
-
-    def _same_elements(self, left: Type, right: Type) -> None:
-        """Make two types of one form equal, but for their sizes."""
-        left, right = self.solved.head(left), self.solved.head(right)
-        match left, right:
-            case Array(_, s), Array(_, t):
-                self._same_elements(s, t)
-            case Tuple(xs), Tuple(ys):
-                for x, y in zip(xs, ys, strict=True):
-                    self._same_elements(x, y)
-            case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)):
-                for (_, x), (_, y) in zip(xs, ys, strict=True):
-                    self._same_elements(x, y)
-            case _:
-                self.solved.unify(left, right)
-
-    def _vary(self, init: Type, joined: Type, renewed: Renewed) -> Type:
-        """``init`` with an unknown size wherever ``joined`` disagrees with it.
-
-        It is the same one where the same two sizes disagree.
-        """
-        init, joined = self.solved.resolve(init), self.solved.resolve(joined)
-        match init, joined:
-            case Array(m, s), Array(n, t):
-                if m != n and (m, n) not in renewed:
-                    renewed[m, n] = self.solved.unknown_size()
-                return Array(renewed.get((m, n), m), self._vary(s, t, renewed))
-            case Tuple(xs), Tuple(ys):
-                return Tuple(tuple(self._vary(x, y, renewed)
-                                   for x, y in zip(xs, ys, strict=True)))
-            case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)):
-                make = type(init) if isinstance(init, Record | Sum) else Sum
-                return make(tuple((n, self._vary(x, y, renewed))
-                                  for (n, x), (_, y) in zip(xs, ys, strict=True)))
-        return init

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.check.base import Binding, SizeMaker
@@ -10,21 +11,16 @@ from runelift.frontend.check.forms import names_bound
 from runelift.frontend.check.restrictions import own_size
 from runelift.frontend.check.size_exps import SizeExps
 from runelift.frontend.check.sums import refutable_type
-from runelift.frontend.check.types import (
-    Scheme,
-)
-from runelift.frontend.types import (
-    UNIT,
-    MetaVar,
-    Record,
-    Tuple,
-    Type,
-)
+from runelift.frontend.check.types import Scheme
+from runelift.frontend.types import UNIT, MetaVar, Record, Tuple, Type
 from runelift.ir.errors import Label
 from runelift.ir.names import VName
 from runelift.ir.prim import INTS
 from runelift.ir.sizes import Size
 from runelift.ir.source import Span
+
+Bindings: TypeAlias = dict[str, Binding]
+"""What the names of a pattern stand for."""
 
 
 class Patterns(SizeExps):
@@ -33,17 +29,28 @@ class Patterns(SizeExps):
     def pattern(self, pattern: ast.Pattern, type_: Type | None = None, *,
                 anonymous: SizeMaker | None = None, size: Size | None = None,
                 size_name: VName | None = None) -> Type:
-        """Bind the names of ``pattern``; its type, which is ``type_`` if that is given."""
-        self._typed.append(pattern)
-        result = self._pattern_type(pattern, type_, anonymous, size, size_name)
-        pattern.type = result
+        """Bind the names of ``pattern``; its type, which is ``type_`` if that is given.
+
+        They are in scope behind it: a size in its annotations is something around it.
+        """
+        bound: Bindings = {}
+        result = self.part_type(pattern, bound, type_, anonymous, size, size_name)
+        self.scope.values |= bound
         return result
+
+    def part_type(self, pattern: ast.Pattern, bound: Bindings, type_: Type | None,
+                  anonymous: SizeMaker | None = None, size: Size | None = None,
+                  size_name: VName | None = None) -> Type:
+        """The type of a pattern or of a part of one, whose names are added to ``bound``."""
+        self._typed.append(pattern)
+        pattern.type = self._pattern_type(pattern, bound, type_, anonymous, size, size_name)
+        return pattern.type
 
     def distinct(self, patterns: Iterable[ast.Pattern],
                  others: Iterable[ast.SizeParam | ast.TypeParam] = ()) -> None:
         """An error if patterns bind a name twice, or that of a size parameter.
 
-        None may use a name that it binds as a size, either.
+        A name that only one of them binds is not known as a size in it, either.
         """
         patterns = tuple(patterns)
         seen = {other.name: other.span for other in others if isinstance(other, ast.SizeParam)}
@@ -52,14 +59,15 @@ class Patterns(SizeExps):
                 raise self._error("duplicate-name", each.span, f"'{each.name}' is bound twice.",
                                   labels=(Label(first, "bound here as well"),))
         for pattern in patterns:
-            if (size := own_size(pattern)) is not None:
+            if (size := own_size(pattern)) is not None and not self._is_known(size.name.name):
                 raise self._error("unknown-name", size.span, f"Unknown variable '{size.name}': "
                                   "the pattern that binds it ends only after this.",
                                   f"Make it a size parameter, [{size.name}], or a parameter of its "
                                   "own.")
 
-    def _pattern_type(self, pattern: ast.Pattern, type_: Type | None, anonymous: SizeMaker | None,
-                      size: Size | None, size_name: VName | None) -> Type:
+    def _pattern_type(self, pattern: ast.Pattern, bound: Bindings, type_: Type | None,
+                      anonymous: SizeMaker | None, size: Size | None,
+                      size_name: VName | None) -> Type:
         match pattern:
             case ast.PatName(span, name):
                 found = type_ if type_ is not None else self.solved.meta()
@@ -68,8 +76,7 @@ class Patterns(SizeExps):
                 kind = self.solved.head(found)
                 is_size = kind in INTS or isinstance(kind, MetaVar)
                 pattern.size = _variable(size)
-                self.scope.values[name] = Binding(Scheme(found), size if is_size else None, span,
-                                                  local=True)
+                bound[name] = Binding(Scheme(found), size if is_size else None, span, local=True)
                 return found
             case ast.PatWild():
                 return type_ if type_ is not None else self.solved.meta()
@@ -77,13 +84,12 @@ class Patterns(SizeExps):
                 declared = self._read(type_exp, anonymous)
                 if type_ is not None:
                     self.expect(declared, type_, span, "a value")
-                self.pattern(inner, declared, anonymous=anonymous, size=size,
-                             size_name=size_name)
+                self.part_type(inner, bound, declared, anonymous, size, size_name)
                 return declared
             case ast.PatTuple(span, items):
                 given = self._components(type_, len(items), span)
                 return Tuple(tuple(
-                    self.pattern(item, given[k] if given else None, anonymous=anonymous)
+                    self.part_type(item, bound, given[k] if given else None, anonymous)
                     for k, item in enumerate(items)))
             case ast.PatRecord(span, fields):
                 if len({name for name, _ in fields}) < len(fields):
@@ -95,10 +101,10 @@ class Patterns(SizeExps):
                                       f"of {self._show(head or UNIT)}.",
                                       f"They differ in {', '.join(sorted(other))}.")
                 return Record(tuple(sorted(
-                    (name, self.pattern(item, known.get(name), anonymous=anonymous))
+                    (name, self.part_type(item, bound, known.get(name), anonymous))
                     for name, item in fields)))
             case ast.PatConstr() | ast.PatLiteral():
-                return refutable_type(self, pattern, type_)
+                return refutable_type(self, pattern, bound, type_)
         raise AssertionError(pattern)
 
     def _components(self, type_: Type | None, count: int, span: Span) -> list[Type]:

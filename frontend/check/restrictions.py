@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from runelift.frontend import ast
-from runelift.frontend.check.unify import params_in, sizes_in
 from runelift.frontend.nodes import Node, walk
-from runelift.frontend.types import Array, Arrow, Record, Sum, Tuple, Type, Unique, show
+from runelift.frontend.types import (
+    Array,
+    Arrow,
+    Tuple,
+    Type,
+    Unique,
+    inside,
+    params_in,
+    show,
+    sizes_in,
+)
 from runelift.ir.errors import Diagnostic
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
@@ -15,14 +24,10 @@ from runelift.ir.sizes import Size
 
 def constructive_sizes(type_: Type) -> set[VName]:
     """The sizes in a type that a value of it has: those outside of functions."""
-    match type_:
-        case Array(size, elem):
-            return set(size.variables()) | constructive_sizes(elem)
-        case Tuple(items):
-            return {v for item in items for v in constructive_sizes(item)}
-        case Record(fields) | Sum(fields):
-            return {v for _, f in fields for v in constructive_sizes(f)}
-    return set()
+    if isinstance(type_, Arrow):
+        return set()
+    own = set(type_.size.variables()) if isinstance(type_, Array) else set[VName]()
+    return own.union(*map(constructive_sizes, inside(type_)))
 
 
 def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
@@ -47,6 +52,21 @@ def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type]) -> Itera
                 "inaccessible-size", param.span, "The type of the parameter refers to "
                 f'"{size.base}", which is bound to an inner component of another one.',
                 hints=("Make the component a parameter of its own.",))
+
+
+def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type],
+                   unknown: Collection[VName], made: int) -> Iterator[Diagnostic]:
+    """A parameter has no size that only the body of its function computes.
+
+    Those are ``unknown``, and their tags are above ``made``.
+    """
+    for param, domain in zip(params, domains, strict=True):
+        if any(size.tag > made and size in unknown for size in sizes_in(domain)):
+            yield Diagnostic(
+                "unknown-param-size", param.span, "A size of this parameter would have to be one "
+                "that the function itself computes.",
+                hints=("Where an array of such a size is used, say its size with a size coercion: "
+                       "e :> [n]t.",))
 
 
 def unused_sizes(params: Sequence[ast.SizeParam | ast.TypeParam],

@@ -17,7 +17,7 @@ from runelift.ir.source import Span
 
 if TYPE_CHECKING:
     from runelift.frontend.check.infer import Inference
-    from runelift.frontend.check.patterns import Patterns
+    from runelift.frontend.check.patterns import Bindings, Patterns
 
 
 def sum_type(checker: Inference, exp: ast.Constr | ast.MatchExp, expected: Type | None) -> Type:
@@ -43,9 +43,12 @@ def _match(checker: Inference, exp: ast.MatchExp, expected: Type | None) -> Type
     return result
 
 
-def refutable_type(checker: Patterns, pattern: ast.PatConstr | ast.PatLiteral,
+def refutable_type(checker: Patterns, pattern: ast.PatConstr | ast.PatLiteral, bound: Bindings,
                    type_: Type | None) -> Type:
-    """The type of a pattern that does not fit every value, which is ``type_`` if given."""
+    """The type of a pattern that does not fit every value, which is ``type_`` if given.
+
+    The names in it are added to ``bound``.
+    """
     if isinstance(pattern, ast.PatLiteral):
         found = checker.infer(pattern.literal)
         if type_ is not None:
@@ -57,9 +60,9 @@ def refutable_type(checker: Patterns, pattern: ast.PatConstr | ast.PatLiteral,
         if pattern.name not in known or len(payload(known[pattern.name])) != len(pattern.items):
             raise _bad_constructor(pattern, head, pattern.span)
         for item, part in zip(pattern.items, payload(known[pattern.name]), strict=True):
-            checker.pattern(item, part)
+            checker.part_type(item, bound, part)
         return head
-    items = Tuple(tuple(checker.pattern(item) for item in pattern.items))
+    items = Tuple(tuple(checker.part_type(item, bound, None) for item in pattern.items))
     found = checker.solved.require(Sum, pattern.name, items)
     if type_ is not None:
         checker.expect(type_, found, pattern.span, "a pattern")

@@ -10,11 +10,21 @@ from functools import cache
 
 from runelift.frontend import ast
 from runelift.frontend.check.restrictions import constructive_sizes
-from runelift.frontend.check.unify import replace_names
-from runelift.frontend.check.uniqueness import unique_parts
+from runelift.frontend.check.stars import unique_parts
+from runelift.frontend.check.unify import NAMELESS
 from runelift.frontend.parser import parse_type
 from runelift.frontend.prelude import FOREIGN_TYPES, LIFTED, signature
-from runelift.frontend.types import Abstract, Array, Arrow, Record, Sum, Tuple, Type, TypeVar
+from runelift.frontend.types import (
+    Abstract,
+    Array,
+    Arrow,
+    Record,
+    Sum,
+    Tuple,
+    Type,
+    TypeVar,
+    replace_names,
+)
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -58,6 +68,15 @@ class Scheme:
     """The type parameters that may stand for functions."""
     written: frozenset[VName] = frozenset()
     """The unknown sizes that are expressions over the parameters."""
+
+
+def changing(names: Names, exists: set[VName]) -> Callable[[], Size]:
+    """Makes the sizes of results that do not name them, another one for each call: ``exists``."""
+    def make() -> Size:
+        name = names.fresh(NAMELESS)
+        exists.add(name)
+        return Size.var(name)
+    return make
 
 
 SizeOf = Callable[[ast.Exp, Mapping[str, Size]], Size]
@@ -106,8 +125,11 @@ class TypeReader:
                 bound = self.names.fresh(param) if param else None
                 within = self if bound is None or param is None else self._with({
                     param: Size.var(bound)})
-                return Arrow(self.read(domain), within.read(codomain),
-                             unique_parts(domain), unique_parts(codomain), bound)
+                exists: set[VName] = set()
+                if not isinstance(codomain, ast.TypeArrow):
+                    within = dataclasses.replace(within, anonymous=changing(self.names, exists))
+                return Arrow(self.read(domain), within.read(codomain), unique_parts(domain),
+                             unique_parts(codomain), bound, frozenset(exists))
             case ast.TypeExists(_, sizes, inner):
                 own = {name: self.anonymous() for name in sizes}
                 type_ = self._with(own).read(inner)

@@ -6,11 +6,11 @@ are polynomials: an equation between them is solved when it is linear in a flexi
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from runelift.frontend.types import (
+    UNIT,
     Abstract,
     Array,
     Arrow,
@@ -21,6 +21,10 @@ from runelift.frontend.types import (
     Type,
     TypeVar,
     map_parts,
+    metas,
+    replace_names,
+    sizes_in,
+    substitute_size,
 )
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -169,12 +173,7 @@ class Substitution:
         What a size-lifted type parameter stands for may have other sizes each time.
         """
         if (meta := self._of_any_size(left)) is not None:
-            state = self.snapshot()
-            try:
-                self._unify_heads(left, right)
-            except SizeMismatch:
-                self.restore(state)
-                self.types[meta.id] = self.join(left, right)
+            self.types[meta.id] = self.join(left, right)
         else:
             self._unify_heads(left, right)
 
@@ -207,20 +206,40 @@ class Substitution:
             case (Record(xs), Record(ys)) | (Sum(xs), Sum(ys)) if _same_names(xs, ys):
                 for (_, x), (_, y) in zip(xs, ys, strict=True):
                     self.unify(x, y)
-            case Arrow(a, b, wanted, _, p), Arrow(c, d, consumes, _, q):
+            case Arrow(a, _, wanted), Arrow(c, _, consumes):
                 if consumes and not wanted:
                     raise ConsumingFunction
                 self.unify(a, c)
-                if p and q and p != q:
-                    d = substitute_size(self.resolve(d), q, Size.var(p))
-                regular = [meta for each in (b, d) for meta in metas(self.resolve(each))
-                           if meta.id in self.regular]
-                self.unify(b, d)
-                if any({p, q} & sizes_in(self.resolve(meta)) for meta in regular):
-                    raise IrregularType
+                self._unify_results(left, right)
             case _:
                 if left != right:
                     raise TypeMismatch
+
+    def _unify_results(self, wanted: Arrow, given: Arrow) -> None:
+        """Make the results of two functions equal, the second of which is given as the first.
+
+        What each call computes anew, or has as its argument, is no size around the functions.
+        """
+        b, d = wanted.codomain, self.resolve(given.codomain)
+        if wanted.param and given.param and wanted.param != given.param:
+            d = substitute_size(d, given.param, Size.var(wanted.param))
+        regular = [meta for meta in metas(self.resolve(b)) | metas(d) if meta.id in self.regular]
+        around = sizes_in(self._of_fixed_size(b)) - wanted.exists - {wanted.param}
+        made = {name: self.unknown_size(name.base) for name in given.exists}
+        changing = {wanted.param, given.param}.union(*(size.variables() for size in made.values()))
+        if wanted.exists:
+            b = replace_names(self.resolve(b), {}, {name: self.size_meta(name.base)
+                                                    for name in wanted.exists})
+        self.unify(b, replace_names(d, {}, made))
+        if any(changing & sizes_in(self.resolve(meta)) for meta in regular) or any(
+                changing & self.size(Size.var(name)).variables() for name in around):
+            raise IrregularType
+
+    def _of_fixed_size(self, type_: Type) -> Type:
+        """A type but for those parts that may have other sizes each time."""
+        if self._of_any_size(type_) is not None:
+            return UNIT
+        return map_parts(self._of_fixed_size, self.head(type_), self.size)
 
     def _bind(self, meta: MetaVar, type_: Type) -> None:
         if meta == type_:
@@ -440,70 +459,3 @@ def _members(type_: Type, kind: type[Sum] | type[Record]) -> dict[str, Type]:
         case Tuple(items) if kind is Record:
             return {str(k): item for k, item in enumerate(items)}
     raise TypeMismatch
-
-
-def metas(type_: Type) -> set[MetaVar]:
-    """The type variables of inference that occur in a type."""
-    match type_:
-        case MetaVar():
-            return {type_}
-        case Array(_, elem):
-            return metas(elem)
-        case Tuple(items):
-            return {m for item in items for m in metas(item)}
-        case Record(fields) | Sum(fields):
-            return {m for _, f in fields for m in metas(f)}
-        case Arrow(domain, codomain):
-            return metas(domain) | metas(codomain)
-    return set()
-
-
-def sizes_in(type_: Type) -> set[VName]:
-    """The size variables that occur in a type."""
-    match type_:
-        case Array(size, elem):
-            return set(size.variables()) | sizes_in(elem)
-        case Tuple(items):
-            return {v for item in items for v in sizes_in(item)}
-        case Record(fields) | Sum(fields):
-            return {v for _, f in fields for v in sizes_in(f)}
-        case Arrow(domain, codomain):
-            return sizes_in(domain) | sizes_in(codomain)
-    return set()
-
-
-def params_in(type_: Type) -> set[VName]:
-    """The names that function types give to their arguments."""
-    match type_:
-        case Array(_, elem):
-            return params_in(elem)
-        case Tuple(items):
-            return {v for item in items for v in params_in(item)}
-        case Record(fields) | Sum(fields):
-            return {v for _, f in fields for v in params_in(f)}
-        case Arrow(domain, codomain, _, _, param):
-            return params_in(domain) | params_in(codomain) | ({param} if param else set())
-    return set()
-
-
-def substitute_size(type_: Type, name: VName, size: Size) -> Type:
-    """``type_[name ↦ size]``."""
-    return replace_names(type_, {}, {name: size})
-
-
-def map_sizes(f: Callable[[Size], Size], type_: Type) -> Type:
-    """``type_`` with ``f`` of each size."""
-    return map_parts(lambda part: map_sizes(f, part), type_, f)
-
-
-def replace_names(type_: Type, types: dict[VName, Type], sizes: dict[VName, Size]) -> Type:
-    """``type_`` with its type parameters and size variables replaced."""
-    match type_:
-        case TypeVar(name):
-            return types.get(name, type_)
-        case Arrow(param=param) if param in sizes:
-            match sizes[param].terms:
-                case ((((VName() as renamed),), 1),):
-                    type_ = replace(type_, param=renamed)
-    return map_parts(lambda part: replace_names(part, types, sizes), type_,
-                     lambda size: size.substitute(lambda v: sizes.get(v, Size.var(v))))

@@ -28,45 +28,19 @@ from runelift.frontend.check.aliases import (
     join,
     leaves,
     origins,
+    position,
     rebuild,
     shared,
-    united,
+    with_component,
 )
-from runelift.frontend.check.carried import Carried, each_place
+from runelift.frontend.check.carried import loop
+from runelift.frontend.check.stars import unique_parts, unique_pattern
 from runelift.frontend.nodes import Node, parts
-from runelift.frontend.types import Arrow, Record, Type, Unique
+from runelift.frontend.types import Arrow, Type, Unique
 from runelift.ir.errors import Code, Diagnostic, Label
 from runelift.ir.source import Span
 
 Env = dict[str, Tree]
-
-
-def unique_parts(exp: ast.TypeExp | None) -> Unique:
-    """Which parts of a type are marked with ``*``."""
-    match exp:
-        case ast.TypeUnique():
-            return True
-        case ast.TypeTuple(_, items):
-            return united(tuple(map(unique_parts, items)))
-        case ast.TypeRecord(_, members):
-            return united(tuple(unique_parts(item) for _, item in sorted(
-                members, key=lambda member: member[0])))
-        case ast.TypeExists(_, _, inner):
-            return unique_parts(inner)
-    return False
-
-
-def unique_pattern(pattern: ast.Pattern) -> Unique:
-    """Which parts of what a pattern binds are declared unique."""
-    match pattern:
-        case ast.PatAscript(_, inner, type_exp):
-            return unique_parts(type_exp) or unique_pattern(inner)
-        case ast.PatTuple(_, items):
-            return united(tuple(map(unique_pattern, items)))
-        case ast.PatRecord(_, members):
-            return united(tuple(unique_pattern(item) for _, item in sorted(
-                members, key=lambda member: member[0])))
-    return False
 
 
 def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
@@ -75,7 +49,7 @@ def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
 
     The leaf says which parts of a function's result are unique.
     """
-    walk = _Walk(constants)
+    walk = Walk(constants)
     if dec.params:
         return walk.errors, walk.function(dec.params, dec.ret, dec.body, {})
     tree = walk.exp(dec.body, {})
@@ -86,7 +60,9 @@ def check_uniqueness(dec: ast.ValDec, constants: dict[str, Origin]) -> tuple[
 
 
 @dataclass(slots=True)
-class _Walk:
+class Walk:
+    """What is consumed and what was looked at, while a declaration is walked."""
+
     constants: dict[str, Origin]
     errors: list[Diagnostic] = field(default_factory=list)
     consumed: dict[Origin, Span] = field(default_factory=dict)
@@ -207,7 +183,7 @@ class _Walk:
                 return self.update(exp, env)
             case ast.RecordUpdate(_, record, path, value):
                 old = self.exp(record, env)
-                return _replace(old, record.type, path, self.exp(value, env))
+                return with_component(old, record.type, path, self.exp(value, env))
             case ast.LetWith():
                 return self.let_with(exp, env)
             case ast.Apply(_, fun, args):
@@ -238,7 +214,7 @@ class _Walk:
                 return self.branches([lambda case=case: self.case(case, tree, env)  # type: ignore[misc]
                                       for case in cases])
             case ast.LoopExp():
-                return self.loop(exp, env)
+                return loop(self, exp, env)
             case ast.Ascript(_, value) | ast.Coerce(_, value) | ast.AttrExp(_, _, value):
                 return self.exp(value, env)
             case ast.AssertExp(_, cond, value):
@@ -273,7 +249,7 @@ class _Walk:
         for type_, label in reversed(path):
             if isinstance(tree, Leaf):
                 return shared(exp.type, tree.origins)
-            tree = tree.items[_position(type_, label)]
+            tree = tree.items[position(type_, label)]
         if isinstance(record, ast.Name):
             self.observe(str(record.name), origins(tree), exp.span)
         return tree
@@ -445,86 +421,6 @@ class _Walk:
         self.bind(case.pattern, tree, inner)
         return self.exp(case.body, inner)
 
-    def loop(self, exp: ast.LoopExp, env: Env) -> Tree:
-        """A loop consumes its initial value if its body consumes the parameter."""
-        init = self.exp(exp.init, env) if exp.init is not None else self.start(exp.pattern, env)
-        place = exp.init.span if exp.init is not None else exp.pattern.span
-        inner = dict(env)
-        elements = NONE
-        if isinstance(exp.form, ast.ForInForm):
-            elements = origins(self.exp(exp.form.array, env))
-        elif isinstance(exp.form, ast.ForForm):
-            self.exp(exp.form.bound, env)
-        around, self.observed = self.observed, {}
-        self.depth += 1
-        if isinstance(exp.form, ast.ForInForm):
-            self.bind(exp.form.pattern, shared(exp.form.pattern.type, elements), inner)
-        elif isinstance(exp.form, ast.ForForm):
-            self.bind(exp.form.pattern, Leaf(), inner)
-        params = self.bind(exp.pattern, shared(exp.pattern.type, NONE), inner)
-        if isinstance(exp.form, ast.WhileForm):
-            self.exp(exp.form.cond, inner)
-        body = self.exp(exp.body, inner)
-        carried = Carried.of(init, params, body)
-        declared = flags(params, unique_pattern(exp.pattern))
-        consumed = carried.consumed(self.consumed, declared)
-        self.next_values(carried, consumed, exp.body.span)
-        self.depth -= 1
-        self.observed, seen = {**self.observed, **around}, self.observed
-        self.initial_values(exp, init, carried, consumed)
-        for k in consumed:
-            own = [self.consumed[o] for o in carried.params[k] if o in self.consumed]
-            self.consume(carried.init[k], own[0] if own else place)
-            for origin in carried.init[k] & seen.keys():
-                name, span = seen[origin]
-                self.used_again(name, origin, span, own[0] if own else place)
-        return rebuild(params, iter(carried.results(consumed)))
-
-    def start(self, pattern: ast.Pattern, env: Env) -> Tree:
-        """The values in scope that the names of a loop pattern start from."""
-        match pattern:
-            case ast.PatName(span, name):
-                return self.look(name, span, env)
-            case ast.PatAscript(_, inner):
-                return self.start(inner, env)
-            case ast.PatTuple(_, items):
-                return Parts(tuple([self.start(item, env) for item in items]))
-            case ast.PatRecord(_, members):
-                return Parts(tuple([self.start(item, env) for _, item in sorted(
-                    members, key=lambda member: member[0])]))
-        return Leaf()
-
-    def initial_values(self, exp: ast.LoopExp, init: Tree, carried: Carried,
-                       consumed: set[int]) -> None:
-        """What a consumed parameter starts from must be its own."""
-        places = each_place(exp.init if exp.init is not None else exp.pattern, init)
-        for k in sorted(consumed):
-            others = [n for n in range(len(places)) if n > k or (n < k and n not in consumed)]
-            both = next(((n, o) for n in others for o in carried.init[n] & carried.init[k]), None)
-            if both is None:
-                continue
-            labels = [Label(places[both[0]], "the other one")] * (places[both[0]] != places[k])
-            labels += [Label(self.consumed[o], "consumed here")
-                       for o in carried.params[k] & self.consumed.keys()]
-            self.error("loop-self-alias", places[k], "The loop consumes a parameter whose initial "
-                       "value is self-aliased: another one may be an alias of "
-                       f"{both[1].shown}.", f"Start from a copy: copy {both[1].name}.", *labels)
-
-    def next_values(self, carried: Carried, consumed: set[int], span: Span) -> None:
-        """What a consumed parameter becomes must be its own."""
-        for k in sorted(consumed):
-            outside = [o for o in carried.body[k] if o.fixed or o.depth < self.depth]
-            others = carried.body[k] & NONE.union(
-                *(found for n, found in enumerate(carried.body) if n != k))
-            if outside:
-                self.error("consume-free", span, "The loop consumes its parameter, whose next "
-                           f'value may be an alias of "{outside[0].name}", bound outside.',
-                           f"Use a copy: copy {outside[0].name}.")
-            elif others:
-                self.error("unique-result", span, "The next value of a parameter that the loop "
-                           "consumes may be aliased to some other component.",
-                           "Use a copy: copy e.")
-
     def parts(self, node: Node, env: Env, skip: tuple[Node, ...] = ()) -> None:
         """Walk the expressions directly inside of ``node``."""
         for name in parts(type(node)):
@@ -544,27 +440,3 @@ class _Walk:
 
 def _called(fun: ast.Exp) -> str:
     return f'"{fun.name}"' if isinstance(fun, ast.Name) else "a function"
-
-
-def _position(type_: Type | None, label: str) -> int:
-    if isinstance(type_, Record):
-        return [name for name, _ in type_.fields].index(label)
-    return int(label)
-
-
-def _component(type_: Type | None, position: int) -> Type | None:
-    match type_:
-        case Record(members):
-            return members[position][1]
-    return getattr(type_, "items", (None,) * (position + 1))[position]
-
-
-def _replace(tree: Tree, type_: Type | None, path: tuple[str, ...], new: Tree) -> Tree:
-    """A record with another field."""
-    if not path:
-        return new
-    if isinstance(tree, Leaf):
-        return join(tree, new)
-    k = _position(type_, path[0])
-    inner = _replace(tree.items[k], _component(type_, k), path[1:], new)
-    return Parts((*tree.items[:k], inner, *tree.items[k + 1:]))

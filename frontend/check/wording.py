@@ -47,7 +47,8 @@ class Wording:
 
     def size(self, size: Size) -> str:
         """A size; nothing if it has no name, and ``[]`` for what in it has none."""
-        hidden = size.variables() & (self.solved.flexible | self.solved.unknown)
+        hidden = {v for v in size.variables() if v.base == NAMELESS
+                  or v in self.solved.flexible or v in self.solved.unknown}
         if any(size == Size.var(name) for name in hidden):
             return ""
         return size.render(lambda v: "[]" if v in hidden and v.base == NAMELESS
@@ -96,6 +97,11 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
         case Array(_, Prim() as elem), Array(_, Prim() as other) if (
                 elem is not other and elem in NUMBERS and other in NUMBERS):
             return f"Convert its elements: map {elem}.{other} {_atomic(text)}"
+        case Prim(), MetaVar() if (wanted in INTS and isinstance(call, ast.BinExp)
+                                   and _is_float(solved, given)):
+            return f"Convert the other operand: f64.{wanted} {_atomic(call.left.span.text)}"
+        case MetaVar(), Prim() if given in INTS and _is_float(solved, wanted):
+            return f"Convert it: f64.{given} {_atomic(text)}"
         case Prim.BOOL, (Prim() | MetaVar()) if given in INTS or given in FLOATS:
             return f"Compare it with a number: {text} != 0"
         case Arrow(), Arrow():
@@ -112,6 +118,11 @@ def advice(solved: Substitution, expected: Type, found: Type, text: str,
         case (Prim() | MetaVar()), Array() if isinstance(call, ast.BinExp):
             return "Operators work on single values; map and map2 apply them to all elements."
     return None
+
+
+def _is_float(solved: Substitution, type_: Type) -> bool:
+    """Whether a type that is yet to be found is one of floats."""
+    return isinstance(type_, MetaVar) and solved.allowed.get(type_.id) == frozenset(FLOATS)
 
 
 def _field_difference(wanted: Mapping[str, Type], given: Mapping[str, Type]) -> str:

@@ -133,28 +133,38 @@ class Evaluator:
 
     def bind(self, pattern: ast.Pattern, value: Value, env: Environment,
              sizes: set[str]) -> None:
-        """Bind the names of ``pattern``; ``sizes`` are size names that are still free."""
+        """Bind the names of ``pattern``; ``sizes`` are size names that are still free.
+
+        They are in scope behind it: sizes in its types are those of names around it.
+        """
+        names: dict[str | VName, Value] = {}
+        self._bind_part(pattern, value, env, sizes, names)
+        env.update(names)
+
+    def _bind_part(self, pattern: ast.Pattern, value: Value, env: Environment, sizes: set[str],
+                   names: dict[str | VName, Value]) -> None:
+        """Note what the names in a part of a pattern stand for; the sizes in ``env``."""
         bind_by_type(self, pattern, value, env)
         match pattern:
             case ast.PatName(_, name):
-                env[name] = value
+                names[name] = value
                 if pattern.size is not None and isinstance(pattern.type, Prim):
                     env[pattern.size] = value
             case ast.PatTuple(_, items) if items:
                 assert isinstance(value, TupleValue)
                 for item, part in zip(items, value.items, strict=True):
-                    self.bind(item, part, env, sizes)
+                    self._bind_part(item, part, env, sizes, names)
             case ast.PatRecord(_, fields):
                 for name, item in fields:
-                    self.bind(item, project(value, name), env, sizes)
+                    self._bind_part(item, project(value, name), env, sizes, names)
             case ast.PatConstr():
                 for item, part in zip(pattern.items, parts_of(value, pattern.name), strict=True):
-                    self.bind(item, part, env, sizes)
+                    self._bind_part(item, part, env, sizes, names)
             case ast.PatAscript(span, inner, type_exp):
                 if not isinstance(value, Function):
                     bind_sizes(type_exp, value, 0, env, sizes)
                     value = conform(self, type_exp, value, env, span)
-                self.bind(inner, value, env, sizes)
+                self._bind_part(inner, value, env, sizes, names)
 
     # Expressions
 

@@ -52,6 +52,10 @@ PROGRAMS: dict[str, tuple[str, list[Any], Any]] = {
                 "module M = F { def x = 7i32 } { def x = 2i32 }\nentry main = M.y", [], 5),
     "include": ("module type A = { val x: i32 }\nmodule type B = { include A val y: i32 }\n"
                 "module M: B = { def x = 1i32 def y = 2i32 }\nentry main = M.x + M.y", [], 3),
+    "include after a type": (
+        "module type S = { type t include { type u val f: t -> u } }\n"
+        "module M: S with t = i32 with u = i64 = { type t = i32 type u = i64 def f = i64.i32 }\n"
+        "entry main (x: i32) = i32.i64 (M.f x)", [I32(3)], 3),
     "sizes": ("module M = { def f [n] (xs: [n]i32) = i32.i64 n }\nentry main [n] (xs: [n]i32) = "
               "M.f xs", [np.zeros(4, I32)], 4),
 }
@@ -71,6 +75,8 @@ def test_meaning(text: str, args: list[Any], want: int) -> None:
     ("module M: { val x: i32 } = { def x = 1i32 def y = 2i32 }\nentry main = M.y",
      "unknown-name", "2:14"),
     ("module M = { def x = 1i32 }\nmodule N = M {}", "not-parametric", "2:12"),
+    ("module M: { val f: i32 -> i32 } = { def f 'a (x: a) = x }\nentry main = M.f 1i64",
+     "type-mismatch", "2:18"),
     ("module F (P: {}) = {}\nopen F", "not-a-structure", "2:1"),
     ('import "nowhere"', "missing-import", "1:1"),
     ("entry main (x: M.t) = x", "unknown-module", "1:16"),

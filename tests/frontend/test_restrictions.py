@@ -28,7 +28,6 @@ from runelift.ir.source import Source
      "irregular-array", 2),
     ("def f (xs: []i32) = (filter (> 0) >-> i32.sum) xs", "ambiguous-size", 1),
     ("def f (n: i64) = (map (+ 1) <-< iota) n", "ambiguous-size", 1),
-    ("def n = 3i64\ndef f (n: i64, xs: [n]i32) = xs", "unknown-name", 2),
     ("def f {n: i64, xs: [n]i32} = xs", "unknown-name", 1),
     # sizes that a caller cannot name or choose
     ("def f (x: i64, y: i64) (a: [x]bool) = true", "inaccessible-size", 1),

@@ -106,6 +106,25 @@ from runelift.ir.source import Source
      "  let (xs, ys, lengths) = loop (xs, ys, lengths) = ([n], [], []) for _i < n do\n"
      "    let s = map (+ 1) xs in (s ++ xs, s ++ ys, [length s] ++ lengths)\n"
      "  in xs ++ ys ++ lengths", (2,), [4, 3, 3, 2, 4, 3, 3, 2, 1]),
+    # functions whose results have another size for each call
+    ("def f (g: i64 -> []i64) (n: i64) = [length (g n), length (g (n + 1))]\n"
+     "def main (n: i64) = f (\\n -> filter (> 1) (iota n)) n", (3,), [1, 2]),
+    ("def f (g: i64 -> i64 -> ?[k].[k]i64) (n: i64) = [length (g n 1), length (g (n + 1) 2)]\n"
+     "def h (n: i64) (m: i64) = filter (> m) (iota n)\ndef main (n: i64) = f h n", (3,), [1, 1]),
+    ("def f (g: i64 -> ?[a].([a]i64, [a]i64)) (n: i64) = let (x, y) = g n in map2 (+) x y\n"
+     "def main (n: i64) = f (\\n -> let z = filter (> 2) (iota n) in (z, z)) n", (5,), [6, 8]),
+    ("def above (n: i64) = \\m -> filter (> m) (iota n)\n"
+     "def main (n: i64) = let g = above n in [length (g 1), length (g 2), length (above 9 0)]",
+     (5,), [3, 2, 8]),
+    ("def main (n: i64) = let g = \\n -> let k = n * n in iota k in map2 (+) (g n) (g n)", (2,),
+     [0, 2, 4, 6]),
+    ("def f 'a (g: (k: i64) -> [k]a -> []a) (n: i64) (xs: [n]a) = g n xs\n"
+     "def main (xs: []i64) = f (\\k (ys: [k]i64) -> filter (> 1) ys) (length xs)\n"
+     "  (xs :> [length xs]i64)", (np.arange(4),), [2, 3]),
+    ("def f (g: i64 -> []i64) (n: i64) = n |> g |> map (+ 1)\n"
+     "def main (n: i64) = f (\\n -> filter (> 1) (iota n)) n", (4,), [3, 4]),
+    ("def few = filter (> 3) (iota 6)\ndef main (n: i64) = map2 (+) few (map (+ n) few)", (1,),
+     [9, 11]),
 ])
 def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
     assert runelift.compile(text, device="interpreter").main(*args).tolist() == expected
@@ -125,6 +144,28 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
      "def main [n] (xs: [n]i64) (ys: [n]i64) = zip (f xs) (f ys)", "size-mismatch"),
     ("def f [n] (xs: [n]i64) : [i64.sum xs]i64 = iota (i64.sum xs)\n"
      "def main [n] (xs: *[n]i64) = let a = f xs let xs[0] = 4 in zip a (f xs)", "size-mismatch"),
+    # each call of a function may make another size
+    ("def f (g: i64 -> []i64) (n: i64) = map2 (+) (g n) (g n)", "size-mismatch"),
+    ("type^ fun = i64 -> []i64\ndef f (g: fun) (n: i64) = [g n, g (n + 1)]", "size-mismatch"),
+    ("def main (n: i64) = let g = \\n -> filter (> 1) (iota n) in map2 (+) (g n) (g n)",
+     "size-mismatch"),
+    ("def h (n: i64) (m: i64) = filter (> m) (iota n)\n"
+     "def main (n: i64) = let g = h n in map2 (+) (g 1) (g 2)", "size-mismatch"),
+    ("def main (n: i64) = let r = {f = \\m -> filter (> m) (iota n)} in zip (r.f 1) (r.f 2)",
+     "size-mismatch"),
+    ("module M : { val f : i64 -> []i32 } = { def f (n: i64) = replicate n 1i32 }\n"
+     "def main (n: i64) = map2 (+) (M.f n) (M.f n)", "size-mismatch"),
+    ("def f [m] (g: i64 -> [m]i64) (n: i64) = map2 (+) (g n) (g (n + 1))\n"
+     "def main (n: i64) = f (\\n -> filter (> 1) (iota n)) n", "irregular-array"),
+    ("def f [m] (g: i64 -> [m]i64) (n: i64) = map2 (+) (g n) (g (n + 1))\n"
+     "def main (n: i64) = f (\\n -> iota n) n", "irregular-array"),
+    ("def f (g: i64 -> []i64) (n: i64) = map (\\i -> g i) (iota n)", "irregular-array"),
+    ("def p = map (+ 1i64) >-> filter (> 2) >-> reduce (+) 0\ndef main (xs: []i64) = p xs",
+     "ambiguous-size"),
+    ("def f (g: i64 -> []i64) (n: i64) = (g >-> i64.sum) n", "ambiguous-size"),
+    ("def f 'a (g: []a -> []a) (xs: []a) = g (g xs)", "unknown-param-size"),
+    ("def f [n] (xs: [n]i64) = let g zs = zip zs (filter (> 1) xs) in g xs",
+     "unknown-param-size"),
 ])
 def test_refused(text: str, code: str) -> None:
     with pytest.raises(ProgramError) as caught:

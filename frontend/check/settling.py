@@ -1,0 +1,138 @@
+"""What is left to do when a declaration has been inferred: defaults, and checks of whole types."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from math import isfinite
+
+from runelift.frontend import ast
+from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
+from runelift.frontend.check.forms import first_hidden
+from runelift.frontend.check.infer import Inference
+from runelift.frontend.literals import bounds_hint
+from runelift.frontend.prelude import EQUALITY
+from runelift.frontend.types import UNIT, Array, Arrow, MetaVar, Sum, Type, TypeVar, metas, sizes_in
+from runelift.ir.errors import Diagnostic
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.source import Span
+
+
+class Settling(Inference):
+    """Settles the types of what has been inferred."""
+
+    def _finish(self, decided: Collection[VName]) -> None:
+        """Give undetermined number types their defaults, and write all types into the tree.
+
+        ``decided`` are sizes that callers decide about.
+        """
+        self.solved.divide()
+        for op in self._operators:
+            if op.operator is None and op.op.name in EQUALITY:
+                self._check_comparable(op)
+        for node in self._typed:
+            assert node.type is not None
+            node.type = self._settled(node.type, node.span)
+            if isinstance(node, ast.Name):
+                node.sizes = {v: self.solved.size(size) for v, size in node.sizes.items()}
+                node.types = {v: self._settled(t, node.span) for v, t in node.types.items()}
+            if isinstance(node, ast.Literal):
+                self._check_literal(node)
+            elif isinstance(node, ast.ArrayExp):
+                self._check_elements(node)
+            elif isinstance(node, ast.Constr):
+                self._check_absent(node, decided)
+        for binder in self._binders:
+            binder.known = self.solved.size(binder.known) if binder.known is not None else None
+        self._check_matches()
+        for op in self._operators:
+            assert op.op_type is not None
+            op.op_type = self._settled(op.op_type, op.span)
+
+    def _check_comparable(self, op: ast.BinExp | ast.OpSection) -> None:
+        """Only values of types that are known here can be compared."""
+        assert op.op_type is not None
+        compared = self.solved.resolve(op.op_type)
+        assert isinstance(compared, Arrow)
+        decided = self.solved.allowed.keys() | self.solved.required.keys()
+        if any(meta.id not in decided for meta in metas(compared.domain)):
+            what = "is not known here"
+        elif (hidden := first_hidden(compared.domain)) is not None:
+            what = f"may be any: nothing is known about {self._show(hidden)}"
+        else:
+            return
+        self.errors.append(Diagnostic(
+            "type-mismatch", op.op_span if isinstance(op, ast.BinExp) else op.span,
+            f"Cannot compare with {op.op}: the type of the operands "
+            f"{what}.", hints=("Add a type annotation, or take the comparison as an argument.",)))
+
+    def _check_elements(self, array: ast.ArrayExp) -> None:
+        """Elements are not of a type that may have sizes of its own."""
+        assert isinstance(array.type, Array)
+        match array.type.elem:
+            case TypeVar(name) if name in self.solved.size_lifted | self.solved.lifted:
+                self.errors.append(Diagnostic(
+                    "lifted-element", array.span, f'Type parameter "{name.base}" is lifted and '
+                    "cannot be that of an array element."))
+
+    def _check_absent(self, exp: ast.Constr, decided: Collection[VName]) -> None:
+        """The payloads of the other constructors, which a value has room for, have known sizes."""
+        assert isinstance(exp.type, Sum)
+        undecided = self.solved.flexible - self.solved.sizes.keys() - set(decided)
+        for name, field in exp.type.fields:
+            if name != exp.name and sizes_in(field) & undecided:
+                self.errors.append(Diagnostic(
+                    "ambiguous-size", exp.span, f"Nothing decides about a size of '#{name}', which "
+                    f"this value of type {self._show(exp.type)} might have been.",
+                    hints=("Say it in a type annotation.",)))
+
+    def _settled(self, type_: Type, span: Span) -> Type:
+        """A type with all that is known and defaults for the rest."""
+        known = self.solved.resolve(type_)
+        if isinstance(known, Prim) or not (open_ := metas(known)):
+            return known
+        for meta in open_:
+            head = self.solved.head(meta)
+            if isinstance(head, MetaVar):
+                self.solved.types[head.id] = self._default(head, span)
+        return self.solved.resolve(known)
+
+    def _check_matches(self) -> None:
+        """Every match covers every value, and other patterns fit any value of their type."""
+        for node in self._typed:
+            if isinstance(node, ast.MatchExp):
+                self.errors += uncovered([case.pattern for case in node.cases], node.span,
+                                         ANOTHER_CASE)
+            elif isinstance(node, ast.LetPat):
+                self.errors += uncovered([node.pattern], node.pattern.span)
+            elif isinstance(node, ast.LambdaExp):
+                for pattern in node.params:
+                    self.errors += uncovered([pattern], pattern.span)
+
+    def _check_literal(self, literal: ast.Literal) -> None:
+        """A number that its type does not have is an error, unless a suffix names the type."""
+        prim, value = literal.type, literal.value
+        if not isinstance(prim, Prim) or isinstance(value, bool) or literal.prim is not None:
+            return
+        sign = -1 if id(literal) in self._negated else 1
+        if prim.is_int:
+            fits = prim.least <= sign * value <= prim.greatest
+        else:
+            fits = isfinite(prim.nearest(value))
+        if not fits:
+            self.errors.append(Diagnostic(
+                "literal-out-of-range", literal.span,
+                f"{'-' if sign < 0 else ''}{value} is out of bounds for type {prim}.",
+                hints=bounds_hint(prim)))
+
+    def _default(self, meta: MetaVar, span: Span) -> Type:
+        if (required := self.solved.required.get(meta.id)) is not None:
+            mark, what = ("#", "constructor") if required.kind is Sum else (".", "field")
+            raise self._error("ambiguous-type", span, "The type of the value with "
+                              f"{what} '{mark}{required.members[0][0]}' is not known here.",
+                              "Add a type annotation.")
+        allowed = self.solved.allowed.get(meta.id)
+        if allowed is None:
+            return UNIT
+        order: tuple[Prim, ...] = (Prim.I32, Prim.F64, Prim.BOOL, *Prim)
+        return next(p for p in order if p in allowed)

@@ -1,0 +1,1 @@
+type point = (x: i32, y: i32)
