@@ -175,12 +175,13 @@ class Session:
         return self.program.timing(entry, self.placed[number], force=force, thresholds=thresholds)
 
     def measure_all(self, number: int, entry: str, forces: Sequence[Mapping[str, int]],
-                    thresholds: Choice) -> None:
+                    thresholds: Choice, recorded: Sequence[bool]) -> None:
         """Tell what runs with each of these forced versions take, or why they fail."""
-        for force in forces:
+        for force, records in zip(forces, recorded, strict=True):
             try:
-                made: Both | RuneliftError = (self.record(number, entry, force, thresholds),
-                                              self.timing(number, entry, force, thresholds))
+                made: Both | RuneliftError = (
+                    self.record(number, entry, force, thresholds) if records else None,
+                    self.timing(number, entry, force, thresholds))
             except DeviceFailed:
                 raise
             except (UserError, CompilerLimitation) as error:
