@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from runelift.runtime.first_run import FirstRun
     from runelift.runtime.race import Race
     from runelift.runtime.replayed import Replayed
-    from runelift.runtime.trials import Met, Searches
+    from runelift.runtime.searches import Met, Searches
 
 
 UNDISTURBED = 3

@@ -20,7 +20,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.one_by_one import Both
 from runelift.runtime.parameters import Space
 from runelift.runtime.records import Record, Timing
-from runelift.runtime.trials import Meeting, Met, Searches
+from runelift.runtime.searches import Meeting, Met, Searches
 from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
 from runelift.runtime.tuner.contest import LOCAL, Contest, Trial
 from runelift.runtime.tuner.forest import Forest, Forests, plans

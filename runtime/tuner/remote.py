@@ -26,7 +26,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed
-from runelift.runtime.trials import Meeting, Met, Search, Searches
+from runelift.runtime.searches import Meeting, Met, Search, Searches
 from runelift.runtime.tuner.limits import Stopped, TimeLimit
 
 BUILD = 300.0

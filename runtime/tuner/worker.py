@@ -35,7 +35,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import NoRoom, Replayed, Unknown
-from runelift.runtime.trials import Meeting, Met, Search
+from runelift.runtime.searches import Meeting, Met, Search
 
 if TYPE_CHECKING:
     from runelift.runtime.opened import Device
