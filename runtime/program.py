@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from runelift.codegen.plan import Interface, Plan, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError, unknown_entry
 from runelift.ir.prim import Prim
+from runelift.runtime import foreseen
 from runelift.runtime.arguments import check_arguments, sizes_of
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.compare import first_difference
@@ -65,6 +66,8 @@ class Program(OneByOne):
         self._device: Any = None
         self._executables: dict[str, Any] = {}
         self._rehearsed: dict[Any, tuple[int | None, dict[Any, None]]] = {}
+        self._there = set[Hashable]()
+        """Runs for which all kernels are in the cache."""
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -103,7 +106,7 @@ class Program(OneByOne):
             return interpret(self.compiled.optimised, entry, fun_args), None
         from runelift.runtime.tape import perform, prepare
 
-        chosen = self.thresholds if thresholds is None else thresholds
+        chosen = self._chosen(thresholds)
         if self._first is not None:
             self._build_first(entry, args, force or {}, chosen)
         plan, executable = self._plan(entry), self._executable(entry)
@@ -142,9 +145,14 @@ class Program(OneByOne):
         work-items of the last of these runs, if that is known.
         """
         wanted, other = dict[Any, None](), dict[Any, None]()
+        executable, last = self._executable(entry), [*forces, *recorded][-1]
+        if all(self._run(entry, args, force) in self._there for force in (*forces, *recorded)):
+            if not forces:  # a record must not be late because of what is only being loaded
+                executable.finish_loading()
+            return self._rehearse(entry, args, last, wanted)
         items = [self._rehearse(entry, args, force, wanted) for force in forces]
         items += [self._rehearse(entry, args, force, other) for force in recorded]
-        self._executable(entry).prepare({**wanted, **unmerged(other)})
+        executable.prepare({**wanted, **unmerged(other)})
         return items[-1]
 
     @property
@@ -158,15 +166,25 @@ class Program(OneByOne):
 
         What the first of the forced versions needs on the first inputs comes first, with what
         records of the last need, then what all records need, and then the rest.  The result is
-        whether there is anything to build.
+        whether there is anything to build.  If the same was foreseen before and is there, all of
+        it begins to be loaded (:mod:`.foreseen`).
         """
-        if self._executable(entry).outside is None:
+        executable = self._executable(entry)
+        if executable.outside is None:
             return False
-        begun, builds = dict[Any, None](), False
+        runs = [self._run(entry, args, force) for args in inputs for force in forces]
+        asked = foreseen.question(self.compiled, self.device.info.label, executable.options, runs)
+        known = foreseen.read(self.compiled, entry)
+        if known is not None and known.asked == asked and executable.load_ahead(known.sources):
+            self._there.update(runs)
+            return False
+        begun, sources, builds = dict[Any, None](), dict[tuple[str, ...], None](), False
 
         def begin(wanted: Mapping[Any, None]) -> None:
             nonlocal builds
-            builds |= self._executable(entry).foresee([e for e in wanted if e not in begun])
+            found, any_new = executable.foresee([e for e in wanted if e not in begun])
+            builds |= any_new
+            sources.update(dict.fromkeys(found))
             begun.update(wanted)
 
         def wanted(args: Sequence[Any], some: Sequence[Mapping[str, int]]) -> dict[Any, None]:
@@ -180,6 +198,8 @@ class Program(OneByOne):
             begin(unmerged(wanted(args, forces)))
         for args in inputs:
             begin(wanted(args, forces))
+        if not forces[0]:  # the runs by default, not only some that are to be made later
+            foreseen.write(self.compiled, entry, foreseen.Foreseen(asked, tuple(sources)))
         return builds
 
     def _build_first(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
@@ -208,20 +228,28 @@ class Program(OneByOne):
         """Add what a run would build; the number of its work-items, if that is known."""
         from runelift.runtime.rehearsal import Rehearsal, nothing
 
-        executable, plan = self._executable(entry), self._plan(entry)
-        bound = self._bind(plan, list(args), lambda array: (
-            array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
-        sizes = tuple((name, value) for name, value in bound.items()
-                      if isinstance(value, int | float))
-        chosen = self.thresholds if thresholds is None else thresholds
-        key = entry, sizes, tuple(force.items()), tuple(chosen.items())
+        key = self._run(entry, args, force, thresholds)
         if key not in self._rehearsed:
             found = dict[Any, None]()
-            items = Rehearsal(executable, chosen, force, found).rehearse(bound)
+            bound = self._bind(self._plan(entry), list(args), lambda array: (
+                array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
+            items = Rehearsal(self._executable(entry), self._chosen(thresholds), force,
+                              found).rehearse(bound)
             self._rehearsed[key] = items, found
         items, found = self._rehearsed[key]
         wanted.update(found)
         return items
+
+    def _run(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
+             thresholds: Mapping[str, int] | None = None) -> Hashable:
+        """What determines what a run builds, as far as it can be foreseen."""
+        bound = self._bind(self._plan(entry), list(args), lambda array: None)
+        sizes = tuple((name, value) for name, value in bound.items() if value is not None)
+        return entry, sizes, tuple(force.items()), tuple(self._chosen(thresholds).items())
+
+    def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
+        """The thresholds of a run, which may override the tuning."""
+        return self.thresholds if thresholds is None else thresholds
 
     def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:
@@ -241,7 +269,7 @@ class Program(OneByOne):
 
         plan = self._plan(entry)
         executable = self._executable(entry)
-        chosen = self.thresholds if thresholds is None else thresholds
+        chosen = self._chosen(thresholds)
         for _ in range(UNDISTURBED):
             bound = self._bind(plan, list(args))
             taped = prepare(executable, bound, chosen, force or {})
@@ -277,7 +305,7 @@ class Program(OneByOne):
 
         executable = self._executable(entry)
         bound = self._bind(self._plan(entry), list(args))
-        chosen = self.thresholds if thresholds is None else thresholds
+        chosen = self._chosen(thresholds)
         run = TrialRun(executable, chosen, force or {}, searches or {})
         run.call(executable.main_of_trials, bound)
         return run.met()
