@@ -124,7 +124,8 @@ class Executable:
         self.joins = not device.info.is_host
         """Whether runs that come again are worth kernels of their own."""
         self.tapes_first = False
-        """Whether the first run is put on a tape, not the second: who measures wants the third."""
+        """Whether the first run is put on a tape, not the second, and made ready before it is
+        played: who measures wants to know what later runs take."""
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
         """Has others build programs for the cache, and waits for them if told to."""
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}

@@ -68,6 +68,8 @@ class Program(OneByOne):
         self._rehearsed: dict[Any, tuple[int | None, dict[Any, None]]] = {}
         self._there = set[Hashable]()
         """Runs for which all kernels are in the cache."""
+        self._warm = set[Hashable]()
+        """Those that have come so often that they are as fast as they become."""
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -260,8 +262,8 @@ class Program(OneByOne):
                thresholds: Mapping[str, int] | None = None) -> Timing:
         """The same, and how much of it was over when the host had issued everything.
 
-        A run that builds kernels is made again, and so is a short one that is put on a tape
-        although it is the first.
+        A run that builds kernels is made again, and so is a short one that is known to be slower
+        than those after it (:func:`~runelift.runtime.tape.prepare`).
         """
         import time
 
@@ -272,13 +274,14 @@ class Program(OneByOne):
         chosen = self._chosen(thresholds)
         for _ in range(UNDISTURBED):
             bound = self._bind(plan, list(args))
-            taped = prepare(executable, bound, chosen, force or {})
+            slower = prepare(executable, bound, chosen, force or {})
             self.device.plain.finish()
             built, started = executable.build_seconds, time.perf_counter()
             outcome = perform(executable, bound, chosen, force or {}, record=False)
             timing = Timing(time.perf_counter() - started, outcome.issue)
+            del outcome  # the next run may have its buffers
             if executable.build_seconds - built <= BUILDING * timing.seconds and not (
-                    taped and timing.seconds < WARM_SECONDS):
+                    slower and timing.seconds < WARM_SECONDS):
                 break
             executable.building(False)  # whoever watches the time of the run begins anew
         return timing
@@ -293,6 +296,15 @@ class Program(OneByOne):
         while count < WARM and spent < WARM_SECONDS:
             spent += self.time(entry, args, force=force, thresholds=thresholds)
             count += 1
+
+    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
+                 ) -> Sequence[float]:
+        """The seconds that runs with each of these thresholds take when they have come often."""
+        for thresholds in choices:
+            if (run := self._run(entry, args, {}, thresholds)) not in self._warm:
+                self._warm.add(run)
+                self.warm_up(entry, args, thresholds=thresholds)
+        return super().time_all(entry, args, choices)
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,

@@ -66,9 +66,14 @@ class Bound:
         self.full.append(call)
         self.steady.append(call)
 
+    @property
+    def holds(self) -> bool:
+        """Whether nobody else has used the kernels since the last run."""
+        return all(kernel.holder is self for kernel in self.lengths)
+
     def issue(self) -> None:
         """Make the calls."""
-        steady = all(kernel.holder is self for kernel in self.lengths)
+        steady = self.holds
         try:
             for call in self.steady if steady else self.full:
                 call()
@@ -123,11 +128,13 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
             force: Force) -> bool:
     """Build what a run on these arguments may have built by now to be faster.
 
-    The result is whether it will be put on a tape although it is the first one.
+    The result is whether a run after it will surely be quicker, to one who measures: it will be put
+    on a tape although it is the first one, or others have used its kernels.
     """
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
     if isinstance(tape, Tape):
         tape.warm()
+        return executable.tapes_first and not tape.ready(args)
     return tape is None and executable.tapes_first
 
 
@@ -276,6 +283,29 @@ class Tape:
         self._launchers = [self._launcher(each) for each in commands]
         self._bound.clear()
 
+    def ready(self, args: Mapping[str, Any]) -> bool:
+        """Make the calls for the buffers that a run on these arguments will have.
+
+        The result is whether it will be as quick as any later one.
+        """
+        handles = [args[name].handle for name in self._given]
+        first, device = len(handles), self.run.device
+        try:
+            for size, count in self._classes:
+                handles += device.pool.take(size, count)
+        except OutOfMemory:
+            return True  # the plan itself will run
+        finally:
+            for (_, size), handle in zip(self._taken, handles[first:], strict=False):
+                device.pool.give(size, handle)
+        for words in self._scans:
+            statuses = device.statuses.begin(words)
+        if self._scans:
+            handles.append(statuses.handle)
+        key = tuple(map(id, handles))
+        bound = self._bound.get(key)
+        return (bound if isinstance(bound, Bound) else self._bind(key, handles)).holds
+
     def play(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
         """Issue everything again, on the buffers among ``args``; the results."""
         self.run.begin(fallible=self._fallible)
@@ -319,8 +349,7 @@ class Tape:
 
     def _once(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
         """Issue the commands on buffers that may never come together again."""
-        if len(self._bound) >= MOST_BOUND:
-            self._bound.clear()
+        self._forget()
         self._bound[key] = tuple(handles)
         for command, launch in zip(self._commands, self._launchers, strict=True):
             if isinstance(command, Issued):
@@ -329,8 +358,14 @@ class Tape:
             else:
                 _call(command, self.run, handles)()
 
+    def _forget(self) -> None:
+        """Make room for one more choice of buffers."""
+        if len(self._bound) >= MOST_BOUND:
+            self._bound.clear()
+
     def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> Bound:
         """The calls for these buffers."""
+        self._forget()
         bound = self._bound[key] = Bound(tuple(handles))
         last = {each.kernel: _given(each.launched, handles)
                 for each in self._commands if isinstance(each, Issued)}

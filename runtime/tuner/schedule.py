@@ -121,7 +121,8 @@ class Schedule:
 
     def behind(self, number: int) -> bool:
         """Whether a plan cannot be the best, whatever its first run was delayed by."""
-        return number not in self._kept and self._least.get(number, 0.0) > FAR * self._best
+        best = max(self._best, min(self._least.values(), default=0.0))  # where all records are late
+        return number not in self._kept and self._least.get(number, 0.0) > FAR * best
 
     def _enough(self, number: int) -> int:
         wall = self._walls.get(number)

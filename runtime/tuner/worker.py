@@ -191,7 +191,7 @@ class Session:
     def time_all(self, number: int, entry: str, choices: Sequence[Mapping[str, int]]
                  ) -> Sequence[float]:
         """The times of runs with each of these thresholds."""
-        self._watch(entry)
+        self._watch(entry, joins=True)
         return self.program.time_all(entry, self.placed[number], choices)
 
     def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
@@ -234,14 +234,18 @@ class Session:
             found = yield setting
             self._note("found", meeting, found)
 
-    def _watch(self, entry: str, source: str | None = None) -> None:
-        """Make what is only made once; from here on, time counts."""
+    def _watch(self, entry: str, source: str | None = None, *, joins: bool = False) -> None:
+        """Make what is only made once; from here on, time counts.
+
+        A run that comes but a few times is not worth kernels of its own; ``joins`` says that its
+        time is to be what it takes when it comes often.
+        """
         self.program._plan(entry)
         self._settle()
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
-        executable.joins = False  # no version is run often
+        executable.joins = joins and not self.program.device.info.is_host
         executable.tapes_first = True
         if source is not None:
             getattr(executable, source)
