@@ -45,17 +45,13 @@ def is_foreseen(path: Path, policy: str) -> bool:
     return kept.is_kept(read_source(path), policy, FORESEEN)
 
 
-def read(compiled: Compiled, entry: str) -> Foreseen | None:
-    """What was wanted of an entry point the last time, if anything is known."""
-    return _entries(compiled).get(entry)
+def read(compiled: Compiled) -> dict[str, Foreseen]:
+    """What was wanted the last time, by entry point, if anything is known."""
+    content = kept.load(compiled.source, compiled.policy, FORESEEN)
+    return {} if content is None else pickle.loads(content)
 
 
 def write(compiled: Compiled, entry: str, found: Foreseen) -> None:
     """Keep what runs of an entry point want."""
     kept.store(compiled.source, compiled.policy, pickle.dumps(
-        {**_entries(compiled), entry: found}, pickle.HIGHEST_PROTOCOL), FORESEEN)
-
-
-def _entries(compiled: Compiled) -> dict[str, Foreseen]:
-    content = kept.load(compiled.source, compiled.policy, FORESEEN)
-    return {} if content is None else pickle.loads(content)
+        {**read(compiled), entry: found}, pickle.HIGHEST_PROTOCOL), FORESEEN)

@@ -162,6 +162,11 @@ class Program(OneByOne):
         """How many work-items keep all of the device busy; more take turns."""
         return math.inf if self.device_info is None else self.device_info.choice.threshold
 
+    def load_ahead(self) -> None:
+        """Begin to load what runs wanted when the program was tuned before, if it was."""
+        for entry, known in foreseen.read(self.compiled).items():
+            self._executable(entry).load_ahead(known.sources)
+
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
         """Have others begin to build what runs on these inputs need, as far as shapes tell.
@@ -176,7 +181,7 @@ class Program(OneByOne):
             return False
         runs = [self._run(entry, args, force) for args in inputs for force in forces]
         asked = foreseen.question(self.compiled, self.device.info.label, executable.options, runs)
-        known = foreseen.read(self.compiled, entry)
+        known = foreseen.read(self.compiled).get(entry)
         if known is not None and known.asked == asked and executable.load_ahead(known.sources):
             self._there.update(runs)
             return False

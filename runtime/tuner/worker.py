@@ -66,6 +66,7 @@ class Session:
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
         self._trials: Future[None] | None = None
+        self._expected: Program | None = None
 
     def rest(self, idle: float = IDLE) -> None:
         """Do what is to be done later until a request waits, where there was none for so long."""
@@ -122,9 +123,20 @@ class Session:
         return None
 
     def expect(self) -> None:
-        """Read the program that is coming; get ready to make its plan if there is none."""
+        """Read the program that is coming; get ready to make its plan if there is none.
+
+        If it has been tuned before, its kernels begin to be loaded.
+        """
         if self.kept is None or not self.kept.plans:
             self.later.append(_import_plans)
+        elif self.device is not None:
+            self.later.append(self._load_ahead)
+
+    def _load_ahead(self) -> None:
+        assert self.kept is not None
+        self._settle()
+        self._expected = Program(self.kept, self.device, {}, self.kept.policy)
+        self._expected.load_ahead()
 
     def open(self, compiled: Compiled | str, policy: str, contract: bool,
              thresholds: Mapping[str, int], outside: bool) -> bool:
@@ -138,7 +150,12 @@ class Session:
                 return False
             compiled = self.kept
         self.outside, self.told = outside, frozenset(compiled.plans)
-        self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
+        expected, self._expected = self._expected, None
+        if expected is not None and expected.compiled is compiled and not contract:
+            self.program = expected
+            expected.thresholds, expected.policy = dict(thresholds), policy
+        else:
+            self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
         self.program.keeps = False
         return True
 

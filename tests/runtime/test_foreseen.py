@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.rehearsal import Rehearsal
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.runners import Runners
+from runelift.runtime.tuner.worker import Session
 from tests.runtime.test_replay import NESTED
 
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
@@ -72,12 +74,31 @@ def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Executable, "_made", lambda self, *source: (
         made.append(source), build(self, *source))[1])
     assert counted(program, monkeypatch) == (False, 1)  # the last, for its work-items
-    known = read(program.compiled, "main")
-    assert known is not None
+    known = read(program.compiled)["main"]
     assert set(made) == set(executable._ready) == set(known.sources)
     for force in forces(program):
         program.record("main", program.place(ARGS), force=force)
     assert len(made) == len(set(made)) == len(known.sources)
+
+
+def test_a_worker_loads_what_is_coming(path: Path) -> None:
+    """Before it is given the program."""
+    own, other = multiprocessing.Pipe()
+    program = opened(path)
+    for contract in False, True:
+        session = Session(program.device_info, own)
+        session.coming = str(path), "all"
+        session.later.append(session.expect)
+        session.rest(0.0)
+        expected = session._expected
+        assert expected is not None
+        loading = expected._executable("main")._loading
+        assert loading.keys() == set(read(program.compiled)["main"].sources)
+        assert session.open(program.compiled.snapshot, "all", contract, {"t": 1}, outside=True)
+        assert (session.program is expected) == (not contract)
+        assert session.program.thresholds == {"t": 1}
+        assert session.program.fp_contract == contract
+    other.close()
 
 
 def test_other_runs_are_foreseen_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,10 +107,10 @@ def test_other_runs_are_foreseen_anew(path: Path, monkeypatch: pytest.MonkeyPatc
     other = CUBE[:, :3].copy(), np.int64(2)
     program.foresee("main", [other], forces(program)[1:])
     assert counted(program, monkeypatch) == (False, 1)
-    before = read(program.compiled, "main")
+    before = read(program.compiled)
     program = opened(path)
     assert counted(program, monkeypatch, other)[1] == len(forces(program))
-    assert read(program.compiled, "main") != before
+    assert read(program.compiled) != before
 
 
 def test_what_is_gone_is_built_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +122,7 @@ def test_what_is_gone_is_built_again(path: Path, monkeypatch: pytest.MonkeyPatch
 def test_another_text_is_foreseen_anew(path: Path) -> None:
     path.write_text(f"{NESTED}\n-- another one")
     assert not is_foreseen(path, "all")
-    assert read(opened(path).compiled, "main") is None
+    assert not read(opened(path).compiled)
 
 
 def test_builders_start_when_there_is_something_to_build(
