@@ -240,7 +240,9 @@ def _raw(run: Run) -> dict[str, Any]:
     raw = {each.name: getattr(run, each.name) for each in fields(run)}
     if run.again:
         raw["record"] = None
-    elif run.record is not None:
+        return raw
+    del raw["again"]
+    if run.record is not None:
         raw["record"] = {name: getattr(run.record, name) for name in RECORD}
         raw["record"]["encounters"] = [{name: getattr(each, name) for name in ENCOUNTER}
                                        for each in run.record.encounters]
