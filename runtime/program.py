@@ -69,7 +69,7 @@ class Program(OneByOne):
         self._there = set[Hashable]()
         """Runs for which all kernels are in the cache."""
         self._warm = set[Hashable]()
-        """Those that have come so often that they are as fast as they become."""
+        """Those that are as fast as they become, but for some that take long."""
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -304,11 +304,17 @@ class Program(OneByOne):
 
     def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
                  ) -> Sequence[float]:
-        """The seconds that runs with each of these thresholds take when they have come often."""
+        """The seconds that runs with each of these thresholds take.
+
+        Where they are so short that it matters, they have come often before.
+        """
+        from runelift.runtime.tape import WARM
+
         for thresholds in choices:
             if (run := self._run(entry, args, {}, thresholds)) not in self._warm:
                 self._warm.add(run)
-                self.warm_up(entry, args, thresholds=thresholds)
+                if self.time(entry, args, thresholds=thresholds) * WARM < WARM_SECONDS:
+                    self.warm_up(entry, args, thresholds=thresholds)
         return super().time_all(entry, args, choices)
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
