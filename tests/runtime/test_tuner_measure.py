@@ -104,6 +104,18 @@ def test_what_is_far_behind_is_not_repeated() -> None:
     assert [f["s"] for f in late.timed[1:]] == [2, 1, 0, 2, 0]
 
 
+def test_where_all_records_are_late_the_best_are_repeated() -> None:
+    """A device that others use is slower than it was when the default version was timed."""
+    class Shared(Simulated):
+        def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            found = super().record(entry, args, **options)
+            return replace(found, busy=5 * found.busy, span=5 * found.span)
+
+    sim = Shared.of(CHAIN, lambda where, index, par: [20.0, 45.0, 21.0][index])
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=2)
+    assert {run.force["s"] for run in found.runs if run.time is not None} == {0, 2}
+
+
 def test_the_best_of_one_site_is_repeated_without_the_worst_of_another() -> None:
     """Two sites, whose versions share runs: one is the best of the first and ran with the worst."""
     stms = [site("s", ("t0", []), ("t1", []), (None, [])), site("u", ("t2", []), (None, []))]
