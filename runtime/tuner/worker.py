@@ -9,6 +9,7 @@ doing (notes), and ask for settings.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import threading
@@ -44,6 +45,9 @@ Choice = Mapping[str, int] | None
 AFTER = 0.3
 """How many seconds those who build outlive the process that started them: both at a time take
 longer to end."""
+WORTH = 0.2
+"""The part of the launches and copies of a run that kernels which join them have to save, since
+these take long to build."""
 IDLE = 0.02
 """After how many seconds without a request there may be time for something else."""
 
@@ -255,14 +259,15 @@ class Session:
         """Make what is only made once; from here on, time counts.
 
         A run that comes but a few times is not worth kernels of its own; ``joins`` says that its
-        time is to be what it takes when it comes often.
+        time is to be what it takes when it comes often, where they make much of a difference.
         """
         self.program._plan(entry)
         self._settle()
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
-        executable.joins = joins and not self.program.device.info.is_host
+        host = self.program.device.info.is_host
+        executable.joins_from = WORTH if joins and not host else math.inf
         executable.tapes_first = True
         if source is not None:
             getattr(executable, source)
