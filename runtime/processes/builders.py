@@ -61,7 +61,8 @@ class Builders:
         self._ended = self._taking = self._hopeless = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
-        if first is not None:  # drivers must not be at work when Python ends, which waits for it
+        if first is not None and not nothing:
+            # drivers must not be at work when Python ends, which waits for the thread
             threading.Thread(target=self._let_go, args=(first,)).start()
 
     @property

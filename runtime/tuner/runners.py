@@ -67,7 +67,9 @@ class Runners(AbstractContextManager["Runners"]):
                 names = [spec_of(info) for info in self.devices]
                 self._workers += [Process(name, program=program) for name in names[1:]]
                 if self.devices[0].locked_compiler:
-                    self._builders = Builders(names[0], nothing=_is_tuned_again(program))
+                    self._builders = Builders(  # who runs the program opens the device before
+                        names[0], first=self._workers[0].wait_until_open,
+                        nothing=_is_tuned_again(program))
         except BaseException:
             self.close()
             raise

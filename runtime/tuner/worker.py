@@ -284,10 +284,12 @@ class Session:
         send(self.connection, (kind, *what))
 
 
-def serve(connection: Connection, *, builds: bool = False) -> None:
+def serve(connection: Connection, *, builds: bool = False,
+          opened: Callable[[], None] = lambda: None) -> None:
     """Be told the device and open it; then answer requests until there are no more.
 
-    Who only ``builds`` says when it is ready, and makes no preparations for running programs.
+    ``opened`` is called in between.  Who only ``builds`` says when it is ready, and makes no
+    preparations for running programs.
     """
     if builds:
         _expect_trials(connection)
@@ -304,12 +306,13 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
         from runelift.runtime.opened import open_device
 
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
-        opened = open_device(info)
+        device = open_device(info)
+        opened()
         if builds:
             send(connection, "ready")
         else:
             if not info.is_host:
-                session.begin_trials(opened)
+                session.begin_trials(device)
             session.later += [session.expect, _import_runs]
     session.rest(0.0)
     session.later.clear()  # from here on it is done when it is needed
@@ -360,9 +363,12 @@ def _end_with(lifeline: int, seconds: float) -> None:
     os._exit(0)
 
 
-def main(connection: int, lifeline: int, builds: bool) -> None:
-    """The worker, given the descriptors of its connection and of a pipe that its parent holds."""
+def main(connection: int, lifeline: int, opened: int, builds: bool) -> None:
+    """The worker, given the descriptors of its connection and of a pipe that its parent holds.
+
+    The descriptor ``opened`` is closed as soon as the device is open.
+    """
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(lifeline, AFTER if builds else 0.0),
                      daemon=True).start()
-    serve(Connection(connection), builds=builds)
+    serve(Connection(connection), builds=builds, opened=partial(os.close, opened))

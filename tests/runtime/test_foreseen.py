@@ -140,7 +140,8 @@ def test_builders_start_when_there_is_something_to_build(
     builders.close()
     asked: list[bool] = []
     monkeypatch.setattr("runelift.runtime.tuner.runners.Builders",
-                        lambda device, nothing: asked.append(nothing) or Builders(device, 0))
+                        lambda device, first, nothing: (
+                            asked.append(nothing), first(), Builders(device, 0))[-1])
     info = runelift.compile(path, device="pocl").device_info
     monkeypatch.setattr("runelift.runtime.tuner.runners.select_alike", lambda *_, **__: (
         object.__setattr__(info, "locked_compiler", True), [info])[1])
