@@ -46,6 +46,8 @@ PLAYS = 8
 """After how often it is played a tape is worth kernels of its own."""
 WARM = PLAYS + 4
 """How many runs there are before one that is as all later ones."""
+TAPING, SETTING = 0.1, 0.02
+"""Runs of fewer seconds take longer for what is noted of them, and for setting all arguments."""
 DIRECT = 4
 """How many commands gain by having no events; with one or two, calls took longer without."""
 MOST_BOUND = 4
@@ -134,17 +136,17 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
 
 
 def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
-            force: Force) -> bool:
+            force: Force) -> float:
     """Build what a run on these arguments may have built by now to be faster.
 
-    The result is whether a run after it will surely be quicker, to one who measures: it will be put
-    on a tape although it is the first one, or others have used its kernels.
+    The result is for one who measures: a run that takes fewer seconds takes longer than those after
+    it, as it is put on a tape although it is the first one, or others have used its kernels.
     """
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
     if isinstance(tape, Tape):
         tape.warm()
-        return executable.tapes_first and not tape.ready(args)
-    return tape is None and executable.tapes_first
+        return SETTING if executable.tapes_first and not tape.ready(args) else 0.0
+    return TAPING if tape is None and executable.tapes_first else 0.0
 
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
