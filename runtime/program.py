@@ -14,7 +14,6 @@ import numpy as np
 from runelift.codegen.plan import Interface, Plan, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError, unknown_entry
 from runelift.ir.prim import Prim
-from runelift.runtime import foreseen
 from runelift.runtime.arguments import check_arguments, sizes_of
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.compare import first_difference
@@ -25,6 +24,7 @@ from runelift.runtime.kept import keep
 from runelift.runtime.one_by_one import OneByOne
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
+from runelift.runtime.preparing import Preparations
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.tuning_file import Identity, Tuning, finer_guards, unknown_names
 
@@ -65,11 +65,9 @@ class Program(OneByOne):
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
-        self._rehearsed: dict[Any, tuple[int | None, dict[Any, None]]] = {}
-        self._there = set[Hashable]()
-        """Runs for which all kernels are in the cache."""
+        self._preparations = Preparations(self)
         self._warm = set[Hashable]()
-        """Those that are as fast as they become, but for some that take long."""
+        """Runs that are as fast as they become, but for some that take long."""
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -146,68 +144,24 @@ class Program(OneByOne):
         Those that are ``recorded`` will not run without a record.  The result is the number of
         work-items of the last of these runs, if that is known.
         """
-        wanted, other = dict[Any, None](), dict[Any, None]()
-        executable, last = self._executable(entry), [*forces, *recorded][-1]
-        if all(self._run(entry, args, force) in self._there for force in (*forces, *recorded)):
-            if not forces:  # a record must not be late because of what is only being loaded
-                executable.finish_loading()
-            return self._rehearse(entry, args, last, wanted)
-        items = [self._rehearse(entry, args, force, wanted) for force in forces]
-        items += [self._rehearse(entry, args, force, other) for force in recorded]
-        executable.prepare({**wanted, **unmerged(other)})
-        return items[-1]
-
-    @property
-    def at_once(self) -> float:
-        """How many work-items keep all of the device busy; more take turns."""
-        return math.inf if self.device_info is None else self.device_info.choice.threshold
-
-    def load_ahead(self) -> None:
-        """Begin to load what runs wanted when the program was tuned before, if it was."""
-        for entry, known in foreseen.read(self.compiled).items():
-            self._executable(entry).load_ahead(known.sources)
+        return self._preparations.prepare(entry, args, forces, recorded)
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
         """Have others begin to build what runs on these inputs need, as far as shapes tell.
 
-        What the first of the forced versions needs on the first inputs comes first, with what
-        records of the last need, then what all records need, and then the rest.  The result is
-        whether there is anything to build.  If the same was foreseen before and is there, all of
-        it begins to be loaded (:mod:`.foreseen`).
+        The result is whether there is anything to build.
         """
-        executable = self._executable(entry)
-        if executable.outside is None:
-            return False
-        runs = [self._run(entry, args, force) for args in inputs for force in forces]
-        asked = foreseen.question(self.compiled, self.device.info.label, executable.options, runs)
-        known = foreseen.read(self.compiled).get(entry)
-        if known is not None and known.asked == asked and executable.load_ahead(known.sources):
-            self._there.update(runs)
-            return False
-        begun, sources, builds = dict[Any, None](), dict[tuple[str, ...], None](), False
+        return self._preparations.foresee(entry, inputs, forces)
 
-        def begin(wanted: Mapping[Any, None]) -> None:
-            nonlocal builds
-            found, any_new = executable.foresee([e for e in wanted if e not in begun])
-            builds |= any_new
-            sources.update(dict.fromkeys(found))
-            begun.update(wanted)
+    def load_ahead(self) -> None:
+        """Begin to load what runs wanted when the program was tuned before, if it was."""
+        self._preparations.load_ahead()
 
-        def wanted(args: Sequence[Any], some: Sequence[Mapping[str, int]]) -> dict[Any, None]:
-            found = dict[Any, None]()
-            for force in some:
-                self._rehearse(entry, args, force, found)
-            return found
-
-        begin({**wanted(inputs[0], forces[:1]), **unmerged(wanted(inputs[0], forces[-1:]))})
-        for args in inputs:
-            begin(unmerged(wanted(args, forces)))
-        for args in inputs:
-            begin(wanted(args, forces))
-        if not forces[0]:  # the runs by default, not only some that are to be made later
-            foreseen.write(self.compiled, entry, foreseen.Foreseen(asked, tuple(sources)))
-        return builds
+    @property
+    def at_once(self) -> float:
+        """How many work-items keep all of the device busy; more take turns."""
+        return math.inf if self.device_info is None else self.device_info.choice.threshold
 
     def _build_first(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
                      thresholds: Mapping[str, int]) -> None:
@@ -221,38 +175,13 @@ class Program(OneByOne):
         try:
             executable, wanted = self._executable(entry), dict[Any, None]()
             self._first = self.device.trials = None
-            self._rehearse(entry, args, force, wanted, thresholds)
+            self._preparations.rehearse(entry, args, force, wanted, thresholds)
             self.keeps = keeps
             first.build(executable, list(wanted), self._keep_if_wanted)
         finally:
             self._first, self.keeps = None, keeps
             first.end()
         self._keep_if_wanted()
-
-    def _rehearse(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
-                  wanted: dict[Any, None], thresholds: Mapping[str, int] | None = None
-                  ) -> int | None:
-        """Add what a run would build; the number of its work-items, if that is known."""
-        from runelift.runtime.rehearsal import Rehearsal, nothing
-
-        key = self._run(entry, args, force, thresholds)
-        if key not in self._rehearsed:
-            found = dict[Any, None]()
-            bound = self._bind(self._plan(entry), list(args), lambda array: (
-                array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
-            items = Rehearsal(self._executable(entry), self._chosen(thresholds), force,
-                              found).rehearse(bound)
-            self._rehearsed[key] = items, found
-        items, found = self._rehearsed[key]
-        wanted.update(found)
-        return items
-
-    def _run(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
-             thresholds: Mapping[str, int] | None = None) -> Hashable:
-        """What determines what a run builds, as far as it can be foreseen."""
-        bound = self._bind(self._plan(entry), list(args), lambda array: None)
-        sizes = tuple((name, value) for name, value in bound.items() if value is not None)
-        return entry, sizes, tuple(force.items()), tuple(self._chosen(thresholds).items())
 
     def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
         """The thresholds of a run, which may override the tuning."""
@@ -311,7 +240,7 @@ class Program(OneByOne):
         from runelift.runtime.tape import WARM
 
         for thresholds in choices:
-            if (run := self._run(entry, args, {}, thresholds)) not in self._warm:
+            if (run := self._preparations.run(entry, args, {}, thresholds)) not in self._warm:
                 self._warm.add(run)
                 if self.time(entry, args, thresholds=thresholds) * WARM < WARM_SECONDS:
                     self.warm_up(entry, args, thresholds=thresholds)
@@ -534,10 +463,3 @@ class Program(OneByOne):
         result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
-
-
-def unmerged(wanted: Mapping[Any, None]) -> dict[Any, None]:
-    """What is to be built for records, in which no kernel stands for a loop."""
-    from runelift.codegen.persistent import Merged
-
-    return {each: None for each in wanted if not isinstance(each, Merged)}
