@@ -16,6 +16,9 @@ from pathlib import Path
 
 import platformdirs
 
+CHECKSUM = 32
+"""How many bytes come before what is kept."""
+
 
 def cache_folder() -> Path:
     """Where compiled programs are kept."""
@@ -37,8 +40,23 @@ def load(kind: str, name: str) -> bytes | None:
         data = (cache_folder() / kind / name).read_bytes()
     except OSError:
         return None
-    checksum, content = data[:32], data[32:]
+    checksum, content = data[:CHECKSUM], data[CHECKSUM:]
     return content if hashlib.sha256(content).digest() == checksum else None
+
+
+def begins(kind: str, name: str, content: bytes) -> bool:
+    """Whether what is kept under ``name`` begins like this, damaged or not."""
+    try:
+        with (cache_folder() / kind / name).open("rb") as file:
+            file.seek(CHECKSUM)
+            return file.read(len(content)) == content
+    except OSError:
+        return False
+
+
+def is_there(kind: str, name: str) -> bool:
+    """Whether something is kept under ``name``, damaged or not."""
+    return (cache_folder() / kind / name).exists()
 
 
 def store(kind: str, name: str, content: bytes) -> None:

@@ -17,8 +17,8 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
@@ -136,11 +136,19 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
         from runelift.runtime import early
 
         early.begin(_device(arguments))
-    if command != "autotune":
-        return nullcontext()
+    return _tuning_ahead(_device(arguments)) if command == "autotune" else nullcontext()
+
+
+@contextmanager
+def _tuning_ahead(device: str | None) -> Iterator[None]:
+    """What tuning needs first: a process that runs programs, and to know of devices."""
     from runelift.runtime.processes.process import started_ahead
 
-    return started_ahead(_device(arguments))
+    with started_ahead(device):
+        from runelift.runtime import early
+
+        early.begin(device, runs=False)
+        yield
 
 
 def _device(arguments: Sequence[str]) -> str | None:

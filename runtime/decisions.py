@@ -16,8 +16,9 @@ REMEMBERED = 10_000
 """After so many decisions about sizes they are all forgotten."""
 TAPES = 256
 """So they are after so many kinds of arguments."""
-SETTINGS = 16
-"""For how many thresholds and forced versions decisions are remembered."""
+SETTINGS = 64
+"""For how many thresholds and forced versions decisions are remembered: a tuner runs some twenty
+choices in turn, and each is to be on its tape when it comes again."""
 
 
 class Met(Enum):
@@ -63,8 +64,8 @@ class Remembered:
         key = (tuple(thresholds.items()), tuple(finer_of(thresholds).items()),
                tuple(force.items()))
         if (known := self._settings.get(key)) is None or known.crowded:
-            if len(self._settings) >= SETTINGS:
-                self._settings.clear()
+            while len(self._settings) >= SETTINGS:  # the oldest
+                del self._settings[next(iter(self._settings))]
             known = self._settings[key] = Decisions(self._settings_under(thresholds))
         return known
 

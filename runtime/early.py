@@ -41,16 +41,18 @@ _contexts: dict[int, int] = {}
 """The address of the context for the device at an address."""
 
 
-def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = None) -> None:
+def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = None,
+          runs: bool = True) -> None:
     """Have the driver, if there is one, get ready in the background; once for a process.
 
-    ``spec`` is the device that will be asked for, None if the user has not named any.  A context is
-    made for it, but not before the other end of the pipe ``gate`` is closed.
+    ``spec`` is the device that will be asked for, None if the user has not named any.  Where this
+    process ``runs`` programs, a context is made for it, but not before the other end of the pipe
+    ``gate`` is closed.
     """
     global _thread
     spec = asked(spec)
     if _thread is None and spec != INTERPRETER:
-        _thread = threading.Thread(target=_open, args=(spec, driver, gate), daemon=True)
+        _thread = threading.Thread(target=_open, args=(spec, driver, gate, runs), daemon=True)
         _thread.start()
         atexit.register(_thread.join)  # it must not be under way when the driver is unloaded
 
@@ -65,7 +67,7 @@ def take_context(device: int) -> int | None:
     return _contexts.pop(device, None)
 
 
-def _open(spec: str | None, driver: str, gate: int | None = None) -> None:
+def _open(spec: str | None, driver: str, gate: int | None = None, runs: bool = True) -> None:
     """Look for devices; make a context for the one that is meant."""
     try:
         library = ctypes.CDLL(driver)
@@ -83,6 +85,8 @@ def _open(spec: str | None, driver: str, gate: int | None = None) -> None:
     devices = (_Pointer * MOST)()
     if _GetDevices(table[GET_DEVICES])(platform, ALL_DEVICES, MOST, ctypes.addressof(devices),
                                        ctypes.addressof(count)):
+        return
+    if not runs:
         return
     found = [_Pointer(device) for device in devices[:min(count.value, MOST)]]
     name, number = (None, 0) if spec is None else parted(spec)

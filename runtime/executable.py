@@ -5,6 +5,7 @@ Kernels are built when the version they belong to first runs, one OpenCL program
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -121,10 +122,12 @@ class Executable:
         self._ready: dict[tuple[str, ...], Any] = {}
         self._loading: dict[tuple[str, ...], Future[Any]] = {}
         self.building: Callable[[bool], None] = lambda begins: None
-        self.joins = not device.info.is_host
-        """Whether runs that come again are worth kernels of their own."""
+        self.joins_from = math.inf if device.info.is_host else 0.0
+        """The part of its launches and copies that a run which comes again must be able to do
+        without, so that it is worth kernels of its own."""
         self.tapes_first = False
-        """Whether the first run is put on a tape, not the second: who measures wants the third."""
+        """Whether the first run is put on a tape, not the second, and made ready before it is
+        played: who measures wants to know what later runs take."""
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
         """Has others build programs for the cache, and waits for them if told to."""
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
@@ -213,18 +216,37 @@ class Executable:
         self.building(False)
         self.build_seconds += time.perf_counter() - started
 
-    def foresee(self, wanted: Iterable[Wanted]) -> bool:
-        """Have others begin to build what will be wanted some time; whether there is anything.
+    def foresee(self, wanted: Iterable[Wanted]) -> tuple[list[tuple[str, ...]], bool]:
+        """Have others begin to build what will be wanted some time.
 
-        What is in the cache a thread begins to load.
+        The result is the programs that are wanted, and whether there is anything to build: what is
+        in the cache a thread begins to load.
         """
-        sources = dict.fromkeys(source for each in wanted
-                                if (source := self._source_of(each)) is not None)
-        unknown = self._build_outside(list(sources), waits=False)
+        sources = list(dict.fromkeys(source for each in wanted
+                                     if (source := self._source_of(each)) is not None))
+        unknown = self._build_outside(sources, waits=False)
+        self._load(source for source in sources if source not in unknown)
+        return sources, bool(unknown) and self.outside is not None
+
+    def load_ahead(self, sources: Sequence[tuple[str, ...]]) -> bool:
+        """Begin to load programs if all of them are in the cache."""
+        if not all(disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))
+                   for source in sources):
+            return False
+        self._load(sources)
+        return True
+
+    def finish_loading(self) -> None:
+        """Wait for what is being loaded."""
+        for source in list(self._loading):
+            if (program := self._loading.pop(source).result()) is not None:
+                self._ready[source] = program
+
+    def _load(self, sources: Iterable[tuple[str, ...]]) -> None:
+        """Have a thread load programs."""
         for source in sources:
-            if not any(source in known for known in (unknown, self._ready, self._loading)):
+            if source not in self._ready and source not in self._loading:
                 self._loading[source] = self._loader.submit(self._tried, source)
-        return bool(unknown) and self.outside is not None
 
     @cached_property
     def _loader(self) -> ThreadPoolExecutor:
@@ -237,12 +259,16 @@ class Executable:
 
         The result is what was not there.
         """
-        whole = {source: (source[0], *self.options, *source[1:]) for source in missing}
+        whole = {source: self._whole(source) for source in missing}
         unknown = {source: each for source, each in whole.items()
                    if disk.load(KERNELS, cache_name(self.device.info, *each)) is None}
         if unknown and self.outside is not None:
             self.outside(list(unknown.values()), waits)
         return unknown.keys()
+
+    def _whole(self, source: tuple[str, ...]) -> tuple[str, ...]:
+        """The text of a program and all options that it is built with."""
+        return source[0], *self.options, *source[1:]
 
     def _tried(self, source: tuple[str, ...]) -> Any:
         try:

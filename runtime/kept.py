@@ -37,13 +37,32 @@ def find_kept(source: Source, *, policy: str, parameters: Mapping[str, int]) -> 
 
 def read_kept(source: Source, *, policy: str) -> Compiled | None:
     """What was kept of this text, whether or not it would come out the same now."""
+    content = load(source, policy)
+    if content is None:
+        return None
+    found: Compiled = pickle.loads(content)
+    return replace(found, snapshot=hashlib.sha256(content).hexdigest())
+
+
+def load(source: Source, policy: str, kind: str = PROGRAMS) -> memoryview | None:
+    """What was kept of a kind, if it was made from the same text by the same Runelift."""
     if not _keeps(source):
         return None
-    content = disk.load(PROGRAMS, _place(source, policy))
+    content = disk.load(kind, _place(source, policy))
     if content is None or not content.startswith(made_from := _made_from(source)):
         return None
-    found: Compiled = pickle.loads(memoryview(content)[len(made_from):])
-    return replace(found, snapshot=hashlib.sha256(content).hexdigest())
+    return memoryview(content)[len(made_from):]
+
+
+def store(source: Source, policy: str, content: bytes, kind: str = PROGRAMS) -> None:
+    """Keep something that was made from a text, in place of what there is of its kind."""
+    if _keeps(source):
+        disk.store(kind, _place(source, policy), _made_from(source) + content)
+
+
+def is_kept(source: Source, policy: str, kind: str = PROGRAMS) -> bool:
+    """Whether there is something of a kind, without looking at all of it."""
+    return _keeps(source) and disk.begins(kind, _place(source, policy), _made_from(source))
 
 
 def compile_anew(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled:
@@ -75,8 +94,7 @@ def keep(compiled: Compiled) -> None:
         snapshot = dumps(compiled)
     except RecursionError:
         return
-    disk.store(PROGRAMS, _place(compiled.source, compiled.policy),
-               _made_from(compiled.source) + snapshot)
+    store(compiled.source, compiled.policy, snapshot)
 
 
 def _keeps(source: Source) -> bool:

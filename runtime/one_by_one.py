@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.records import Record, Timing
 
-Both: TypeAlias = tuple[Record, Timing]
-"""A run with a record, and one without."""
+Both: TypeAlias = tuple[Record | None, Timing]
+"""A run with a record, if one was asked for, and one without."""
 
 
 class OneByOne(ABC):
@@ -32,12 +32,16 @@ class OneByOne(ABC):
         """The seconds that a run takes."""
 
     def measure_all(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
-                    thresholds: Mapping[str, int] | None = None
-                    ) -> Iterator[Both | RuneliftError]:
-        """What runs with each of these forced versions take, or why they fail."""
-        for force in forces:
+                    thresholds: Mapping[str, int] | None = None,
+                    recorded: Sequence[bool] | None = None) -> Iterator[Both | RuneliftError]:
+        """What runs with each of these forced versions take, or why they fail.
+
+        ``recorded``: which of them are also made with a record; all, if that is not said.
+        """
+        for force, records in zip(forces, recorded or [True] * len(forces), strict=True):
             try:
-                yield (self.record(entry, args, force=force, thresholds=thresholds),
+                yield (self.record(entry, args, force=force, thresholds=thresholds)
+                       if records else None,
                        self.timing(entry, args, force=force, thresholds=thresholds))
             except (UserError, CompilerLimitation) as error:
                 yield error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from runelift.runtime.kept import keep
 from runelift.runtime.one_by_one import OneByOne
 from runelift.runtime.opaques import packed, unpacked
 from runelift.runtime.parameters import Space, spaces
+from runelift.runtime.preparing import Preparations
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.tuner.tuning_file import Identity, Tuning, finer_guards, unknown_names
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from runelift.runtime.first_run import FirstRun
     from runelift.runtime.race import Race
     from runelift.runtime.replayed import Replayed
-    from runelift.runtime.trials import Met, Searches
+    from runelift.runtime.searches import Met, Searches
 
 
 UNDISTURBED = 3
@@ -64,7 +65,9 @@ class Program(OneByOne):
         self.records: list[Record] = []
         self._device: Any = None
         self._executables: dict[str, Any] = {}
-        self._rehearsed: dict[Any, tuple[int | None, dict[Any, None]]] = {}
+        self._preparations = Preparations(self)
+        self._warm = set[Hashable]()
+        """Runs that are as fast as they become, but for some that take long."""
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -103,7 +106,7 @@ class Program(OneByOne):
             return interpret(self.compiled.optimised, entry, fun_args), None
         from runelift.runtime.tape import perform, prepare
 
-        chosen = self.thresholds if thresholds is None else thresholds
+        chosen = self._chosen(thresholds)
         if self._first is not None:
             self._build_first(entry, args, force or {}, chosen)
         plan, executable = self._plan(entry), self._executable(entry)
@@ -141,46 +144,24 @@ class Program(OneByOne):
         Those that are ``recorded`` will not run without a record.  The result is the number of
         work-items of the last of these runs, if that is known.
         """
-        wanted, other = dict[Any, None](), dict[Any, None]()
-        items = [self._rehearse(entry, args, force, wanted) for force in forces]
-        items += [self._rehearse(entry, args, force, other) for force in recorded]
-        self._executable(entry).prepare({**wanted, **unmerged(other)})
-        return items[-1]
-
-    @property
-    def at_once(self) -> float:
-        """How many work-items keep all of the device busy; more take turns."""
-        return math.inf if self.device_info is None else self.device_info.choice.threshold
+        return self._preparations.prepare(entry, args, forces, recorded)
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
         """Have others begin to build what runs on these inputs need, as far as shapes tell.
 
-        What the first of the forced versions needs on the first inputs comes first, with what
-        records of the last need, then what all records need, and then the rest.  The result is
-        whether there is anything to build.
+        The result is whether there is anything to build.
         """
-        if self._executable(entry).outside is None:
-            return False
-        begun, builds = dict[Any, None](), False
+        return self._preparations.foresee(entry, inputs, forces)
 
-        def begin(wanted: Mapping[Any, None]) -> None:
-            nonlocal builds
-            builds |= self._executable(entry).foresee([e for e in wanted if e not in begun])
-            begun.update(wanted)
+    def load_ahead(self) -> None:
+        """Begin to load what runs wanted when the program was tuned before, if it was."""
+        self._preparations.load_ahead()
 
-        def wanted(args: Sequence[Any], some: Sequence[Mapping[str, int]]) -> dict[Any, None]:
-            found = dict[Any, None]()
-            for force in some:
-                self._rehearse(entry, args, force, found)
-            return found
-
-        begin({**wanted(inputs[0], forces[:1]), **unmerged(wanted(inputs[0], forces[-1:]))})
-        for args in inputs:
-            begin(unmerged(wanted(args, forces)))
-        for args in inputs:
-            begin(wanted(args, forces))
-        return builds
+    @property
+    def at_once(self) -> float:
+        """How many work-items keep all of the device busy; more take turns."""
+        return math.inf if self.device_info is None else self.device_info.choice.threshold
 
     def _build_first(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
                      thresholds: Mapping[str, int]) -> None:
@@ -194,7 +175,7 @@ class Program(OneByOne):
         try:
             executable, wanted = self._executable(entry), dict[Any, None]()
             self._first = self.device.trials = None
-            self._rehearse(entry, args, force, wanted, thresholds)
+            self._preparations.rehearse(entry, args, force, wanted, thresholds)
             self.keeps = keeps
             first.build(executable, list(wanted), self._keep_if_wanted)
         finally:
@@ -202,26 +183,9 @@ class Program(OneByOne):
             first.end()
         self._keep_if_wanted()
 
-    def _rehearse(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
-                  wanted: dict[Any, None], thresholds: Mapping[str, int] | None = None
-                  ) -> int | None:
-        """Add what a run would build; the number of its work-items, if that is known."""
-        from runelift.runtime.rehearsal import Rehearsal, nothing
-
-        executable, plan = self._executable(entry), self._plan(entry)
-        bound = self._bind(plan, list(args), lambda array: (
-            array.buffer if isinstance(array, DeviceArray) else nothing(array.nbytes)))
-        sizes = tuple((name, value) for name, value in bound.items()
-                      if isinstance(value, int | float))
-        chosen = self.thresholds if thresholds is None else thresholds
-        key = entry, sizes, tuple(force.items()), tuple(chosen.items())
-        if key not in self._rehearsed:
-            found = dict[Any, None]()
-            items = Rehearsal(executable, chosen, force, found).rehearse(bound)
-            self._rehearsed[key] = items, found
-        items, found = self._rehearsed[key]
-        wanted.update(found)
-        return items
+    def _chosen(self, thresholds: Mapping[str, int] | None) -> Mapping[str, int]:
+        """The thresholds of a run, which may override the tuning."""
+        return self.thresholds if thresholds is None else thresholds
 
     def time(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
              thresholds: Mapping[str, int] | None = None) -> float:
@@ -232,8 +196,8 @@ class Program(OneByOne):
                thresholds: Mapping[str, int] | None = None) -> Timing:
         """The same, and how much of it was over when the host had issued everything.
 
-        A run that builds kernels is made again, and so is a short one that is put on a tape
-        although it is the first.
+        A run that builds kernels is made again, and so is one that is so short that it is slower
+        than those after it (:func:`~runelift.runtime.tape.prepare`).
         """
         import time
 
@@ -241,16 +205,17 @@ class Program(OneByOne):
 
         plan = self._plan(entry)
         executable = self._executable(entry)
-        chosen = self.thresholds if thresholds is None else thresholds
+        chosen = self._chosen(thresholds)
         for _ in range(UNDISTURBED):
             bound = self._bind(plan, list(args))
-            taped = prepare(executable, bound, chosen, force or {})
+            least = prepare(executable, bound, chosen, force or {})
             self.device.plain.finish()
             built, started = executable.build_seconds, time.perf_counter()
             outcome = perform(executable, bound, chosen, force or {}, record=False)
             timing = Timing(time.perf_counter() - started, outcome.issue)
-            if executable.build_seconds - built <= BUILDING * timing.seconds and not (
-                    taped and timing.seconds < WARM_SECONDS):
+            del outcome  # the next run may have its buffers
+            if (executable.build_seconds - built <= BUILDING * timing.seconds
+                    and timing.seconds >= least):
                 break
             executable.building(False)  # whoever watches the time of the run begins anew
         return timing
@@ -266,6 +231,21 @@ class Program(OneByOne):
             spent += self.time(entry, args, force=force, thresholds=thresholds)
             count += 1
 
+    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
+                 ) -> Sequence[float]:
+        """The seconds that runs with each of these thresholds take.
+
+        Where they are so short that it matters, they have come often before.
+        """
+        from runelift.runtime.tape import WARM
+
+        for thresholds in choices:
+            if (run := self._preparations.run(entry, args, {}, thresholds)) not in self._warm:
+                self._warm.add(run)
+                if self.time(entry, args, thresholds=thresholds) * WARM < WARM_SECONDS:
+                    self.warm_up(entry, args, thresholds=thresholds)
+        return super().time_all(entry, args, choices)
+
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
                      searches: Searches | None = None) -> list[Met]:
@@ -277,7 +257,7 @@ class Program(OneByOne):
 
         executable = self._executable(entry)
         bound = self._bind(self._plan(entry), list(args))
-        chosen = self.thresholds if thresholds is None else thresholds
+        chosen = self._chosen(thresholds)
         run = TrialRun(executable, chosen, force or {}, searches or {})
         run.call(executable.main_of_trials, bound)
         return run.met()
@@ -483,10 +463,3 @@ class Program(OneByOne):
         result = tune(self, inputs, repeats=repeats, time_limit=time_limit)
         self.thresholds = dict(result.thresholds)
         return result
-
-
-def unmerged(wanted: Mapping[Any, None]) -> dict[Any, None]:
-    """What is to be built for records, in which no kernel stands for a loop."""
-    from runelift.codegen.persistent import Merged
-
-    return {each: None for each in wanted if not isinstance(each, Merged)}

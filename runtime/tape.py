@@ -24,7 +24,16 @@ from runelift.runtime.decisions import Met
 from runelift.runtime.direct import launcher
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Ending, Force, Outcome, Run, execute
-from runelift.runtime.joining import Command, Copied, Issued, Rounds, Slot, filled, joined
+from runelift.runtime.joining import (
+    Command,
+    Copied,
+    Issued,
+    Rounds,
+    Slot,
+    filled,
+    joined,
+    saved,
+)
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.persistent import Joined, Launched
 from runelift.runtime.prepared import Given, Prepared
@@ -37,6 +46,8 @@ PLAYS = 8
 """After how often it is played a tape is worth kernels of its own."""
 WARM = PLAYS + 4
 """How many runs there are before one that is as all later ones."""
+TAPING, SETTING = 0.1, 0.02
+"""Runs of fewer seconds take longer for what is noted of them, and for setting all arguments."""
 DIRECT = 4
 """How many commands gain by having no events; with one or two, calls took longer without."""
 MOST_BOUND = 4
@@ -66,9 +77,14 @@ class Bound:
         self.full.append(call)
         self.steady.append(call)
 
+    @property
+    def holds(self) -> bool:
+        """Whether nobody else has used the kernels since the last run."""
+        return all(kernel.holder is self for kernel in self.lengths)
+
     def issue(self) -> None:
         """Make the calls."""
-        steady = all(kernel.holder is self for kernel in self.lengths)
+        steady = self.holds
         try:
             for call in self.steady if steady else self.full:
                 call()
@@ -120,15 +136,17 @@ def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[st
 
 
 def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
-            force: Force) -> bool:
+            force: Force) -> float:
     """Build what a run on these arguments may have built by now to be faster.
 
-    The result is whether it will be put on a tape although it is the first one.
+    The result is for one who measures: a run that takes fewer seconds takes longer than those after
+    it, as it is put on a tape although it is the first one, or others have used its kernels.
     """
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
     if isinstance(tape, Tape):
         tape.warm()
-    return tape is None and executable.tapes_first
+        return SETTING if executable.tapes_first and not tape.ready(args) else 0.0
+    return TAPING if tape is None and executable.tapes_first else 0.0
 
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
@@ -265,7 +283,8 @@ class Tape:
     def warm(self) -> None:
         """The tape is about to be played; the last one of a few times, make it shorter."""
         self._plays += 1
-        if self._plays == PLAYS and self.run.executable.joins:
+        if self._plays == PLAYS and saved(
+                self.run.executable, self._commands) > self.run.executable.joins_from:
             commands = joined(self.run.executable, self._commands)
             if len(commands) < len(self._commands):
                 self._record(commands)
@@ -275,6 +294,29 @@ class Tape:
         self._commands = commands
         self._launchers = [self._launcher(each) for each in commands]
         self._bound.clear()
+
+    def ready(self, args: Mapping[str, Any]) -> bool:
+        """Make the calls for the buffers that a run on these arguments will have.
+
+        The result is whether it will be as quick as any later one.
+        """
+        handles = [args[name].handle for name in self._given]
+        first, device = len(handles), self.run.device
+        try:
+            for size, count in self._classes:
+                handles += device.pool.take(size, count)
+        except OutOfMemory:
+            return True  # the plan itself will run
+        finally:
+            for (_, size), handle in zip(self._taken, handles[first:], strict=False):
+                device.pool.give(size, handle)
+        for words in self._scans:
+            statuses = device.statuses.begin(words)
+        if self._scans:
+            handles.append(statuses.handle)
+        key = tuple(map(id, handles))
+        bound = self._bound.get(key)
+        return (bound if isinstance(bound, Bound) else self._bind(key, handles)).holds
 
     def play(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
         """Issue everything again, on the buffers among ``args``; the results."""
@@ -319,8 +361,7 @@ class Tape:
 
     def _once(self, key: tuple[int, ...], handles: Sequence[Any]) -> None:
         """Issue the commands on buffers that may never come together again."""
-        if len(self._bound) >= MOST_BOUND:
-            self._bound.clear()
+        self._forget()
         self._bound[key] = tuple(handles)
         for command, launch in zip(self._commands, self._launchers, strict=True):
             if isinstance(command, Issued):
@@ -329,8 +370,14 @@ class Tape:
             else:
                 _call(command, self.run, handles)()
 
+    def _forget(self) -> None:
+        """Make room for one more choice of buffers."""
+        if len(self._bound) >= MOST_BOUND:
+            self._bound.clear()
+
     def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> Bound:
         """The calls for these buffers."""
+        self._forget()
         bound = self._bound[key] = Bound(tuple(handles))
         last = {each.kernel: _given(each.launched, handles)
                 for each in self._commands if isinstance(each, Issued)}

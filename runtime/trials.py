@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from runelift.codegen.persistent import Merged
@@ -23,39 +22,16 @@ from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.persistent import Joined, Round
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import busy
+from runelift.runtime.searches import Coming, Meeting, Met, Search, Searches
 from runelift.runtime.tried_loops import ROUNDS, TracedTrials, scratch
 
 if TYPE_CHECKING:
     from runelift.runtime.executable import Executable, Site
 
 
-@dataclass(frozen=True, slots=True)
-class Coming:
-    """Settings that will be asked for, so that their kernels can be built at the same time."""
-
-    settings: tuple[Setting, ...]
-
-
-Search: TypeAlias = Generator[Setting | Coming, "float | Setting | str | None", None]
-"""Asks for settings and is sent the seconds that each took, or why one cannot run.
-
-For one that launches the same kernels in the same way as another one did before, it is sent that.
-What is said to be :class:`Coming` is answered with None.
-"""
 Outcome: TypeAlias = tuple[float | str, Hashable]
 """The seconds that a setting took, or why it cannot run, and what was launched for it."""
 Answer = TypeVar("Answer")
-Meeting: TypeAlias = tuple[str, int]
-"""The name of an operation, and how often it has been met before in a run."""
-Searches: TypeAlias = Mapping[Meeting, Callable[[], Search]]
-
-
-@dataclass(frozen=True, slots=True)
-class Met:
-    """An operation that was met in a run, and its device time (seconds)."""
-
-    meeting: Meeting
-    seconds: float
 
 
 class TrialRun(Run):

@@ -18,7 +18,8 @@ from runelift.runtime.parameters import Setting
 from runelift.runtime.persistent import Joined, Launched, Round, join
 
 if TYPE_CHECKING:
-    from runelift.runtime.trials import Meeting, Search, TrialRun
+    from runelift.runtime.searches import Meeting, Search
+    from runelift.runtime.trials import TrialRun
 
 ROUNDS = 1 << 6
 """How many iterations a trial has at most; even (:data:`~runelift.runtime.persistent.FEW_ROUNDS`).

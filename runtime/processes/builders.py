@@ -36,40 +36,56 @@ class Builders:
 
     They do not open the device before ``first`` has been done.  Before all programs they make the
     ``trials``.  With ``patience``, they end when there has been nothing to do for so many seconds,
-    and are not waited for when this process ends.
+    and are not waited for when this process ends.  Where probably ``nothing`` is to be built, they
+    do not start before something is: they would keep others from the driver.
     """
 
     def __init__(self, device: str | None, count: int | None = None, *,
                  first: Callable[[], object] | None = None, trials: Sequence[str] = (),
-                 patience: float | None = None) -> None:
+                 patience: float | None = None, nothing: bool = False) -> None:
         if count is None:
             count = min(MOST, (os.cpu_count() or 1) // 2)
         self._device = device
-        self._processes = [Process(device, builds=True, held=first is not None)
-                           for _ in range(count)]
+        self._most = count
         self._patience = patience
-        for process in self._processes if patience is not None else ():
-            process.outlive()
         self._changed = threading.Condition()
-        self._starting = set(self._processes)
+        self._waits = nothing
+        self._processes: list[Process] = []
+        self._starting = set[Process]()
+        if not nothing:
+            with self._changed:
+                self._start(held=first is not None)
         self._left: list[Job] = [*trials]
         self._busy: dict[Process, Job] = {}
         self._over: set[Job] = set()
         self._ended = self._taking = self._hopeless = False
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
-        if first is not None:  # drivers must not be at work when Python ends, which waits for it
+        if first is not None and not nothing:
+            # drivers must not be at work when Python ends, which waits for the thread
             threading.Thread(target=self._let_go, args=(first,)).start()
 
     @property
     def count(self) -> int:
         """How many programs are built at the same time."""
-        return len(self._processes)
+        return self._most if self._waits else len(self._processes)
+
+    def _start(self, *, held: bool = False) -> None:
+        """Start the processes."""
+        self._waits = False
+        self._processes += [Process(self._device, builds=True, held=held)
+                            for _ in range(self._most)]
+        for process in self._processes if self._patience is not None else ():
+            process.outlive()
+        self._starting.update(self._processes)
+        self._changed.notify_all()
 
     def begin(self, sources: Sequence[Source]) -> None:
         """Have programs built, the longest first, after all that was asked for before."""
         with self._changed:
             new = self._new(sources)
+            if new and self._waits:
+                self._start()
             self._left += sorted(new, key=_length, reverse=True)
             self._changed.notify_all()
 
@@ -117,6 +133,8 @@ class Builders:
         None if all have ended.  To wait for what it builds takes less time than to start another.
         """
         with self._changed:
+            if self._waits:  # who has lost a worker may lose others
+                self._start()
             self._taking = True
             try:
                 while any(each.is_there for each in self._processes):
@@ -169,6 +187,8 @@ class Builders:
         """Programs to build before all others."""
         asked = set[Job](sources)
         wanted = [*self._new(sources), *(each for each in self._left if each in asked)]
+        if wanted and self._waits:
+            self._start()
         others = [each for each in self._left if each not in asked]
         self._left = [*sorted(wanted, key=_length, reverse=True), *others]
         self._changed.notify_all()

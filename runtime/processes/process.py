@@ -19,7 +19,7 @@ GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 RUN = """
 import json, sys
-connection, lifeline, gate, builds, device, path = json.loads(sys.argv[1])
+connection, lifeline, gate, opened, builds, device, path = json.loads(sys.argv[1])
 sys.path[:] = path
 from runelift.runtime import early, garbage
 early.begin(device, gate=gate)
@@ -27,7 +27,7 @@ garbage.look_seldom()
 from runelift.runtime.device import register_runtimes
 register_runtimes()  # before anything imports pyopencl
 from runelift.runtime.tuner.worker import main
-main(connection, lifeline, builds)
+main(connection, lifeline, opened, builds)
 """
 """What such a process runs."""
 
@@ -35,14 +35,16 @@ main(connection, lifeline, builds)
 class _Starting:
     """A process that starts, probably for this device, and is told later for which.
 
-    It opens no device before the ``gate`` is closed, and ends with this object.
+    It opens no device before the ``gate`` is closed, then closes its end of ``opened``, and ends
+    with this object.
     """
 
     def __init__(self, device: str | None, *, builds: bool) -> None:
         self.connection, theirs = Pipe()
         ours, lifeline = os.pipe()
         behind, self.gate = Pipe(duplex=False)
-        given = theirs.fileno(), ours, behind.fileno()
+        self.opened, done = Pipe(duplex=False)
+        given = theirs.fileno(), ours, behind.fileno(), done.fileno()
         self.process = subprocess.Popen(
             [sys.executable, "-c", RUN, json.dumps([*given, builds, device, sys.path])],
             pass_fds=given, stdin=subprocess.DEVNULL,
@@ -51,6 +53,7 @@ class _Starting:
         theirs.close()
         os.close(ours)
         behind.close()
+        done.close()
         self.end = weakref.finalize(self, _end, self.process, lifeline)
 
 
@@ -96,6 +99,11 @@ class Process:
         self._started.gate.close()
         with contextlib.suppress(OSError):  # whoever asks it for something will find out
             send(self.connection, self._told)
+
+    def wait_until_open(self) -> None:
+        """Wait until it has opened its device, or has ended."""
+        with contextlib.suppress(OSError):
+            self._started.opened.poll(None)
 
     @property
     def is_there(self) -> bool:

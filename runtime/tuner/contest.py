@@ -19,7 +19,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.runtime.parameters import Setting, Space
-from runelift.runtime.trials import Coming, Search
+from runelift.runtime.searches import Coming, Search
 from runelift.runtime.tuner.exploring import EXPLORING
 
 EXHAUSTIVE = 30

@@ -27,7 +27,8 @@ class Run:
     ``time`` is how many seconds the same run took without recording, ``issue`` how many of them
     the host needed to issue all commands.  ``replay`` is the number of the dataset's run that it
     is a part of (:mod:`.replay`), if it was not one of its own.  ``place`` says which device made
-    it (:func:`~runelift.runtime.alike.place_of`), if that was noted.
+    it (:func:`~runelift.runtime.alike.place_of`), if that was noted.  One made ``again`` was only
+    timed: the record is that of the last run with these versions that has one.
     """
 
     dataset: str
@@ -38,6 +39,7 @@ class Run:
     issue: float | None = None
     replay: int | None = None
     place: str | None = None
+    again: bool = False
 
     @property
     def reference(self) -> bool:
@@ -202,6 +204,7 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
     the same, if that is given.
     """
     found: dict[str, Measurements] = {}
+    last: dict[tuple[Any, ...], Record] = {}
     try:
         lines = path.read_text().splitlines(keepends=True)
     except (OSError, UnicodeDecodeError) as error:
@@ -217,7 +220,13 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
                 continue
             record = raw["record"] and _record(raw["record"])
             run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
-                      raw.get("issue"), raw.get("replay"), raw.get("place"))
+                      raw.get("issue"), raw.get("replay"), raw.get("place"),
+                      raw.get("again", False))
+            versions = run.dataset, tuple(run.force.items()), run.place
+            if run.again:
+                run = replace(run, record=last[versions])
+            elif record:
+                last[versions] = record
             found.setdefault(raw["entry"], Measurements(raw["entry"])).runs.append(run)
         except (ValueError, KeyError, TypeError):
             if number < len(lines) or line.endswith("\n"):
@@ -229,6 +238,10 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
 def _raw(run: Run) -> dict[str, Any]:
     """A run as a line of the log has it; what is nested is neither copied nor looked into."""
     raw = {each.name: getattr(run, each.name) for each in fields(run)}
+    if run.again:
+        raw["record"] = None
+        return raw
+    del raw["again"]
     if run.record is not None:
         raw["record"] = {name: getattr(run.record, name) for name in RECORD}
         raw["record"]["encounters"] = [{name: getattr(each, name) for name in ENCOUNTER}

@@ -8,6 +8,7 @@ more often.
 Recording costs time: a launch with profiling takes the host twice as long on some devices, and
 loops do not run as persistent kernels.  So each run is made twice, with and without a record,
 and the record is corrected by the difference (:meth:`~.records.Record.without_recording`).
+Further repetitions are made without one (:class:`.schedule.Schedule`).
 """
 
 from __future__ import annotations
@@ -92,11 +93,12 @@ class Measurable(Protocol):
         ...
 
     def measure_all(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
-                    thresholds: Mapping[str, int] | None = None
-                    ) -> Iterator[Both | RuneliftError]:
+                    thresholds: Mapping[str, int] | None = None,
+                    recorded: Sequence[bool] | None = None) -> Iterator[Both | RuneliftError]:
         """What runs with each of these forced versions take, or why they fail.
 
-        While one is made, whoever asked can see to those before.
+        ``recorded``: which of them are also made with a record; all, if that is not said.  While
+        one is made, whoever asked can see to those before.
         """
         ...
 
@@ -313,7 +315,9 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
         return
     warming = _WarmUp(program, forest, dataset, args, outlook, asked)
     schedule.beside(warming.default)
-    first: dict[int, Run] = {}
+    first = dict[int, Run]()
+    records = {schedule.todo.index(run.force): run.record for run in known
+               if run.record is not None and run.time is not None and run.force in schedule.todo}
     for number in wanted:
         if first and time.perf_counter() > deadline:
             yield Run(dataset.name, todo[number], None, NO_TIME)
@@ -327,9 +331,13 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
         size = len(wanted) if math.isinf(deadline) else 1
         while wanted and (begun := time.perf_counter()) < deadline:
             some, wanted = wanted[:size], wanted[size:]
-            made = program.measure_all(dataset.entry, args, [todo[number] for number in some])
+            made = program.measure_all(
+                dataset.entry, args, [todo[number] for number in some],
+                recorded=[number not in records or schedule.records(number) for number in some])
             for number, outcome in zip(some, made, strict=True):
-                run = _made(dataset, todo[number], outcome)
+                run = _made(dataset, todo[number], outcome, records.get(number))
+                if run.record is not None:
+                    records[number] = run.record
                 before, begun = begun, time.perf_counter()
                 schedule.ran(number, run, begun - before)
                 yield run
@@ -430,8 +438,10 @@ class _WarmUp:
                 yield f"{name}/{index}", self._points[guard.name]
 
 
-def _made(dataset: Dataset, force: dict[str, int], outcome: Both | RuneliftError) -> Run:
+def _made(dataset: Dataset, force: dict[str, int], outcome: Both | RuneliftError,
+          before: Record | None) -> Run:
     if isinstance(outcome, RuneliftError):
         return Run(dataset.name, force, None, str(outcome))
     record, timing = outcome
-    return Run(dataset.name, force, record, time=timing.seconds, issue=timing.issue)
+    return Run(dataset.name, force, record or before, time=timing.seconds, issue=timing.issue,
+               again=record is None)

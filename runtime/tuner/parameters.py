@@ -20,7 +20,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.one_by_one import Both
 from runelift.runtime.parameters import Space
 from runelift.runtime.records import Record, Timing
-from runelift.runtime.trials import Meeting, Met, Searches
+from runelift.runtime.searches import Meeting, Met, Searches
 from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
 from runelift.runtime.tuner.contest import LOCAL, Contest, Trial
 from runelift.runtime.tuner.forest import Forest, Forests, plans
@@ -158,10 +158,10 @@ class With:
         return self.program.timing(entry, args, force=force, thresholds=self._all(thresholds))
 
     def measure_all(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
-                    thresholds: Mapping[str, int] | None = None
-                    ) -> Iterator[Both | RuneliftError]:
+                    thresholds: Mapping[str, int] | None = None,
+                    recorded: Sequence[bool] | None = None) -> Iterator[Both | RuneliftError]:
         """What runs with each of these forced versions take, or why they fail."""
-        return self.program.measure_all(entry, args, forces, self._all(thresholds))
+        return self.program.measure_all(entry, args, forces, self._all(thresholds), recorded)
 
     def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
                  ) -> Sequence[float]:

@@ -103,7 +103,7 @@ def _overlap(runs: Sequence[Run]) -> bool:
 
 
 def _priced(runs: Sequence[Run], *, overlapping: bool) -> Iterator[Priced]:
-    """The records that a device made of a dataset with their costs.
+    """The records that a device made of a dataset with their costs, each once.
 
     What recording costs is known of versions that were also run without; others, which were run
     once, are taken to be like them.
@@ -142,6 +142,8 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
         hosts = issue / recorded if recorded else 0.0
         devices = min(1.0, time / busy) if busy else 0.0
         for record, run in made:
+            if run.again:
+                continue
             slack = max(0.0, time - max(devices * record.device_time, hosts * record.issue))
             scales.append((devices, hosts, slack))
             yield priced(record, run, devices, hosts, slack)
@@ -164,6 +166,6 @@ def _in_turn(timed: Sequence[Sequence[tuple[Record, Run]]],
         cost = median([record.wall for record, _ in made]) - median(
             [run.time for _, run in made if run.time is not None])
         each += [cost / max(1, record.launches) for record, _ in made]
-        yield from (priced(record, run, cost) for record, run in made)
+        yield from (priced(record, run, cost) for record, run in made if not run.again)
     launch = median(each) if each else 0.0
     yield from (priced(record, run, launch * record.launches) for record, run in once)

@@ -26,7 +26,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Replayed
-from runelift.runtime.trials import Meeting, Met, Search, Searches
+from runelift.runtime.searches import Meeting, Met, Search, Searches
 from runelift.runtime.tuner.limits import Stopped, TimeLimit
 
 BUILD = 300.0
@@ -144,23 +144,26 @@ class Remote:
         return self.timing(entry, args, force=force, thresholds=thresholds).seconds
 
     def measure_all(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
-                    thresholds: Mapping[str, int] | None = None
-                    ) -> Iterator[Both | RuneliftError]:
+                    thresholds: Mapping[str, int] | None = None,
+                    recorded: Sequence[bool] | None = None) -> Iterator[Both | RuneliftError]:
         """What runs with each of these forced versions take, or why they fail.
 
         The worker goes on while the caller sees to what has been made; if the caller goes away,
         the worker is ended.
         """
-        left = list(forces)
+        left = list(zip(forces, recorded or [True] * len(forces), strict=True))
         while left:
+            some, records = zip(*left, strict=True)
             try:
-                for kind, *what in self._told(args, "measure_all", entry, left, thresholds):
+                for kind, *what in self._told(args, "measure_all", entry, some, thresholds,
+                                              records):
                     if kind != "made":
                         continue
                     (made,) = what
                     left.pop(0)
                     if not isinstance(made, RuneliftError):
-                        args.took(min(made[0].wall, made[1].seconds))
+                        record, timing = made
+                        args.took(min(timing.seconds, record.wall) if record else timing.seconds)
                     yield made
             except (UserError, CompilerLimitation) as error:  # it ended the worker
                 if left:

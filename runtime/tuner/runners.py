@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
 
+from runelift.ir.errors import RuneliftError
 from runelift.runtime.alike import place_of, select_alike, spec_of
 from runelift.runtime.device import DeviceInfo
+from runelift.runtime.foreseen import is_foreseen
 from runelift.runtime.processes.builders import Builders
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
@@ -38,6 +41,13 @@ def running(program: Program, time_limit: str | None = None) -> Iterator[Program
         runners.finish()
 
 
+def _is_tuned_again(program: tuple[str, str] | None) -> bool:
+    """Whether kernels of a program (path and policy) have probably been built before."""
+    with suppress(RuneliftError):
+        return program is not None and is_foreseen(Path(program[0]), program[1])
+    return False
+
+
 class Runners(AbstractContextManager["Runners"]):
     """Processes on devices, which start in the background while a program is compiled.
 
@@ -57,7 +67,9 @@ class Runners(AbstractContextManager["Runners"]):
                 names = [spec_of(info) for info in self.devices]
                 self._workers += [Process(name, program=program) for name in names[1:]]
                 if self.devices[0].locked_compiler:
-                    self._builders = Builders(names[0])
+                    self._builders = Builders(  # who runs the program opens the device before
+                        names[0], first=self._workers[0].wait_until_open,
+                        nothing=_is_tuned_again(program))
         except BaseException:
             self.close()
             raise

@@ -29,6 +29,9 @@ CERTAIN = 3
 STEADY = 0.05
 """took the same, but for this fraction.  Longer ones, and those whose records take as long, are
 then repeated once less than usual."""
+RECORDS = 3
+"""So many repetitions at most are made with a record, too: one that takes long is the same every
+time, and between records a short run takes longer than in a row."""
 
 
 class Schedule:
@@ -43,6 +46,7 @@ class Schedule:
         self._least: dict[int, float] = {}
         self._best = math.inf
         self._counts = [0] * len(todo)
+        self._records: dict[int, int] = defaultdict(int)
         self._times: dict[int, list[float]] = defaultdict(list)
         self._over: set[int] = set()
         self._kept: set[int] = set()
@@ -86,6 +90,7 @@ class Schedule:
     def ran(self, number: int, run: Run, seconds: float = 0.0) -> None:
         """A plan has been run, which took so many seconds in all."""
         self._counts[number] += 1
+        self._records[number] += run.time is not None and not run.again
         self._rounds[number] = seconds
         if run.record is None:
             self._over.add(number)
@@ -109,9 +114,15 @@ class Schedule:
         return (number not in self._over and self._counts[number] <= repeat
                 and self._counts[number] < self._enough(number))
 
+    def records(self, number: int) -> bool:
+        """Whether the next run of a plan is to be made with a record, too."""
+        long = self._walls.get(number, 0.0) >= SHORT
+        return self._records[number] < (1 if long else RECORDS)
+
     def behind(self, number: int) -> bool:
         """Whether a plan cannot be the best, whatever its first run was delayed by."""
-        return number not in self._kept and self._least.get(number, 0.0) > FAR * self._best
+        best = max(self._best, min(self._least.values(), default=0.0))  # where all records are late
+        return number not in self._kept and self._least.get(number, 0.0) > FAR * best
 
     def _enough(self, number: int) -> int:
         wall = self._walls.get(number)

@@ -9,6 +9,7 @@ doing (notes), and ask for settings.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import threading
@@ -35,7 +36,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import NoRoom, Replayed, Unknown
-from runelift.runtime.trials import Meeting, Met, Search
+from runelift.runtime.searches import Meeting, Met, Search
 
 if TYPE_CHECKING:
     from runelift.runtime.opened import Device
@@ -44,6 +45,9 @@ Choice = Mapping[str, int] | None
 AFTER = 0.3
 """How many seconds those who build outlive the process that started them: both at a time take
 longer to end."""
+WORTH = 0.2
+"""The part of the launches and copies of a run that kernels which join them have to save, since
+these take long to build."""
 IDLE = 0.02
 """After how many seconds without a request there may be time for something else."""
 
@@ -66,6 +70,7 @@ class Session:
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
         self._trials: Future[None] | None = None
+        self._expected: Program | None = None
 
     def rest(self, idle: float = IDLE) -> None:
         """Do what is to be done later until a request waits, where there was none for so long."""
@@ -122,9 +127,20 @@ class Session:
         return None
 
     def expect(self) -> None:
-        """Read the program that is coming; get ready to make its plan if there is none."""
+        """Read the program that is coming; get ready to make its plan if there is none.
+
+        If it has been tuned before, its kernels begin to be loaded.
+        """
         if self.kept is None or not self.kept.plans:
             self.later.append(_import_plans)
+        elif self.device is not None:
+            self.later.append(self._load_ahead)
+
+    def _load_ahead(self) -> None:
+        assert self.kept is not None
+        self._settle()
+        self._expected = Program(self.kept, self.device, {}, self.kept.policy)
+        self._expected.load_ahead()
 
     def open(self, compiled: Compiled | str, policy: str, contract: bool,
              thresholds: Mapping[str, int], outside: bool) -> bool:
@@ -138,7 +154,12 @@ class Session:
                 return False
             compiled = self.kept
         self.outside, self.told = outside, frozenset(compiled.plans)
-        self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
+        expected, self._expected = self._expected, None
+        if expected is not None and expected.compiled is compiled and not contract:
+            self.program = expected
+            expected.thresholds, expected.policy = dict(thresholds), policy
+        else:
+            self.program = Program(compiled, self.device, thresholds, policy, fp_contract=contract)
         self.program.keeps = False
         return True
 
@@ -175,12 +196,13 @@ class Session:
         return self.program.timing(entry, self.placed[number], force=force, thresholds=thresholds)
 
     def measure_all(self, number: int, entry: str, forces: Sequence[Mapping[str, int]],
-                    thresholds: Choice) -> None:
+                    thresholds: Choice, recorded: Sequence[bool]) -> None:
         """Tell what runs with each of these forced versions take, or why they fail."""
-        for force in forces:
+        for force, records in zip(forces, recorded, strict=True):
             try:
-                made: Both | RuneliftError = (self.record(number, entry, force, thresholds),
-                                              self.timing(number, entry, force, thresholds))
+                made: Both | RuneliftError = (
+                    self.record(number, entry, force, thresholds) if records else None,
+                    self.timing(number, entry, force, thresholds))
             except DeviceFailed:
                 raise
             except (UserError, CompilerLimitation) as error:
@@ -190,7 +212,7 @@ class Session:
     def time_all(self, number: int, entry: str, choices: Sequence[Mapping[str, int]]
                  ) -> Sequence[float]:
         """The times of runs with each of these thresholds."""
-        self._watch(entry)
+        self._watch(entry, joins=True)
         return self.program.time_all(entry, self.placed[number], choices)
 
     def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
@@ -233,14 +255,19 @@ class Session:
             found = yield setting
             self._note("found", meeting, found)
 
-    def _watch(self, entry: str, source: str | None = None) -> None:
-        """Make what is only made once; from here on, time counts."""
+    def _watch(self, entry: str, source: str | None = None, *, joins: bool = False) -> None:
+        """Make what is only made once; from here on, time counts.
+
+        A run that comes but a few times is not worth kernels of its own; ``joins`` says that its
+        time is to be what it takes when it comes often, where they make much of a difference.
+        """
         self.program._plan(entry)
         self._settle()
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
-        executable.joins = False  # no version is run often
+        host = self.program.device.info.is_host
+        executable.joins_from = WORTH if joins and not host else math.inf
         executable.tapes_first = True
         if source is not None:
             getattr(executable, source)
@@ -257,10 +284,12 @@ class Session:
         send(self.connection, (kind, *what))
 
 
-def serve(connection: Connection, *, builds: bool = False) -> None:
+def serve(connection: Connection, *, builds: bool = False,
+          opened: Callable[[], None] = lambda: None) -> None:
     """Be told the device and open it; then answer requests until there are no more.
 
-    Who only ``builds`` says when it is ready, and makes no preparations for running programs.
+    ``opened`` is called in between.  Who only ``builds`` says when it is ready, and makes no
+    preparations for running programs.
     """
     if builds:
         _expect_trials(connection)
@@ -277,12 +306,13 @@ def serve(connection: Connection, *, builds: bool = False) -> None:
         from runelift.runtime.opened import open_device
 
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
-        opened = open_device(info)
+        device = open_device(info)
+        opened()
         if builds:
             send(connection, "ready")
         else:
             if not info.is_host:
-                session.begin_trials(opened)
+                session.begin_trials(device)
             session.later += [session.expect, _import_runs]
     session.rest(0.0)
     session.later.clear()  # from here on it is done when it is needed
@@ -333,9 +363,12 @@ def _end_with(lifeline: int, seconds: float) -> None:
     os._exit(0)
 
 
-def main(connection: int, lifeline: int, builds: bool) -> None:
-    """The worker, given the descriptors of its connection and of a pipe that its parent holds."""
+def main(connection: int, lifeline: int, opened: int, builds: bool) -> None:
+    """The worker, given the descriptors of its connection and of a pipe that its parent holds.
+
+    The descriptor ``opened`` is closed as soon as the device is open.
+    """
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(lifeline, AFTER if builds else 0.0),
                      daemon=True).start()
-    serve(Connection(connection), builds=builds)
+    serve(Connection(connection), builds=builds, opened=partial(os.close, opened))

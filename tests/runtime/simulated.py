@@ -53,7 +53,8 @@ class Simulated(OneByOne):
     it, unless ``pars`` says another one for the k-th guard of a site.  ``issue`` is the host's time
     for a version, as ``cost`` is the device's: both work at the same time.  ``infeasible`` lists
     (site, index) pairs that cannot run; ``interrupt_after`` raises KeyboardInterrupt in that
-    recorded run; ``fail`` raises instead of running a version.
+    recorded run; ``fail`` raises instead of running a version.  ``forced`` are the versions of
+    recorded runs, ``timed`` those of the others.
     """
 
     def __init__(self, forest: Forest, cost: Cost, *, issue: Cost = lambda *_: 0.0,
@@ -68,6 +69,7 @@ class Simulated(OneByOne):
         self.infeasible = infeasible
         self.runs = 0
         self.forced: list[dict[str, int]] = []
+        self.timed: list[dict[str, int]] = []
         self._interrupt_after = interrupt_after
         self._fail = fail or {}
 
@@ -102,6 +104,7 @@ class Simulated(OneByOne):
 
     def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Timing:
+        self.timed.append(dict(force or {}))
         record = self._record(entry, args, force, thresholds)
         return Timing(max(record.span, record.issue), record.issue)
 

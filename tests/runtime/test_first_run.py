@@ -263,6 +263,16 @@ assert not early._contexts
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_who_runs_no_programs_makes_no_context(driver: str) -> None:
+    code = f"""
+from runelift.runtime import early
+early.begin(None, {driver!r}, runs=False)
+assert early.take_context(0) is None
+assert not early._contexts
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize(("arguments", "device"), [
     (["run", "a.fut"], None), (["run", "--device", "H200:1", "a.fut"], "H200:1"),
     (["run", "a.fut", "--device=pocl"], "pocl"), (["run", "--device"], None)])

@@ -17,7 +17,8 @@ from runelift.codegen.parameters import Quantity
 from runelift.runtime.one_by_one import OneByOne
 from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.records import Record, Timing
-from runelift.runtime.trials import Coming, Met, Search, Searches, TrialRun
+from runelift.runtime.searches import Coming, Met, Search, Searches
+from runelift.runtime.trials import TrialRun
 from runelift.runtime.tuner.contest import EXHAUSTIVE, Contest
 from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.forest import Forest

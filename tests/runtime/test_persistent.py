@@ -25,7 +25,8 @@ from runelift.runtime.parameters import Setting, Space
 from runelift.runtime.persistent import Launched
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.program import Program
-from runelift.runtime.trials import Coming, Search, TrialRun
+from runelift.runtime.searches import Coming, Search
+from runelift.runtime.trials import TrialRun
 from runelift.runtime.tried_loops import NO_KERNEL
 from runelift.runtime.tuner.forest import plans
 

@@ -64,7 +64,7 @@ def test_what_is_measured_first_is_built_first(tmp_path: Path,
     assert program.foresee("main", inputs, forces)
     wanted = dict[Any, None]()
     for force in forces[0], forces[-1]:
-        program._rehearse("main", inputs[0], force, wanted)
+        program._preparations.rehearse("main", inputs[0], force, wanted)
     assert begun[0] == [(text, *executable.options) for text in dict.fromkeys(
         source for each in wanted for source in executable._source_of(each) or ())]
     assert len(begun) > 1
@@ -128,15 +128,15 @@ def test_kernels_of_loops_are_foreseen(monkeypatch: pytest.MonkeyPatch) -> None:
     args = program.place([np.int64(20), np.ones((30, 40), np.int32)])
     executable = program._executable("main")
     for force in plans(program.tree.entry("main")):
-        program._rehearse("main", args, force, wanted)
+        program._preparations.rehearse("main", args, force, wanted)
         program.timing("main", args, force=force)
     assert built
     assert {executable._persistent_source(each) for each in wanted if isinstance(each, Merged)
             } >= built
     count = len(wanted)
-    program._rehearsed.clear()
+    program._preparations.rehearsed.clear()
     for force in plans(program.tree.entry("main")):
-        program._rehearse("main", args, force, wanted)
+        program._preparations.rehearse("main", args, force, wanted)
     assert len(wanted) == count, "what is made anew is known to be the same"
 
 

@@ -26,6 +26,7 @@ from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.log import NO_TIME, Log, Run, read_log
 from runelift.runtime.tuner.measure import Dataset, Progress, measure
+from runelift.runtime.tuner.prices import prices_of
 from runelift.runtime.tuner.report import (
     facts,
     render,
@@ -55,16 +56,41 @@ def inputs(**datasets: list[int]) -> list[Dataset]:
 def test_versions_are_interleaved_after_a_warm_up() -> None:
     sim = Simulated.of(CHAIN, close)
     found = measure(sim, sim.forest, inputs(a=[2]), repeats=2)
-    assert [f["s"] for f in sim.forced] == [2, 1, 0] * 3
+    assert [f["s"] for f in sim.forced] == [2, 1, 0] * 2
+    assert [f.get("s") for f in sim.timed] == [None, *[2, 1, 0] * 2]
     assert len(found.runs) == 6
     assert not found.interrupted
+
+
+@pytest.mark.parametrize(("wall", "recorded"), [(SHORT / 4, 3), (SHORT, 1)])
+def test_repetitions_are_recorded_a_few_times_only(wall: float, recorded: int, tmp_path: Path
+                                                   ) -> None:
+    """The others have the last record, which the log has once, and which counts once."""
+    class Walls(Simulated):
+        def _record(self, *args):  # type: ignore[no-untyped-def]
+            return replace(super()._record(*args), wall=wall)
+
+    times = iter(range(10, 10**6))
+    sim = Walls.of(CHAIN, lambda where, index, par: next(times) / 10)
+    log = Log(tmp_path / "log")
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=4, log=log)
+    log.close()
+    runs = [run for run in found.runs if run.force == {"s": 1}]
+    assert len(runs) >= 4
+    assert [run.again for run in runs] == [False] * recorded + [True] * (len(runs) - recorded)
+    assert {id(run.record) for run in runs[recorded:]} == {id(runs[recorded - 1].record)}
+    assert len({run.time for run in runs}) == len(runs)
+    assert read_log(tmp_path / "log")["main"].runs == [
+        replace(run, place=None) for run in found.runs]
+    assert len(prices_of(runs)) == recorded
 
 
 def test_what_is_far_behind_is_not_repeated() -> None:
     """Nor what a slow first run only seems to be: its kernels took no longer than others."""
     sim = Simulated.of(CHAIN, lambda where, index, par: [20.0, 45.0, 30.0][index])
     found = measure(sim, sim.forest, inputs(a=[2]), repeats=2)
-    assert [f["s"] for f in sim.forced] == [2, 1, 0, 2, 0, 2, 0]
+    assert [f["s"] for f in sim.forced] == [2, 1, 0, 2, 0]
+    assert [f["s"] for f in sim.timed[1:]] == [2, 0, 2, 0]
     assert [run.force["s"] for run in found.runs] == [2, 0, 1, 2, 0]
 
     class Late(Simulated):
@@ -74,7 +100,20 @@ def test_what_is_far_behind_is_not_repeated() -> None:
 
     late = Late.of(CHAIN, lambda where, index, par: [20.0, 45.0, 30.0][index])
     measure(late, late.forest, inputs(a=[2]), repeats=2)
-    assert [f["s"] for f in late.forced] == [2, 1, 0, 2, 1, 0, 2, 0]
+    assert [f["s"] for f in late.forced] == [2, 1, 0, 2, 1, 0]
+    assert [f["s"] for f in late.timed[1:]] == [2, 1, 0, 2, 0]
+
+
+def test_where_all_records_are_late_the_best_are_repeated() -> None:
+    """A device that others use is slower than it was when the default version was timed."""
+    class Shared(Simulated):
+        def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            found = super().record(entry, args, **options)
+            return replace(found, busy=5 * found.busy, span=5 * found.span)
+
+    sim = Shared.of(CHAIN, lambda where, index, par: [20.0, 45.0, 21.0][index])
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=2)
+    assert {run.force["s"] for run in found.runs if run.time is not None} == {0, 2}
 
 
 def test_the_best_of_one_site_is_repeated_without_the_worst_of_another() -> None:
@@ -257,15 +296,12 @@ def test_what_recording_costs_is_not_a_cost_of_versions() -> None:
 def test_short_runs_are_repeated_more_often(noise: float, runs: int) -> None:
     """Unless they all take the same."""
     class Short(Simulated):
-        timed = 0
-
         def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
             return replace(super().record(entry, args, **options), wall=SHORT / 2)
 
         def timing(self, entry, args, **options):  # type: ignore[no-untyped-def]
-            self.timed += 1
             found = super().timing(entry, args, **options)
-            return found._replace(seconds=found.seconds * (1 + noise * (self.timed // 3 % 2)))
+            return found._replace(seconds=found.seconds * (1 + noise * (len(self.timed) // 3 % 2)))
 
     sim = Short.of(CHAIN, close)
     seen: list[Progress] = []

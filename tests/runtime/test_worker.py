@@ -436,6 +436,19 @@ def test_an_ended_process_is_gone_some_time() -> None:
     worker.kill()
 
 
+def test_it_is_known_when_a_process_has_opened_its_device() -> None:
+    """Or that it never will."""
+    held = process.Process("pocl", held=True)
+    assert not held._started.opened.poll(0.5)
+    held.go()
+    held.wait_until_open()
+    assert held.is_there
+    held.kill()
+    ended = process.Process("pocl", held=True)
+    ended.kill()
+    ended.wait_until_open()
+
+
 def test_a_process_starts_ahead_of_what_it_is_for() -> None:
     """It is told the device when that is known; one that nobody wants is ended."""
     with process.started_ahead():
