@@ -10,7 +10,7 @@ Flattening and fusion have done before what needs no such knowledge.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -116,7 +116,7 @@ def scatter_with_map(body: Body, place: int, names: Names) -> Stms | None:
     elements = _elements(exp.body, exp.space)
     defs = {p.name: stm for stm in stms for p in stm.pat}
     others = free_vars(replace(scatter, exp=replace(exp, body=Body(
-        tuple(s for s in exp.body.stms if s.pat[0].name not in elements), exp.body.result))))
+        _without(exp.body.stms, elements), exp.body.result))))
     for number in range(place - 1, -1, -1):
         made = stms[number]
         results = {p.name for p in made.pat}
@@ -171,8 +171,7 @@ def _scattered(made: Stm, scatter: Stm, elements: Mapping[VName, VName], needed:
         one.space, indices, strict=True)})
     value = {p.name: atom for p, atom in zip(made.pat, first.result, strict=True)}
     fed = {element: value[array] for element, array in elements.items() if array in value}
-    kept = tuple(s for s in two.body.stms if s.pat[0].name not in fed)
-    second = substitute_body(Body(kept, two.body.result), fed)
+    second = substitute_body(Body(_without(two.body.stms, fed), two.body.result), fed)
     dests, written = list(two.dests), list[Atom]()
     for param in needed:
         scratch = Param(names.fresh(param.name), param.type)
@@ -263,6 +262,11 @@ def _filled(fills: Sequence[Stm], names: Names) -> Stm:
     values = tuple(stm.exp.value for stm in fills if isinstance(stm.exp, Replicate))
     return Stm(pat, SegMap(Level.GRID, space, Body((), values),
                            tuple(elem_of(p.type) for p in pat)), (), fills[0].loc)
+
+
+def _without(stms: Stms, names: Container[VName]) -> Stms:
+    """The statements but for those that bind ``names``."""
+    return tuple(stm for stm in stms if not stm.pat or stm.pat[0].name not in names)
 
 
 def _elements(body: Body, space: Sequence[SegDim]) -> dict[VName, VName]:

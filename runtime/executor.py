@@ -21,6 +21,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime import interrupts, persistent
 from runelift.runtime.building import Infeasible
 from runelift.runtime.choice import Crowd
+from runelift.runtime.course import Column, Course, Row
 from runelift.runtime.executable import Executable, Main, Site
 from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
@@ -90,6 +91,7 @@ class Run:
         self._shares, self._teams = decisions.shares, decisions.teams
         self._orders, self._versions = decisions.orders, decisions.versions
         self.settings = decisions.settings
+        self._tables = dict[bytes, Any]()  # loops may run again, and kernels are under way
         self._fallible = self._quiet = False
         self._issued: float | None = None
         self._obstacle: Exception | None = None
@@ -330,9 +332,25 @@ class Run:
 
     # Loops
 
-    def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:
+    def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
+               course: Course | None = None) -> Iterable[Any]:
         """The iterations of a loop that launches the same kernels again and again."""
-        return persistent.rounds(self, bound, carried) if self.merges(bound) else range(bound)
+        if self.merges(bound):
+            return persistent.rounds(self, bound, carried, course)
+        return (persistent.given(course, index) for index in range(bound))
+
+    def course(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
+               carried: Row) -> Course:
+        """The scalars of such a loop."""
+        return Course(step, prims, carried)
+
+    def table(self, values: np.ndarray[Any, Any]) -> Any:
+        """The handle of a buffer with what kernels are given in each iteration."""
+        key = values.tobytes()
+        if key not in self._tables:
+            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+            self._tables[key] = cl.Buffer(self.device.context, flags, hostbuf=values)
+        return self._tables[key]
 
     def merges(self, bound: int) -> bool:
         """Whether one kernel might do the rounds of a loop."""
@@ -382,10 +400,11 @@ class Run:
             finally:
                 self.launch, self.launch_built = self.issue, self.issue_built
 
-    def replay(self, traced: persistent.Round, index: int) -> None:
-        """Issue the launches of an iteration that was traced in vain."""
+    def replay(self, traced: persistent.Round, index: int, row: Row = ()) -> None:
+        """Issue the launches of an iteration that was traced in vain, with its scalars."""
         for launched in traced.launches:
-            args = (index if a is persistent.INDEX else a for a in launched.args)
+            args = (index if a is persistent.INDEX
+                    else row[a.number] if isinstance(a, Column) else a for a in launched.args)
             shape = launched.groups, launched.group, launched.lengths
             if launched.constants:
                 self.issue_built(launched.number, launched.constants, *shape, *args)

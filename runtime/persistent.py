@@ -20,6 +20,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
 from runelift.runtime.choice import MOST_WAVES
+from runelift.runtime.course import Column, Course, Table, packed
 from runelift.runtime.memory import Buffer
 from runelift.runtime.prepared import Prepared
 
@@ -72,6 +73,8 @@ class Round:
     fresh: frozenset[int] = frozenset()
     asked: Buffer | None = None
     """What says whether there is another iteration, if the device knows."""
+    table: Table | None = None
+    """The scalars that the host has computed for this iteration and those after it."""
 
     def rings(self) -> list[Ring] | None:
         """The rings of buffers that exchange roles after every iteration; None if there is no law.
@@ -116,6 +119,7 @@ class Arguments:
     """The arguments of a persistent kernel while its phases are put together."""
 
     turns: Mapping[int, Sequence[Any]]
+    table: Table | None = None
     buffers: list[Any] = field(default_factory=list)
     scalars: list[Any] = field(default_factory=list)
     prims: list[Prim] = field(default_factory=list)
@@ -131,6 +135,9 @@ class Arguments:
         if isinstance(param, imp.ScalarParam):
             if value is INDEX:
                 return "index"
+            if isinstance(value, Column):
+                assert self.table is not None
+                return self.table.element(value, param.prim, self._buffer(self.table.handle))
             return self.scalar(value, param.prim)
         return argument(param, self.place(value))
 
@@ -155,13 +162,14 @@ class Arguments:
         return f"buffer_{place}"
 
 
-def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[Any]:
+def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
+           course: Course | None) -> Iterator[Any]:
     """The iterations of a loop, as far as the host must take them."""
     met, made = run.encounters, set[int]()
 
-    def taken(index: int) -> Iterator[int]:
+    def taken(index: int) -> Iterator[Any]:
         with run.noting_allocations() as allocated:
-            yield index
+            yield given(course, index)
         made.update(id(b.handle) for b in allocated)
         allocated.clear()
 
@@ -175,7 +183,8 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
             break
     first = settling + 1
     if period is None or run.encounters > met:  # what is encountered is to be timed on its own
-        yield from range(first, bound)
+        for index in range(first, bound):
+            yield given(course, index)
         return
     # The traced iteration and as many after it are done by the kernel that what the traced one
     # hands on is what the last one does.
@@ -184,11 +193,20 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
         yield from taken(index)
     traced = Round(carried(), fresh=frozenset(made))
     with run.tracing(traced):
-        yield INDEX
+        yield INDEX if course is None else (INDEX, *course.columns)
     traced.after = carried()
+    rows = [course.row(index) for index in range(first, bound)] if course else []
+    if course is not None and course.prims:
+        traced.table = Table(run.table(packed(rows, course.prims)), len(course.prims))
     if not _finish(run, traced, first, bound - first):
-        run.replay(traced, first)
-        yield from range(first + 1, bound)
+        run.replay(traced, first, *rows[:1])
+        for index in range(first + 1, bound):
+            yield (index, *rows[index - first]) if course else index
+
+
+def given(course: Course | None, index: int) -> Any:
+    """What an iteration is given: the index, and the scalars of a course if there is one."""
+    return index if course is None else (index, *course.row(index))
 
 
 def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],
@@ -305,7 +323,8 @@ def join(run: Run, traced: Round) -> Joined | None:
         alike = _in_large_groups(run, alike)
     turns = {id(b.handle): [other.handle for other in (*ring[place:], *ring[:place])]
              for ring in found for place, b in enumerate(ring)}
-    arguments, room, group = Arguments(turns), room_for(alike), alike[0].group
+    arguments = Arguments(turns, traced.table)
+    room, group = room_for(alike), alike[0].group
     phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
                     for each in alike])
     counts = [launched.groups for launched in alike]

@@ -70,6 +70,30 @@ entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32) =
     in if i % 2 == 0 then (c, b) else (a, c)
 """
 
+STRIDES = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, i64, f32) =
+  loop (xs, stride, weight) = (xs, 1, 0.5f32) for i < k do
+    let weight' = f32.sqrt (weight + f32.i64 i)
+    let next = stride * 3 + i
+    in (tabulate n (\\j -> xs[(j + stride) % n] + i32.i64 (i + next) - i32.f32 (8 * weight)),
+        next, weight')
+"""
+FLAGS = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, bool, u8, i16) =
+  loop (xs, up, wide, narrow) = (xs, false, 250u8, 7i16) for _i < k do
+    let ys = map (\\x -> if up then x + i32.u8 wide else x - i32.i16 narrow) xs
+    in (rotate 1 ys, !up, wide + 3, i16.u8 wide - narrow)
+"""
+UNUSED_SCALAR = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, i64) =
+  loop (xs, count) = (xs, 5) for i < k do (map (\\x -> 3 - 2 * x) (rotate 1 xs), count * 2 + i)
+"""
+SHRINKING = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, i64) =
+  loop (xs, m) = (xs, n) for i < k do
+    (map2 (+) xs (replicate n (i32.sum (tabulate m (\\j -> xs[j] % 5)))), i64.max 1 (m - 1))
+"""
+
 MIXED = """
 entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =
   loop xss for i < k do
@@ -107,8 +131,10 @@ def device(installed: DeviceInfo) -> Spied:
 
 @pytest.mark.parametrize(("text", "fused"), [
     (STENCIL, True), (PAIR, True), (SWAP, True), (IN_PLACE, True), (KEPT, False),
-    (RINGS, True), (PARTING, False),
-], ids=["stencil", "pair", "swap", "in-place", "kept", "rings", "parting"])
+    (RINGS, True), (PARTING, False), (STRIDES, True), (FLAGS, True), (UNUSED_SCALAR, True),
+    (SHRINKING, False),
+], ids=["stencil", "pair", "swap", "in-place", "kept", "rings", "parting", "strides", "flags",
+        "unused", "shrinking"])
 @pytest.mark.parametrize("k", [7, 8, 9, 10, 11, 12, 13, 20])
 def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
     compiled = compile_source(Source("loop", text))
