@@ -189,7 +189,8 @@ class Control(Arrays):
                    if isinstance(p.type, Prim) and p.name not in self.cells]
         if isinstance(form, ForLoop):
             loop = plan.CountedLoop(form.index, form.bound, body, carried)
-            self.emit(with_course(loop, scalars, self.types) or replace(loop, carried=None))
+            self.emit(with_course(loop, scalars, self.types, self.names)
+                      or replace(loop, carried=None))
         elif (cell := self.cells.get(form.cond)) is not None:
             steady = not scalars and may_persist(body)
             self.emit(plan.WhileLoop(cell, body, True, carried if steady else None))

@@ -101,12 +101,14 @@ class Phase:
     """One kernel of the loop: its build constants and, per parameter, the C expression for it.
 
     ``offsets``: where its local arrays lie in the local memory of the group, in its cells.
+    ``groups``: a C expression for how many groups it has, if iterations differ in that.
     """
 
     kernel: imp.Kernel
     constants: tuple[int, ...]
     args: tuple[str, ...]
     offsets: tuple[int, ...]
+    groups: str = ""
 
 
 NAME = "persistent"
@@ -133,7 +135,7 @@ class Merged:
     @property
     def key(self) -> tuple[object, ...]:
         """What tells it from other kernels of its program."""
-        return (*((p.kernel.name, p.constants, p.args, p.offsets) for p in self.phases),
+        return (*((p.kernel.name, p.constants, p.args, p.offsets, p.groups) for p in self.phases),
                 self.scalars, self.cond)
 
 
@@ -202,10 +204,14 @@ def call_of(phase: Phase, group: str, groups: str) -> str:
 
 def _phase(number: int, phase: Phase) -> list[str]:
     again = ["            barrier(CLK_LOCAL_MEM_FENCE);"] if phase.offsets else []
+    count = f"groups_{number}"
+    if phase.groups:
+        count = f"count_{number}"
     return [
-        f"        for (long group = get_group_id(0); group < groups_{number};"
+        *([f"        const long {count} = {phase.groups};"] if phase.groups else []),
+        f"        for (long group = get_group_id(0); group < {count};"
         " group += get_num_groups(0)) {",
-        f"            {call_of(phase, 'group', f'groups_{number}')}", *again,
+        f"            {call_of(phase, 'group', count)}", *again,
         "        }",
         "        target += get_num_groups(0);",
         "        meet(arrived, target, failure_code);",

@@ -20,7 +20,7 @@ from runelift.rewrite.launches import (
 )
 from runelift.rewrite.parts import concat_in_parts
 from runelift.rewrite.placing import made_in_place
-from runelift.rewrite.predicate import predicate, predicated_updates
+from runelift.rewrite.predicate import predicate, predicated_scatter, predicated_updates
 from runelift.rewrite.rule import Rewriting, Rule
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 from runelift.rewrite.short_circuit import short_circuit, update_early
@@ -50,7 +50,7 @@ FUSE = Pass("fuse", "make one array operation of two", fuse,
             (*VERTICAL, *HORIZONTAL, reduce_by_rows))
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
-                 (predicated_updates,))
+                 (predicated_updates, predicated_scatter))
 LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
                 (scatter_with_map, copy_beside, fill_together, sink_elements))
 ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from runelift.codegen.opencl import TYPES
+from runelift.ir.errors import ProgramFailure
 from runelift.ir.prim import Prim
 
 CELL = 8
@@ -46,6 +47,15 @@ class Course:
         row, self.carried = self._step(index, *self.carried)
         return row
 
+    def rows(self, first: int, bound: int) -> list[Row] | None:
+        """What the kernels of all further iterations are given; None if one of these fails."""
+        carried = self.carried
+        try:
+            return [self.row(index) for index in range(first, bound)]
+        except ProgramFailure:
+            self.carried = carried
+            return None
+
     @property
     def columns(self) -> tuple[Column, ...]:
         """What stands for it in an iteration that is traced."""
@@ -54,14 +64,18 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A buffer with a row of ``width`` values for each iteration that a kernel runs."""
+    """A buffer with a row of values for each iteration that a kernel runs."""
 
     handle: Any
-    width: int
+    rows: Sequence[Row]
+
+    def column(self, column: Column) -> list[int]:
+        """The values of all iterations."""
+        return [row[column.number] for row in self.rows]
 
     def element(self, column: Column, prim: Prim, buffer: str) -> str:
         """The C expression for a value in the row of this ``round``; ``buffer`` is that for it."""
-        place = f"(round * {self.width} + {column.number}) * {CELL}"
+        place = f"(round * {len(self.rows[0])} + {column.number}) * {CELL}"
         return f"*(__global const {TYPES[prim]} *)({buffer} + {place})"
 
 

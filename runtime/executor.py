@@ -215,6 +215,10 @@ class Run:
             place = "\n".join([str(failure.loc), *failure.loc.trace()])
         raise _failure(place, failure.message.format(*args.tolist()))
 
+    def recheck(self) -> None:
+        """A failure that was raised may not have been the first one: look again next time."""
+        self._fallible = True
+
     # Kernels
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
@@ -389,7 +393,7 @@ class Run:
 
         def launch_built(number: int, constants: tuple[int, ...], groups: int, group: int,
                          lengths: tuple[int, ...], *args: Any) -> None:
-            if groups > 0:
+            if isinstance(groups, Column) or groups > 0:
                 traced.launches.append(persistent.Launched(
                     number, constants, groups, group, lengths, args))
 
@@ -402,10 +406,13 @@ class Run:
 
     def replay(self, traced: persistent.Round, index: int, row: Row = ()) -> None:
         """Issue the launches of an iteration that was traced in vain, with its scalars."""
+        def value(given: Any) -> Any:
+            return (index if given is persistent.INDEX
+                    else row[given.number] if isinstance(given, Column) else given)
+
         for launched in traced.launches:
-            args = (index if a is persistent.INDEX
-                    else row[a.number] if isinstance(a, Column) else a for a in launched.args)
-            shape = launched.groups, launched.group, launched.lengths
+            args = map(value, launched.args)
+            shape = value(launched.groups), launched.group, launched.lengths
             if launched.constants:
                 self.issue_built(launched.number, launched.constants, *shape, *args)
             else:

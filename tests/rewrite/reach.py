@@ -134,6 +134,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "assertion_proved": (VECTOR + "map (\\i -> assert (i >= 0) xs[i]) (iota n)", [XS]),
     "predicated_updates": (VECTOR + "let ys = map (+ 1) xs "
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
+    "predicated_scatter": (
+        "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = loop ys = copy xs for i < n do "
+        "if ys[i] > 3 then scatter ys (map (+ i) is[:n / (i + 1)]) (map i32.i64 is[:n / (i + 1)]) "
+        "else ys", [XS, IS]),
     "maps_share_nothing": (MATRIX + "loop xss for i < 3 do tabulate_2d n m (\\i j -> "
                            "xss[i, j] + xss[i64.max 0 (i - 1), j])", [XSS]),
     "products_beat_rows": (
