@@ -281,6 +281,8 @@ def test_no_more_groups_than_surely_fit(device: Spied) -> None:
     assert real.resident_groups(256, 0) == 4 * units
     assert real.resident_groups(32, 0) == 16 * units
     assert real.resident_groups(32, 3 << 10) == 12 * units
+    assert real.resident_groups(256, 48 << 10) == units
+    assert real.resident_groups(256, 49 << 10) == 0
 
 
 FAILING = """
