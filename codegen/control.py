@@ -131,8 +131,10 @@ class Control(Arrays):
             if isinstance(exp.form, ForLoop):
                 self.types[exp.form.index] = Prim.I64
                 self.indices.add(exp.form.index)
+            self.loops += 1
             results = self.body(exp.body, frozenset())
             self._bind_results(params, results, outers)
+            self.loops -= 1
         self._rounds(exp.form, params, tuple(steps))
         pairs = list(zip(stm.pat, params, strict=True))
         self._parallel_bind([(out.name, p.name) for out, p in pairs if p.name not in self.cells])
