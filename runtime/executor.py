@@ -38,6 +38,8 @@ Ending: TypeAlias = Callable[..., tuple[Any, ...]]
 """What is left to do of a plan when everything has been issued, as a function."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
+_enqueue_read = cl._cl._enqueue_read_buffer
+"""What :func:`pyopencl.enqueue_copy` calls after 2 us of questions about its arguments."""
 
 
 class DeviceFailed(UserError):
@@ -163,8 +165,8 @@ class Run:
         found, events = [], []
         for number, (buffer, prim, index) in enumerate(elements, 1):
             out = self.device.mail.cell(number, Prim(prim))
-            events.append(cl.enqueue_copy(self.queue, out, buffer.handle, is_blocking=False,
-                                          src_offset=index * out.itemsize))
+            events.append(_enqueue_read(self.queue, buffer.handle, out, index * out.itemsize,
+                                        is_blocking=False))
             self._command(events[-1])
             found.append(out)
         if self.recorder is not None and self._issued is None:
@@ -201,7 +203,7 @@ class Run:
         if not self._fallible:
             return
         out = self.device.mail.cell(0, Prim.I32)
-        event = cl.enqueue_copy(self.queue, out, self.device.failure_code, is_blocking=False)
+        event = _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
         self.queue.finish()
         del event  # it would wait on its own
         self._fallible = False
