@@ -49,6 +49,8 @@ class Buffers:
     residence: Residence
     entry: str
     interleave: bool = False
+    coherent: bool = False
+    loops: int = 0
     operations: int = 0
     steps: list[plan.Step] = field(default_factory=list)
     views: dict[VName, View] = field(default_factory=dict)

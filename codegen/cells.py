@@ -74,6 +74,11 @@ class Cells(Buffers):
             self.deferred[param.name] = imp.Load(cell, lit(0), elem_of(param.type))
         return cell
 
+    def cell_of(self, name: VName, prim: Prim) -> VName:
+        """A buffer with nothing but the present value of a deferred scalar."""
+        (buffer,) = self._in_buffers([(name, prim)])
+        return buffer
+
     def _in_buffers(self, atoms: Sequence[tuple[Atom, Prim]]) -> list[VName]:
         """Buffers with nothing but the values of ``atoms``; one kernel makes those that are new."""
         made: dict[Atom, Param] = {}

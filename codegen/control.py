@@ -13,6 +13,7 @@ from types import MappingProxyType
 from runelift.codegen import plan
 from runelift.codegen.arrays import Arrays
 from runelift.codegen.coalesce import CARRIED
+from runelift.codegen.course import with_course
 from runelift.codegen.persistent import may_persist
 from runelift.codegen.views import interleaved
 from runelift.ir.consumption import consumed_in, root_of
@@ -130,8 +131,10 @@ class Control(Arrays):
             if isinstance(exp.form, ForLoop):
                 self.types[exp.form.index] = Prim.I64
                 self.indices.add(exp.form.index)
+            self.loops += 1
             results = self.body(exp.body, frozenset())
             self._bind_results(params, results, outers)
+            self.loops -= 1
         self._rounds(exp.form, params, tuple(steps))
         pairs = list(zip(stm.pat, params, strict=True))
         self._parallel_bind([(out.name, p.name) for out, p in pairs if p.name not in self.cells])
@@ -178,15 +181,21 @@ class Control(Arrays):
 
     def _rounds(self, form: ForLoop | WhileLoop, params: Sequence[Param],
                 body: tuple[plan.Step, ...]) -> None:
-        """A loop; one kernel may run it if all that iterations hand on is in buffers."""
-        held = [self.cells.get(p.name, p.name) for p in params
-                if isinstance(p.type, ArrayType) or p.name in self.cells]
-        carried = tuple(held) if len(held) == len(params) else None
+        """A loop; one kernel may run it if all that iterations compute is in buffers.
+
+        Of one with a count the host may compute scalars, but not of what kernels do.
+        """
+        carried = tuple(self.cells.get(p.name, p.name) for p in params
+                        if isinstance(p.type, ArrayType) or p.name in self.cells)
+        scalars = [p.name for p in params
+                   if isinstance(p.type, Prim) and p.name not in self.cells]
         if isinstance(form, ForLoop):
-            steady = may_persist(body, form.index)
-            self.emit(plan.CountedLoop(form.index, form.bound, body, carried if steady else None))
+            loop = plan.CountedLoop(form.index, form.bound, body, carried)
+            self.emit(with_course(loop, scalars, self.types, self.names)
+                      or replace(loop, carried=None))
         elif (cell := self.cells.get(form.cond)) is not None:
-            self.emit(plan.WhileLoop(cell, body, True, carried if may_persist(body) else None))
+            steady = not scalars and may_persist(body)
+            self.emit(plan.WhileLoop(cell, body, True, carried if steady else None))
         else:
             self.emit(plan.WhileLoop(form.cond, body))
 

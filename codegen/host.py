@@ -74,7 +74,8 @@ def plan_fun(fun: Fun, names: Names, *, interleave: bool = False,
     """
     if interleave:
         fun = coalesce(fun, names)
-    host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave)
+    host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave,
+                       coherent)
     for param in fun.params:
         host.bind_input(param)
     results = host.body(fun.body, frozenset())

@@ -14,7 +14,7 @@ finds the phases when the loop runs, since sizes decide about versions and work-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from runelift.codegen import plan
@@ -28,52 +28,52 @@ from runelift.ir.sizes import Size
 # Which loops
 
 
-def may_persist(steps: Sequence[plan.Step], index: VName | None = None) -> bool:
-    """Whether an iteration only launches, and depends on ``index`` in arguments of kernels only.
+def may_persist(steps: Sequence[plan.Step], changing: Set[VName] = frozenset()) -> bool:
+    """Whether an iteration only launches, and ``changing`` scalars are arguments of kernels only.
 
-    So all iterations take the same decisions on the host.  Loops without a count have no index.
+    So all iterations take the same decisions on the host.
     """
     inside = list(plan.all_steps(steps))
     return (any(isinstance(step, plan.Launch) for step in inside)
-            and all(_is_steady(index, step) for step in inside))
+            and all(_is_steady(changing, step) for step in inside))
 
 
-def _is_steady(index: VName | None, step: plan.Step) -> bool:
+def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
     match step:
         case plan.Read() | plan.CopyBuffer() | plan.WhileLoop() | plan.CountedLoop():
             return False
         case plan.Launch(kernel, _, groups, group):
             sizes = [groups, group, *(a.length for a in kernel.local_memory)]
-            return not _mention(index, sizes) and index not in kernel.built_for
+            return not _mention(changing, sizes) and changing.isdisjoint(kernel.built_for)
         case plan.Alloc(_, _, count):
-            return not _mention(index, [count])
+            return not _mention(changing, [count])
         case plan.ComputeSize(_, size):
-            return not _mention(index, [size])
+            return not _mention(changing, [size])
         case plan.Compute(args=args) | plan.Check(args=args):
             cond = [step.cond] if isinstance(step, plan.Check) else []
-            return index not in (*args, *cond)
+            return changing.isdisjoint((*args, *cond))
         case plan.ConvertScalar(arg=arg) | plan.Bind(source=arg) | plan.Branch(cond=arg):
-            return arg != index
+            return arg not in changing
         case plan.ShareOut():
-            return not _mention(index, step.sizes())
+            return not _mention(changing, step.sizes())
         case plan.Teams(groups=groups, bytes=size):
-            return not _mention(index, [groups, size])
+            return not _mention(changing, [groups, size])
         case plan.Spread(points=size):
-            return not _mention(index, [size])
+            return not _mention(changing, [size])
         case plan.Width(points=points, rows=rows, beside=beside):
-            return not _mention(index, [points, rows, beside])
+            return not _mention(changing, [points, rows, beside])
         case plan.Tile(points=tiled):
-            return tiled != index
+            return tiled not in changing
         case plan.Statuses(_, words):
-            return not _mention(index, [words])
+            return not _mention(changing, [words])
         case (plan.Block(height=height, width=width, batch=batch, length=length)
               | plan.Coarse(height=height, width=width, batch=batch, length=length)):
-            return not _mention(index, [height, width, batch, length])
+            return not _mention(changing, [height, width, batch, length])
         case plan.Strip(width=width, batch=batch, length=length):
-            return not _mention(index, [width, batch, length])
+            return not _mention(changing, [width, batch, length])
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
-            return index not in sizes and not _mention(index, guards)
+            return changing.isdisjoint(sizes) and not _mention(changing, guards)
         case plan.Release() | plan.Settle() | plan.Operation() | plan.SubGroup():
             return True
         case plan.Fill():  # the first iterations have filled what is promised
@@ -82,8 +82,8 @@ def _is_steady(index: VName | None, step: plan.Step) -> bool:
             return False
 
 
-def _mention(index: VName | None, sizes: Sequence[Size]) -> bool:
-    return index is not None and any(index in size.variables() for size in sizes)
+def _mention(changing: Set[VName], sizes: Sequence[Size]) -> bool:
+    return any(not changing.isdisjoint(size.variables()) for size in sizes)
 
 
 def is_free(kernel: imp.Kernel) -> bool:
@@ -101,12 +101,14 @@ class Phase:
     """One kernel of the loop: its build constants and, per parameter, the C expression for it.
 
     ``offsets``: where its local arrays lie in the local memory of the group, in its cells.
+    ``groups``: a C expression for how many groups it has, if iterations differ in that.
     """
 
     kernel: imp.Kernel
     constants: tuple[int, ...]
     args: tuple[str, ...]
     offsets: tuple[int, ...]
+    groups: str = ""
 
 
 NAME = "persistent"
@@ -133,7 +135,7 @@ class Merged:
     @property
     def key(self) -> tuple[object, ...]:
         """What tells it from other kernels of its program."""
-        return (*((p.kernel.name, p.constants, p.args, p.offsets) for p in self.phases),
+        return (*((p.kernel.name, p.constants, p.args, p.offsets, p.groups) for p in self.phases),
                 self.scalars, self.cond)
 
 
@@ -202,10 +204,14 @@ def call_of(phase: Phase, group: str, groups: str) -> str:
 
 def _phase(number: int, phase: Phase) -> list[str]:
     again = ["            barrier(CLK_LOCAL_MEM_FENCE);"] if phase.offsets else []
+    count = f"groups_{number}"
+    if phase.groups:
+        count = f"count_{number}"
     return [
-        f"        for (long group = get_group_id(0); group < groups_{number};"
+        *([f"        const long {count} = {phase.groups};"] if phase.groups else []),
+        f"        for (long group = get_group_id(0); group < {count};"
         " group += get_num_groups(0)) {",
-        f"            {call_of(phase, 'group', f'groups_{number}')}", *again,
+        f"            {call_of(phase, 'group', count)}", *again,
         "        }",
         "        target += get_num_groups(0);",
         "        meet(arrived, target, failure_code);",

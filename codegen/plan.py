@@ -456,17 +456,33 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True)
+class Course:
+    """The scalars of the host that change from one iteration of a loop to the next.
+
+    ``carried`` are handed on.  ``steps`` compute from those and the index what kernels are given
+    besides, and then the next ``carried``; ``columns`` are all that kernels are given, with types.
+    """
+
+    carried: tuple[VName, ...]
+    columns: tuple[tuple[VName, Prim], ...]
+    steps: tuple[Step, ...]
+    following: tuple[Bind, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CountedLoop:
     """``for index below bound``.
 
     ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
-    (:func:`runelift.codegen.persistent.may_persist`), else None.
+    (:func:`runelift.codegen.persistent.may_persist`), else None.  ``course``: the scalars that
+    only kernels of such a loop need, so that its body does not compute them.
     """
 
     index: VName
     bound: Atom
     body: tuple[Step, ...]
     carried: tuple[VName, ...] | None = None
+    course: Course | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ OPS states.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from runelift.codegen import plan
@@ -96,6 +96,10 @@ def _atom(atom: Atom) -> str:
 
 def _further(atoms: tuple[Atom, ...]) -> str:
     return "".join(f", {_atom(a)}" for a in atoms)
+
+
+def _tuple(atoms: Iterable[Atom]) -> str:
+    return f"({''.join(f'{_atom(a)}, ' for a in atoms)})"
 
 
 def _size(size: Size) -> str:
@@ -294,11 +298,22 @@ class _Writer:
             case plan.Fill(name, steps):
                 self.line(f"if {_var(name)} is None:")
                 self.nested(steps, version)
-            case plan.CountedLoop(index, bound, body, carried):
+            case plan.CountedLoop(index, bound, body, carried, None):
                 rounds = (f"range({_atom(bound)})" if carried is None
                           else f"rt.rounds({_atom(bound)}, {_buffers(carried)})")
                 self.line(f"for {_var(index)} in {rounds}:")
                 self.nested(body, version)
+            case plan.CountedLoop(index, bound, body, carried, course):
+                assert carried is not None
+                assert course is not None
+                scalars = f"course_{index.tag}"
+                self._course(scalars, index, course, version)
+                names = (index, *(column for column, _ in course.columns))
+                self.line(f"for {_tuple(names)} in "
+                          f"rt.rounds({_atom(bound)}, {_buffers(carried)}, {scalars}):")
+                self.nested(body, version)
+                if course.carried:
+                    self.line(f"{_tuple(course.carried)} = {scalars}.carried")
             case plan.WhileLoop(cond, body, in_cell, carried):
                 again = f"rt.read({_var(cond)}, 'bool', 0)" if in_cell else _var(cond)
                 self.line(f"while {again}:" if carried is None else
@@ -311,6 +326,19 @@ class _Writer:
             case plan.Settle(sites):
                 numbers = [n for n, s in enumerate(self.sites) if s.site in sites]
                 self.line("".join(f"settled_{n} = " for n in numbers) + "True")
+
+    def _course(self, name: str, index: VName, course: plan.Course, version: str) -> None:
+        """A function that computes a row of the scalars of a loop, and what it starts with."""
+        self.line(f"def {name}({_var(index)}{_further(course.carried)}):")
+        self.depth += 1
+        for step in course.steps:
+            self.step(step, version)
+        sources = {step.target: step.source for step in course.following}
+        following = tuple(sources.get(scalar, scalar) for scalar in course.carried)
+        self.line(f"return {_tuple(column for column, _ in course.columns)}, {_tuple(following)}")
+        self.depth -= 1
+        prims = "".join(f"{prim.value!r}, " for _, prim in course.columns)
+        self.line(f"{name} = rt.course({name}, ({prims}), {_tuple(course.carried)})")
 
     def _share(self, step: plan.Sharing) -> None:
         """How work is shared out, which depends on sizes and on the device."""

@@ -76,6 +76,8 @@ class _Wide:
         if not lowering.stm.pat or any(
                 len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
             raise CompilerLimitation("a map whose points are no scalars")
+        if total(lowering, exp.space).constant == 1:
+            raise CompilerLimitation("a map of a single point")
         if not _is_straight(exp.body):
             raise CompilerLimitation("a map whose points have loops")
         self.lowering, self.exp = lowering, exp

@@ -2,7 +2,8 @@
 -- butterflies they are in order.
 --
 -- What to look at: a butterfly writes two elements of two arrays; writes at the same places are one
--- kernel.
+-- kernel, which also computes what is written.  The host knows all sizes beforehand, so one kernel can
+-- do all rounds.
 -- ==
 -- input { [1f32, 2f32, 3f32, 4f32] [0f32, 0f32, 0f32, 0f32] }
 -- output { [10f32, -2f32, -2f32, -2f32] [0f32, 2f32, 0f32, -2f32] }

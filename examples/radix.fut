@@ -1,8 +1,8 @@
 -- Radix sort: numbers go before or behind those with the other value of a bit, one bit after the
 -- other, the least significant one first.
 --
--- What to look at: two scans of the same array, which become one kernel with two operators, and
--- rounds that the host only has to issue.
+-- What to look at: two scans of the same array, which become one kernel with two operators and make
+-- the copy that is overwritten; the scatter reads the number of zeros itself.
 -- ==
 -- input { [5u32, 0u32, 4294967295u32, 5u32, 2u32] }
 -- output { [0u32, 2u32, 5u32, 5u32, 4294967295u32] }

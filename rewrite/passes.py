@@ -12,14 +12,21 @@ from runelift.rewrite.busy import EVERYWHERE, estimate
 from runelift.rewrite.cse import SHARING, eliminate_common
 from runelift.rewrite.fuse import fuse
 from runelift.rewrite.hoist import hoist, hoist_invariant
+from runelift.rewrite.launches import (
+    copy_beside,
+    fill_together,
+    save_launches,
+    scatter_with_map,
+)
 from runelift.rewrite.parts import concat_in_parts
 from runelift.rewrite.placing import made_in_place
-from runelift.rewrite.predicate import predicate, predicated_updates
+from runelift.rewrite.predicate import predicate, predicated_scatter, predicated_updates
 from runelift.rewrite.rivals import maps_share_nothing
 from runelift.rewrite.rule import Rewriting, Rule
 from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
 from runelift.rewrite.short_circuit import short_circuit, update_early
 from runelift.rewrite.simplify import SIMPLIFICATION, simplify
+from runelift.rewrite.sink import sink_elements
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +51,16 @@ FUSE = Pass("fuse", "make one array operation of two", fuse,
             (*VERTICAL, *HORIZONTAL, reduce_by_rows))
 BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
 PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
-                 (predicated_updates,))
+                 (predicated_updates, predicated_scatter))
+LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
+                (scatter_with_map, copy_beside, fill_together, sink_elements))
 ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
                 (*EVERYWHERE, maps_share_nothing))
 SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
                      short_circuit, (concat_in_parts, update_early, made_in_place))
 
-PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE, ESTIMATE,
-                            SHORT_CIRCUIT)
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE, LAUNCHES,
+                            ESTIMATE, SHORT_CIRCUIT)
 """All passes."""
 
 RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)

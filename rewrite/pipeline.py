@@ -18,6 +18,7 @@ from runelift.rewrite.passes import (
     ESTIMATE,
     FUSE,
     HOIST,
+    LAUNCHES,
     PREDICATE,
     SHORT_CIRCUIT,
     SIMPLIFY,
@@ -39,7 +40,7 @@ STANDARD: tuple[Pass, ...] = (
 """From the core IR of the front end to the core IR that is flattened."""
 
 AFTER_FLATTENING: tuple[Pass, ...] = (
-    SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, ESTIMATE, SHORT_CIRCUIT)
+    SIMPLIFY, CSE, BOUNDS, SIMPLIFY, PREDICATE, LAUNCHES, ESTIMATE, SHORT_CIRCUIT)
 """Versioned IR is not hoisted: flattening has put definitions into kernels on purpose."""
 
 EVERY_PASS = False

@@ -2,15 +2,17 @@
 
 The host would have to wait for a scalar of the device to know which branch to take.  If the
 branches do no more than update arrays at one place each, a kernel of one work-item can look at
-the condition, and the host goes on.
+the condition, and the host goes on.  If one does no more than write into an array, the work-items
+that would do so can look at the condition.
 """
 # ruff: noqa: D403 (a law begins with what it is about)
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from runelift.ir import failures
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (
@@ -72,20 +74,22 @@ class _Walk:
         self.types |= {p.name: p.type for p in params}
 
     def body(self, body: Body) -> Body:
-        return Body(tuple(self.statement(stm) for stm in body.stms), body.result)
+        return Body(tuple(new for stm in body.stms for new in self.statement(stm)), body.result)
 
-    def statement(self, stm: Stm) -> Stm:
+    def statement(self, stm: Stm) -> tuple[Stm, ...]:
         self.learn(stm.pat)
         if self._from_device(stm.exp):
             self.device |= {p.name for p in stm.pat if isinstance(p.type, Prim)}
-        exp = self.inside(stm.exp)
-        if isinstance(exp, If) and self.rewriting.permits(predicated_updates):
-            new: Exp | None = predicated_updates.apply(self, exp)
-            if new is not None:
-                after = Stm(stm.pat, new, stm.attrs, stm.loc)
-                self.rewriting.record(predicated_updates, (stm,), (after,))
-                return after
-        return Stm(stm.pat, exp, stm.attrs, stm.loc)
+        stm = replace(stm, exp=self.inside(stm.exp))
+        if isinstance(stm.exp, If):
+            for each in (predicated_updates, predicated_scatter):
+                new: tuple[Stm, ...] | None = None
+                if self.rewriting.permits(each):
+                    new = each.apply(self, stm)
+                if new is not None:
+                    self.rewriting.record(each, (stm,), new)
+                    return new
+        return (stm,)
 
     def _from_device(self, exp: Exp) -> bool:
         match exp:
@@ -111,7 +115,7 @@ class _Walk:
 
 
 @rule(If)
-def predicated_updates(walk: _Walk, exp: If) -> SegScatter | None:
+def predicated_updates(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
     """if c then xs with [i] ← v else xs ⇒ segscatter xs (if c then (i, v) else (−1, 0))
 
     Provided: c is computed on the device; for each result, one branch updates one element of an
@@ -119,6 +123,8 @@ def predicated_updates(walk: _Walk, exp: If) -> SegScatter | None:
     Because: a scatter writes nothing outside of the array, and the host need not wait for c.
     Does not handle: updates of rows, results that are not updated, several updates of one array.
     """
+    exp = stm.exp
+    assert isinstance(exp, If)
     if exp.cond not in walk.device:
         return None
     sides = [_side(body) for body in (exp.then_, exp.else_)]
@@ -149,8 +155,96 @@ def predicated_updates(walk: _Walk, exp: If) -> SegScatter | None:
     results = tuple(Param(walk.names.fresh("cell"), t) for t in types)
     choice = Stm(results, If(exp.cond, branches[0], branches[1], tuple(types)))
     one = SegDim(walk.names.fresh("one"), i64(1))
-    return SegScatter(Level.GRID, (one,), tuple(dests),
-                      Body((choice,), tuple(p.name for p in results)))
+    return (replace(stm, exp=SegScatter(Level.GRID, (one,), tuple(dests), Body(
+        (choice,), tuple(p.name for p in results)))),)
+
+
+@rule(If)
+def predicated_scatter(walk: _Walk, stm: Stm) -> tuple[Stm, ...] | None:
+    """if c then segscatter xs f else xs ⇒ segscatter xs (if c then f else (−1, 0))
+
+    Provided: c is computed on the device; besides, the branch computes scalars only, of those that
+    the host knows.
+    Because: a scatter writes nothing outside of the array, and the host need not wait for c.  The
+    host computes the scalars in any case, dividing by 1 where it would be by 0; what the branch
+    asserts its work-items do, of which there is at least one then.
+    Does not handle: rows, assertions in a branch with a scatter over several dimensions.
+    """
+    exp = stm.exp
+    assert isinstance(exp, If)
+    if exp.cond not in walk.device or not isinstance(exp.cond, VName):
+        return None
+    for side, other in ((exp.then_, exp.else_), (exp.else_, exp.then_)):
+        *before, last = side.stms or (None,)
+        if last is None or not isinstance(last.exp, SegScatter) or other.stms:
+            continue
+        into = tuple(d.array for d in last.exp.dests)
+        if (side.result != tuple(p.name for p in last.pat) or other.result != into
+                or last.exp.level is not Level.GRID
+                or any(d.rank < len(shape_of(walk.types[d.array])) for d in last.exp.dests)):
+            continue
+        plain = all(isinstance(s.exp, PrimOp | Convert | AtomExp | Assert)
+                    and walk.device.isdisjoint(free_vars(s)) for s in before)
+        early, asserts = _total([s for s in before if s is not None], walk.names)
+        if plain and (not asserts or len(last.exp.space) == 1):
+            return (*early, *_guarded(walk, stm, last.exp, asserts, side is exp.then_))
+    return None
+
+
+def _total(stms: Iterable[Stm], names: Names) -> tuple[list[Stm], list[Stm]]:
+    """Scalar code that does not fail, and the assertions that it would not have failed."""
+    early, asserts = list[Stm](), list[Stm]()
+    for stm in stms:
+        exp = stm.exp
+        if isinstance(exp, Assert):
+            asserts.append(stm)
+            continue
+        if isinstance(exp, PrimOp) and exp.may_trap:
+            *args, divisor = exp.args
+            fine, zero, one, safe = (names.fresh(n) for n in ("fine", "zero", "one", "safe"))
+            early += [
+                Stm((Param(zero, Prim.BOOL),), PrimOp("eq", exp.prim, (
+                    divisor, Const(0, exp.prim)))),
+                Stm((Param(fine, Prim.BOOL),), PrimOp("not", Prim.BOOL, (zero,))),
+                Stm((Param(one, exp.prim),), Convert(Prim.BOOL, exp.prim, zero)),
+                Stm((Param(safe, exp.prim),), PrimOp("add", exp.prim, (divisor, one)))]
+            asserts.append(Stm((), Assert(fine, failures.DIVISION), (), stm.loc))
+            stm = replace(stm, exp=replace(exp, args=(*args, safe)))
+        early.append(stm)
+    return early, asserts
+
+
+def _guarded(walk: _Walk, stm: Stm, exp: SegScatter, asserts: list[Stm],
+             holds: bool) -> tuple[Stm, ...]:
+    """The scatter whose work-items look at the condition of a branch and do what it asserts."""
+    branch, names = stm.exp, walk.names
+    assert isinstance(branch, If)
+    types: list[Prim] = []
+    nothing: list[Atom] = []
+    for dest in exp.dests:
+        prim = elem_of(walk.types[dest.array])
+        types += [*[Prim.I64] * dest.rank, prim]
+        nothing += [*[OUTSIDE] * dest.rank, zero(prim)]
+    before, space, body = tuple[Stm, ...](), exp.space, exp.body
+    if asserts:
+        (dim,) = space
+        some, inside = names.fresh("some"), names.fresh("inside")
+        before = (Stm((Param(some, Prim.I64),), PrimOp("max", Prim.I64, (dim.width, i64(1)))),)
+        space = (replace(dim, width=some),)
+        there = Stm((Param(inside, Prim.BOOL),), PrimOp("lt", Prim.I64, (dim.index, dim.width)))
+        chosen, results = _either(inside, body, nothing, types, names)
+        body = Body((*asserts, there, chosen), results)
+    chosen, results = _either(branch.cond, body, nothing, types, names, holds=holds)
+    return (*before, replace(stm, exp=replace(exp, space=space, body=Body((chosen,), results))))
+
+
+def _either(cond: Atom, body: Body, nothing: Sequence[Atom], types: Sequence[Prim], names: Names,
+            *, holds: bool = True) -> tuple[Stm, tuple[VName, ...]]:
+    """What a body computes where a condition holds, or does not, and nothing elsewhere."""
+    pat = tuple(Param(names.fresh("cell"), type_) for type_ in types)
+    other = Body((), tuple(nothing))
+    sides = (body, other) if holds else (other, body)
+    return Stm(pat, If(cond, *sides, tuple(types))), tuple(p.name for p in pat)
 
 
 def _side(body: Body) -> dict[int, Update] | None:

@@ -21,6 +21,7 @@ from runelift.ir.prim import Prim
 from runelift.runtime import interrupts, persistent
 from runelift.runtime.building import Infeasible
 from runelift.runtime.choice import Crowd
+from runelift.runtime.course import Column, Course, Row
 from runelift.runtime.executable import Executable, Main, Site
 from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
@@ -37,6 +38,8 @@ Ending: TypeAlias = Callable[..., tuple[Any, ...]]
 """What is left to do of a plan when everything has been issued, as a function."""
 
 _enqueue_kernel = cl.enqueue_nd_range_kernel
+_enqueue_read = cl._cl._enqueue_read_buffer
+"""What :func:`pyopencl.enqueue_copy` calls after 2 us of questions about its arguments."""
 
 
 class DeviceFailed(UserError):
@@ -90,6 +93,7 @@ class Run:
         self._shares, self._teams = decisions.shares, decisions.teams
         self._orders, self._versions = decisions.orders, decisions.versions
         self.settings = decisions.settings
+        self._tables = dict[bytes, Any]()  # loops may run again, and kernels are under way
         self._fallible = self._quiet = False
         self._issued: float | None = None
         self._obstacle: Exception | None = None
@@ -161,8 +165,8 @@ class Run:
         found, events = [], []
         for number, (buffer, prim, index) in enumerate(elements, 1):
             out = self.device.mail.cell(number, Prim(prim))
-            events.append(cl.enqueue_copy(self.queue, out, buffer.handle, is_blocking=False,
-                                          src_offset=index * out.itemsize))
+            events.append(_enqueue_read(self.queue, buffer.handle, out, index * out.itemsize,
+                                        is_blocking=False))
             self._command(events[-1])
             found.append(out)
         if self.recorder is not None and self._issued is None:
@@ -199,7 +203,7 @@ class Run:
         if not self._fallible:
             return
         out = self.device.mail.cell(0, Prim.I32)
-        event = cl.enqueue_copy(self.queue, out, self.device.failure_code, is_blocking=False)
+        event = _enqueue_read(self.queue, self.device.failure_code, out, is_blocking=False)
         self.queue.finish()
         del event  # it would wait on its own
         self._fallible = False
@@ -212,6 +216,10 @@ class Run:
         if failure.loc is not None:
             place = "\n".join([str(failure.loc), *failure.loc.trace()])
         raise _failure(place, failure.message.format(*args.tolist()))
+
+    def recheck(self) -> None:
+        """A failure that was raised may not have been the first one: look again next time."""
+        self._fallible = True
 
     # Kernels
 
@@ -330,9 +338,25 @@ class Run:
 
     # Loops
 
-    def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterable[Any]:
+    def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
+               course: Course | None = None) -> Iterable[Any]:
         """The iterations of a loop that launches the same kernels again and again."""
-        return persistent.rounds(self, bound, carried) if self.merges(bound) else range(bound)
+        if self.merges(bound):
+            return persistent.rounds(self, bound, carried, course)
+        return (persistent.given(course, index) for index in range(bound))
+
+    def course(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
+               carried: Row) -> Course:
+        """The scalars of such a loop."""
+        return Course(step, prims, carried)
+
+    def table(self, values: np.ndarray[Any, Any]) -> Any:
+        """The handle of a buffer with what kernels are given in each iteration."""
+        key = values.tobytes()
+        if key not in self._tables:
+            flags = cl.mem_flags.READ_ONLY | cl.mem_flags.COPY_HOST_PTR
+            self._tables[key] = cl.Buffer(self.device.context, flags, hostbuf=values)
+        return self._tables[key]
 
     def merges(self, bound: int) -> bool:
         """Whether one kernel might do the rounds of a loop."""
@@ -371,7 +395,7 @@ class Run:
 
         def launch_built(number: int, constants: tuple[int, ...], groups: int, group: int,
                          lengths: tuple[int, ...], *args: Any) -> None:
-            if groups > 0:
+            if isinstance(groups, Column) or groups > 0:
                 traced.launches.append(persistent.Launched(
                     number, constants, groups, group, lengths, args))
 
@@ -382,11 +406,15 @@ class Run:
             finally:
                 self.launch, self.launch_built = self.issue, self.issue_built
 
-    def replay(self, traced: persistent.Round, index: int) -> None:
-        """Issue the launches of an iteration that was traced in vain."""
+    def replay(self, traced: persistent.Round, index: int, row: Row = ()) -> None:
+        """Issue the launches of an iteration that was traced in vain, with its scalars."""
+        def value(given: Any) -> Any:
+            return (index if given is persistent.INDEX
+                    else row[given.number] if isinstance(given, Column) else given)
+
         for launched in traced.launches:
-            args = (index if a is persistent.INDEX else a for a in launched.args)
-            shape = launched.groups, launched.group, launched.lengths
+            args = map(value, launched.args)
+            shape = value(launched.groups), launched.group, launched.lengths
             if launched.constants:
                 self.issue_built(launched.number, launched.constants, *shape, *args)
             else:

@@ -135,11 +135,12 @@ class Device:
     def resident_groups(self, group: int, room: int) -> int:
         """How many groups of a persistent kernel surely run at the same time.
 
-        They use ``room`` bytes of local memory each, besides what the device keeps for itself.
+        They use ``room`` bytes of local memory each, besides what the device keeps for itself; one
+        that can be launched fits in any case.
         """
         info = self.info
-        per_unit = min(info.resident_items // group, info.resident_groups,
-                       info.local_bytes // (room + RESERVED_BYTES))
+        fitting = max(room <= info.local_bytes, info.local_bytes // (room + RESERVED_BYTES))
+        per_unit = min(info.resident_items // group, info.resident_groups, fitting)
         return int(info.handle.max_compute_units * per_unit)
 
 

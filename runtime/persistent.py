@@ -20,6 +20,7 @@ from runelift.ir import imp
 from runelift.ir.imp import Kernel
 from runelift.ir.prim import Prim
 from runelift.runtime.choice import MOST_WAVES
+from runelift.runtime.course import Column, Course, Table, packed
 from runelift.runtime.memory import Buffer
 from runelift.runtime.prepared import Prepared
 
@@ -51,7 +52,11 @@ Ring: TypeAlias = tuple[Buffer, ...]
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A traced launch: the number of its site in the plan, and what was given."""
+    """A traced launch: the number of its site in the plan, and what was given.
+
+    If iterations differ in how many groups there are, ``groups`` is the most, and ``count`` says
+    where the numbers are, of groups of so many work-items.
+    """
 
     number: int
     constants: tuple[int, ...]
@@ -59,6 +64,7 @@ class Launched:
     group: int
     lengths: tuple[int, ...]
     args: tuple[Any, ...]
+    count: tuple[Column, int] | None = None
 
 
 @dataclass(slots=True)
@@ -72,6 +78,8 @@ class Round:
     fresh: frozenset[int] = frozenset()
     asked: Buffer | None = None
     """What says whether there is another iteration, if the device knows."""
+    table: Table | None = None
+    """The scalars that the host has computed for this iteration and those after it."""
 
     def rings(self) -> list[Ring] | None:
         """The rings of buffers that exchange roles after every iteration; None if there is no law.
@@ -116,6 +124,7 @@ class Arguments:
     """The arguments of a persistent kernel while its phases are put together."""
 
     turns: Mapping[int, Sequence[Any]]
+    table: Table | None = None
     buffers: list[Any] = field(default_factory=list)
     scalars: list[Any] = field(default_factory=list)
     prims: list[Prim] = field(default_factory=list)
@@ -124,13 +133,28 @@ class Arguments:
         """The phase that does what a launch does."""
         return Phase(kernel, launched.constants, tuple(
             self._of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
-            _offsets(launched.lengths)[:-1])
+            _offsets(launched.lengths)[:-1], self._count(launched))
+
+    def _count(self, launched: Launched) -> str:
+        """The C expression for the number of groups, if iterations differ in that."""
+        if launched.count is None:
+            return ""
+        (column, own), group = launched.count, launched.group
+        count = self._element(column, Prim.I64)
+        return count if own == group else f"({count} * {own} + {group - 1}) / {group}"
+
+    def _element(self, column: Column, prim: Prim) -> str:
+        """The C expression for a scalar that is another one in each iteration."""
+        assert self.table is not None
+        return self.table.element(column, prim, self._buffer(self.table.handle))
 
     def _of(self, param: imp.KernelParam, value: Any) -> str:
         """The C expression for an argument of a phase."""
         if isinstance(param, imp.ScalarParam):
             if value is INDEX:
                 return "index"
+            if isinstance(value, Column):
+                return self._element(value, param.prim)
             return self.scalar(value, param.prim)
         return argument(param, self.place(value))
 
@@ -155,13 +179,14 @@ class Arguments:
         return f"buffer_{place}"
 
 
-def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[Any]:
+def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
+           course: Course | None) -> Iterator[Any]:
     """The iterations of a loop, as far as the host must take them."""
     met, made = run.encounters, set[int]()
 
-    def taken(index: int) -> Iterator[int]:
+    def taken(index: int) -> Iterator[Any]:
         with run.noting_allocations() as allocated:
-            yield index
+            yield given(course, index)
         made.update(id(b.handle) for b in allocated)
         allocated.clear()
 
@@ -175,7 +200,8 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
             break
     first = settling + 1
     if period is None or run.encounters > met:  # what is encountered is to be timed on its own
-        yield from range(first, bound)
+        for index in range(first, bound):
+            yield given(course, index)
         return
     # The traced iteration and as many after it are done by the kernel that what the traced one
     # hands on is what the last one does.
@@ -184,11 +210,26 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
         yield from taken(index)
     traced = Round(carried(), fresh=frozenset(made))
     with run.tracing(traced):
-        yield INDEX
+        yield INDEX if course is None else (INDEX, *course.columns)
     traced.after = carried()
+    rows = None if course is None else course.rows(first, bound)
+    if course is not None and rows is None:  # one of them fails, after what is before it
+        run.recheck()
+        run.replay(traced, first, course.row(first))
+        for index in range(first + 1, bound):
+            yield given(course, index)
+        return
+    if course is not None and rows and course.prims:
+        traced.table = Table(run.table(packed(rows, course.prims)), rows)
     if not _finish(run, traced, first, bound - first):
-        run.replay(traced, first)
-        yield from range(first + 1, bound)
+        run.replay(traced, first, rows[0] if rows else ())
+        for index in range(first + 1, bound):
+            yield (index, *rows[index - first]) if rows else index
+
+
+def given(course: Course | None, index: int) -> Any:
+    """What an iteration is given: the index, and the scalars of a course if there is one."""
+    return index if course is None else (index, *course.row(index))
 
 
 def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],
@@ -298,6 +339,7 @@ def join(run: Run, traced: Round) -> Joined | None:
         return None
     if traced.asked is not None and any(len(ring) != 2 for ring in found):
         return None  # only of two buffers it is clear which one has the results in the end
+    launches, table = [_at_most(each, traced.table) for each in launches], traced.table
     alike = in_common_groups(run.executable.sites, launches)
     if alike is None:
         return None
@@ -305,12 +347,13 @@ def join(run: Run, traced: Round) -> Joined | None:
         alike = _in_large_groups(run, alike)
     turns = {id(b.handle): [other.handle for other in (*ring[place:], *ring[:place])]
              for ring in found for place, b in enumerate(ring)}
-    arguments, room, group = Arguments(turns), room_for(alike), alike[0].group
+    arguments = Arguments(turns, table)
+    room, group = room_for(alike), alike[0].group
     phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
                     for each in alike])
     counts = [launched.groups for launched in alike]
     groups, most = run.device.resident_groups(group, room), max(counts)
-    if most > MOST_WAVES * groups:
+    if max(_usual_groups(each, table) for each in alike) > MOST_WAVES * groups:
         return None
     asked = None if traced.asked is None else arguments.place(traced.asked.handle)
     merged = run.merged_kernel(Merged(
@@ -320,6 +363,24 @@ def join(run: Run, traced: Round) -> Joined | None:
         return None
     return Joined(merged, min(groups, most), group, len(phases), room,
                   (*arguments.buffers, *arguments.scalars, *counts), found)
+
+
+def _at_most(launched: Launched, table: Table | None) -> Launched:
+    """A launch with as many groups as any iteration has."""
+    column: Any = launched.groups
+    if not isinstance(column, Column):
+        return launched
+    assert table is not None
+    return replace(launched, groups=max(1, *table.column(column)), count=(column, launched.group))
+
+
+def _usual_groups(launched: Launched, table: Table | None) -> float:
+    """How many groups iterations have on average."""
+    if launched.count is None:
+        return launched.groups
+    assert table is not None
+    column, own = launched.count
+    return own / launched.group * sum(table.column(column)) / len(table.rows)
 
 
 def in_common_groups(sites: Sequence[Site], launches: Sequence[Launched]) -> list[Launched] | None:

@@ -21,6 +21,7 @@ from runelift.frontend.elaborate.values import (
 from runelift.ir import failures
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.names import VName
+from runelift.ir.placement import SCRATCH
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Span
 from runelift.ir.syntax import (
@@ -292,8 +293,9 @@ class Arrays:
 
             positions = self.map(place, [flag, sums], span)
             assert isinstance(positions, Dynamic)
-            blank = each_leaf(lambda leaf, count=count: self.blank(  # type: ignore[misc]
-                array_of((count,), row_of(leaf.type)), span), array)
+            with builder.attribute(SCRATCH):  # there is an element for every place
+                blank = each_leaf(lambda leaf, count=count: self.blank(  # type: ignore[misc]
+                    array_of((count,), row_of(leaf.type)), span), array)
             parts.append(self.scatter(blank, [positions], array, span))
         return parts
 

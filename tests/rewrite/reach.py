@@ -134,6 +134,10 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "assertion_proved": (VECTOR + "map (\\i -> assert (i >= 0) xs[i]) (iota n)", [XS]),
     "predicated_updates": (VECTOR + "let ys = map (+ 1) xs "
                            "in if i32.sum xs > 0 then ys with [0] = 7 else ys", [XS]),
+    "predicated_scatter": (
+        "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = loop ys = copy xs for i < n do "
+        "if ys[i] > 3 then scatter ys (map (+ i) is[:n / (i + 1)]) (map i32.i64 is[:n / (i + 1)]) "
+        "else ys", [XS, IS]),
     "maps_share_nothing": (MATRIX + "loop xss for i < 3 do tabulate_2d n m (\\i j -> "
                            "xss[i, j] + xss[i64.max 0 (i - 1), j])", [XSS]),
     "products_beat_rows": (
@@ -159,6 +163,19 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
         "entry main [n][m] (xs: [n]f32) (ys: [m]f32): [n]f32 = "
         "map (\\x -> f32.sum (map (\\y -> 1 / f32.sqrt (f32.abs (x - y) + 1)) ys)) xs",
         [np.arange(3, dtype=np.float32), np.arange(4, dtype=np.float32)]),
+    "scatter_with_map": (
+        "entry main [n] (xs: [n]i32) (is: [n]i64): [n]i32 = "
+        "let (ks, ys) = unzip (map2 (\\x i -> (i % 3, x * 2)) xs is) "
+        "let zs = scatter (replicate n 7) ks ys in scatter zs (map (+ 1) is) ys", [XS, IS]),
+    "copy_beside": (
+        "entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) = "
+        "let ys = scan (+) 0 xs in (ys, scatter (copy xs) is (map2 (+) xs ys))", [XS, IS]),
+    "fill_together": (
+        "entry main [n] (xs: [n]i32) (is: [n]i64): ([n]i32, [n]i32) = "
+        "(scatter (replicate n 1) is xs, scatter (replicate n 2) is (map (* 3) xs))", [XS, IS]),
+    "sink_elements": (
+        "entry main [n] (xs: [n]i32): [n]i32 = let ys = scan (+) 0 xs "
+        "let last = if n > 3 then ys[n - 1] * 2 else 1 in map (\\y -> y % (last + 100)) ys", [XS]),
     "size_known": (VECTOR + "(n + 2) - (n + 1)", [XS]),
     "update_early": ("entry main [n] (xs: [n]i32) = loop yss = replicate n xs for i < n do "
                      "let ys = map (+ i32.i64 i) yss[i] "

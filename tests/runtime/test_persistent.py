@@ -14,6 +14,7 @@ import pytest
 import runelift
 from runelift.codegen.parameters import Quantity
 from runelift.codegen.plan import WhileLoop, all_steps
+from runelift.ir.errors import ProgramFailure
 from runelift.ir.imp import Kernel
 from runelift.ir.source import Source
 from runelift.runtime import persistent
@@ -71,6 +72,38 @@ entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32) =
     in if i % 2 == 0 then (c, b) else (a, c)
 """
 
+STRIDES = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, i64, f32) =
+  loop (xs, stride, weight) = (xs, 1, 0.5f32) for i < k do
+    let weight' = f32.sqrt (weight + f32.i64 i)
+    let next = stride * 3 + i
+    in (tabulate n (\\j -> xs[(j + stride) % n] + i32.i64 (i + next) - i32.f32 (8 * weight)),
+        next, weight')
+"""
+FLAGS = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, bool, u8, i16) =
+  loop (xs, up, wide, narrow) = (xs, false, 250u8, 7i16) for _i < k do
+    let ys = map (\\x -> if up then x + i32.u8 wide else x - i32.i16 narrow) xs
+    in (rotate 1 ys, !up, wide + 3, i16.u8 wide - narrow)
+"""
+UNUSED_SCALAR = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, i64) =
+  loop (xs, count) = (xs, 5) for i < k do (map (\\x -> 3 - 2 * x) (rotate 1 xs), count * 2 + i)
+"""
+COUNTS = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32) =
+  loop (xs, ys) = (copy xs, xs) for i < k do
+    let m = i64.max 0 ((i * 37 + 3) % (n + 2) - 1)
+    let place j = (j * 3 + i) % n
+    let zs = map2 (\\x y -> x - 2 * y) xs ys
+    in (scatter xs (map place (iota m)) (map (\\j -> i32.i64 (i + 2 * place j)) (iota m)), zs)
+"""
+SHRINKING = """
+entry main [n] (k: i64) (xs: [n]i32): ([n]i32, i64) =
+  loop (xs, m) = (xs, n) for i < k do
+    (map2 (+) xs (replicate n (i32.sum (tabulate m (\\j -> xs[j] % 5)))), i64.max 1 (m - 1))
+"""
+
 MIXED = """
 entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =
   loop xss for i < k do
@@ -108,8 +141,10 @@ def device(installed: DeviceInfo) -> Spied:
 
 @pytest.mark.parametrize(("text", "fused"), [
     (STENCIL, True), (PAIR, True), (SWAP, True), (IN_PLACE, True), (KEPT, False),
-    (RINGS, True), (PARTING, False),
-], ids=["stencil", "pair", "swap", "in-place", "kept", "rings", "parting"])
+    (RINGS, True), (PARTING, False), (STRIDES, True), (FLAGS, True), (UNUSED_SCALAR, True),
+    (SHRINKING, False), (COUNTS, True),
+], ids=["stencil", "pair", "swap", "in-place", "kept", "rings", "parting", "strides", "flags",
+        "unused", "shrinking", "counts"])
 @pytest.mark.parametrize("k", [7, 8, 9, 10, 11, 12, 13, 20])
 def test_iterations(device: Spied, text: str, fused: bool, k: int) -> None:
     compiled = compile_source(Source("loop", text))
@@ -247,6 +282,34 @@ def test_no_more_groups_than_surely_fit(device: Spied) -> None:
     assert real.resident_groups(256, 0) == 4 * units
     assert real.resident_groups(32, 0) == 16 * units
     assert real.resident_groups(32, 3 << 10) == 12 * units
+    assert real.resident_groups(256, 48 << 10) == units
+    assert real.resident_groups(256, 49 << 10) == 0
+
+
+FAILING = """
+entry main [n] (k: i64) (by: i64) (late: [n]i64): [n]i64 =
+  loop xs = late for i < k do
+    let share = 1000 / (by - i)
+    in map2 (\\x l -> x % 997 + share + 12 / (i - l)) xs late
+"""
+
+
+@pytest.mark.parametrize(("by", "late", "line"), [
+    (12, 40, "4:17"), (40, 40, ""), (2, 40, "4:17"), (12, 11, "5:40"), (12, 13, "4:17"),
+    (40, 13, "5:40"),
+])
+def test_scalars_fail_when_it_is_their_turn(
+        device: Spied, by: int, late: int, line: str) -> None:
+    """Not before the kernels of earlier iterations have run, one of which may have failed."""
+    args = [np.int64(20), np.int64(by), np.full(5, late)]
+    program = Program(compile_source(Source("loop", FAILING)), device.info)
+    program._device = device
+    if line:
+        with pytest.raises(ProgramFailure, match=f"loop:{line}: .*Division by zero"):
+            program.run("main", args)
+    else:
+        (actual,), _ = program.run("main", args)
+        assert np.asarray(actual).tolist() == expected_of(FAILING, args)[0]
 
 
 # Loops without a count
@@ -411,3 +474,55 @@ def test_a_loop_that_is_no_kernel_has_operations_of_its_own(device: Spied) -> No
     met = [each.meeting for each in program.try_settings("main", args)]
     assert max(index for _, index in met) == 19
     assert len(met) == len(set(met))
+
+
+# Conditions of the device
+
+SIEVE = """
+entry main (n: i64): [n]bool =
+  loop ps = replicate n true for i < 12 do
+    let p = i + 2
+    in if ps[p] then scatter ps (map (\\k -> (k + 2) * p) (iota (n / p - 1)))
+                             (replicate (n / p - 1) false)
+       else ps
+"""
+EITHER = """
+entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
+  loop xs = copy xs for i < k do
+    if xs[i] % 2 == 0 then xs
+    else scatter xs (map (\\j -> n - 1 - j) (iota (i + 1))) (replicate (i + 1) 4)
+"""
+NEGATIVE = """
+entry main [n] (k: i64) (xs: [n]i32): [n]i32 =
+  loop xs = copy xs for i < k do
+    if xs[i] > 3 then scatter xs (iota (7 - i)) (replicate (7 - i) 1) else xs
+"""
+
+
+@pytest.mark.parametrize("n", [14, 100, 1000])
+def test_work_items_look_at_a_condition(device: Spied, n: int) -> None:
+    results, persistent_loops = run_with(device, SIEVE, [np.int64(n)])
+    assert results == expected_of(SIEVE, [np.int64(n)])
+    assert persistent_loops == 1
+
+
+def test_either_branch_may_write(device: Spied) -> None:
+    args = [np.int64(20), np.random.default_rng(0).integers(0, 9, 25, np.int32)]
+    results, persistent_loops = run_with(device, EITHER, args)
+    assert results == expected_of(EITHER, args)
+    assert persistent_loops == 1
+
+
+@pytest.mark.parametrize("late", [7, 8, 15, 20])
+def test_what_a_branch_asserts_fails_only_there(device: Spied, late: int) -> None:
+    """If its condition holds; from the eighth on every iteration would assert what is wrong."""
+    xs = np.zeros(20, np.int32)
+    if late < 20:
+        xs[late] = 9
+    args = [np.int64(20), xs]
+    if 7 < late < 20:
+        with pytest.raises(ProgramFailure, match=f"The size {7 - late} is negative"):
+            run_with(device, NEGATIVE, args)
+    else:
+        results, _ = run_with(device, NEGATIVE, args)
+        assert results == expected_of(NEGATIVE, args)
