@@ -102,10 +102,10 @@ def counted (p: (i64, i64)): [p.0]i64 = map (+ p.1) (iota p.0)
 entry main (n: i64): []i64 = counted (n, 1)
 """),
     Explanation(
-        "unknown-param-size", "a function is returned that takes an array of a hidden size",
-        "The function that is returned takes an array whose size only the body around it knows, "
-        "so nobody could call it.  Take the array as a parameter of the outer function, or make "
-        "the size one of its parameters.",
+        "unknown-param-size", "a function takes an array of a hidden size",
+        "A function, or one that it returns, takes an array whose size only a function's body "
+        "knows, so nobody could call it.  Make the size a parameter of the outer function, or say "
+        "in the body, with a size coercion, that the array has it.",
         wrong="""\
 def adder (xs: []i32) =
   let small = filter (< 10) xs
