@@ -5,7 +5,6 @@ Kernels are built when the version they belong to first runs, one OpenCL program
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -122,9 +121,8 @@ class Executable:
         self._ready: dict[tuple[str, ...], Any] = {}
         self._loading: dict[tuple[str, ...], Future[Any]] = {}
         self.building: Callable[[bool], None] = lambda begins: None
-        self.joins_from = math.inf if device.info.is_host else 0.0
-        """The part of its launches and copies that a run which comes again must be able to do
-        without, so that it is worth kernels of its own."""
+        self.joins = not device.info.is_host
+        """Whether runs that come again are worth kernels of their own."""
         self.tapes_first = False
         """Whether the first run is put on a tape, not the second, and made ready before it is
         played: who measures wants to know what later runs take."""

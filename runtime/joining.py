@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -91,13 +90,6 @@ def joined(executable: Executable, commands: Sequence[Command]) -> list[Command]
         else:
             found += part
     return found
-
-
-def saved(executable: Executable, commands: Sequence[Command]) -> float:
-    """What part of the commands is saved at most, as far as is known before kernels are built."""
-    if math.isinf(executable.joins_from) or not commands:
-        return 0.0
-    return 1 - len(list(_parts(executable, commands))) / len(commands)
 
 
 def _parts(executable: Executable, commands: Sequence[Command]) -> Iterator[list[Command]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +66,6 @@ class Program(OneByOne):
         self._device: Any = None
         self._executables: dict[str, Any] = {}
         self._preparations = Preparations(self)
-        self._warm = set[Hashable]()
-        """Runs that are as fast as they become, but for some that take long."""
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
@@ -230,21 +228,6 @@ class Program(OneByOne):
         while count < WARM and spent < WARM_SECONDS:
             spent += self.time(entry, args, force=force, thresholds=thresholds)
             count += 1
-
-    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
-                 ) -> Sequence[float]:
-        """The seconds that runs with each of these thresholds take.
-
-        Where they are so short that it matters, they have come often before.
-        """
-        from runelift.runtime.tape import WARM
-
-        for thresholds in choices:
-            if (run := self._preparations.run(entry, args, {}, thresholds)) not in self._warm:
-                self._warm.add(run)
-                if self.time(entry, args, thresholds=thresholds) * WARM < WARM_SECONDS:
-                    self.warm_up(entry, args, thresholds=thresholds)
-        return super().time_all(entry, args, choices)
 
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,

@@ -24,16 +24,7 @@ from runelift.runtime.decisions import Met
 from runelift.runtime.direct import launcher
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Ending, Force, Outcome, Run, execute
-from runelift.runtime.joining import (
-    Command,
-    Copied,
-    Issued,
-    Rounds,
-    Slot,
-    filled,
-    joined,
-    saved,
-)
+from runelift.runtime.joining import Command, Copied, Issued, Rounds, Slot, filled, joined
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.persistent import Joined, Launched
 from runelift.runtime.prepared import Given, Prepared
@@ -283,8 +274,7 @@ class Tape:
     def warm(self) -> None:
         """The tape is about to be played; the last one of a few times, make it shorter."""
         self._plays += 1
-        if self._plays == PLAYS and saved(
-                self.run.executable, self._commands) > self.run.executable.joins_from:
+        if self._plays == PLAYS and self.run.executable.joins:
             commands = joined(self.run.executable, self._commands)
             if len(commands) < len(self._commands):
                 self._record(commands)

@@ -9,7 +9,6 @@ doing (notes), and ask for settings.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
 import threading
@@ -45,9 +44,6 @@ Choice = Mapping[str, int] | None
 AFTER = 0.3
 """How many seconds those who build outlive the process that started them: both at a time take
 longer to end."""
-WORTH = 0.2
-"""The part of the launches and copies of a run that kernels which join them have to save, since
-these take long to build."""
 IDLE = 0.02
 """After how many seconds without a request there may be time for something else."""
 
@@ -212,7 +208,7 @@ class Session:
     def time_all(self, number: int, entry: str, choices: Sequence[Mapping[str, int]]
                  ) -> Sequence[float]:
         """The times of runs with each of these thresholds."""
-        self._watch(entry, joins=True)
+        self._watch(entry)
         return self.program.time_all(entry, self.placed[number], choices)
 
     def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
@@ -255,19 +251,14 @@ class Session:
             found = yield setting
             self._note("found", meeting, found)
 
-    def _watch(self, entry: str, source: str | None = None, *, joins: bool = False) -> None:
-        """Make what is only made once; from here on, time counts.
-
-        A run that comes but a few times is not worth kernels of its own; ``joins`` says that its
-        time is to be what it takes when it comes often, where they make much of a difference.
-        """
+    def _watch(self, entry: str, source: str | None = None) -> None:
+        """Make what is only made once; from here on, time counts."""
         self.program._plan(entry)
         self._settle()
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
-        host = self.program.device.info.is_host
-        executable.joins_from = WORTH if joins and not host else math.inf
+        executable.joins = False  # such kernels take long to build, a second for large ones
         executable.tapes_first = True
         if source is not None:
             getattr(executable, source)

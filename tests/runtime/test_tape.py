@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import multiprocessing
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo, DeviceKind, select
-from runelift.runtime.joining import JOINED, Copied, Issued, Rounds
+from runelift.runtime.joining import Copied, Issued, Rounds
 from runelift.runtime.memory import OutOfMemory, Pool
 from runelift.runtime.opened import Device
 from runelift.runtime.program import Program
@@ -354,25 +353,6 @@ def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None
     next(iter(tape._commands)).kernel.holder = None  # type: ignore[union-attr]
     session.timing(0, "main", {}, None)
     assert len(played) == 5
-    other.close()
-
-
-def test_what_is_compared_is_as_fast_as_it_becomes(joining: DeviceInfo,
-                                                   monkeypatch: pytest.MonkeyPatch) -> None:
-    """Launches are joined, as in programs that are run often, before any time counts."""
-    monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
-    own, other = multiprocessing.Pipe()
-    session = Session(joining, own)
-    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
-    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
-    assert len(session.time_all(0, "main", [{}, {}])) == 2
-    (tape,) = _tapes(session.program)
-    assert isinstance(tape, Tape)
-    assert session.program._executable("main")._joined
-    assert JOINED in {c.launched.number for c in tape._commands if isinstance(c, Issued)}
-    plays = tape._plays
-    session.time_all(0, "main", [{}] * 3)
-    assert tape._plays <= plays + 3 * 3
     other.close()
 
 
