@@ -104,6 +104,8 @@ class Base(ABC):
         self._looping = False
         """Whether this is for a loop to carry along: coercions may make other sizes there."""
         self._written: dict[Hashable, tuple[VName, ast.Exp]] = {}
+        self._bound: set[VName] = set()
+        """The sizes that patterns and size parameters of the top-level declaration bind."""
         self._computed: set[VName] = set()
         """Sizes of results that are expressions over the arguments: equal for equal calls."""
         self._calls: dict[tuple[Hashable, VName], Size] = {}

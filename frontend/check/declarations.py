@@ -15,6 +15,7 @@ from runelift.frontend.check.restrictions import (
     computed_sizes,
     constructive_sizes,
     inner_sizes,
+    later_sizes,
     less_unique,
     plain_sizes,
     sizes_of_inner_names,
@@ -126,6 +127,8 @@ class Checker(Settling):
         self._hides = True
         if dec.kind == "^":
             self.solved.functional.add(dec.name)
+        elif dec.kind == "~":
+            self.solved.changing.add(dec.name)
         for size in sorted(sizes - constructive_sizes(self._shown(body))):
             raise self._error("unused-size", dec.span, f'Size parameter "[{size.base}]" is not '
                               "used constructively: no array in a value of the type has this size.")
@@ -176,6 +179,7 @@ class Checker(Settling):
         for table in (self._written, self._computed, self._calls):
             table.clear()
         self.declared = dec.name
+        self._bound.clear()
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
                                 dec.specified, sealed=dec.sealed)
         dec.type = scheme.type
@@ -238,6 +242,7 @@ class Checker(Settling):
                                       size_name=size_name)
                 domains.append(Arrow(domain, UNIT, unique_pattern(param), False, size_name))
             self._sizes_are_i64(ret)
+            begun = self.names.made()
             result = self.infer(body)
             if ret is not None:
                 self.errors += sizes_of_inner_names(params, ret)
@@ -265,11 +270,14 @@ class Checker(Settling):
             type_ = self._out_of_scope(
                 type_, inputs | outside | nameable | params_in(type_))
         resolved = [self.solved.resolve(arrow.domain) for arrow in domains]
+        written = {name for name, _ in self._written.values()}
         self.errors += inner_sizes(params, resolved)
-        self.errors += computed_sizes(params, resolved, self.solved.unknown, made)
+        self.errors += later_sizes(params, [arrow.param for arrow in domains], resolved)
+        bound = {size for size in self._bound if size.tag > begun}
+        computed = {size for size in self.solved.unknown if size.tag > made} | (bound & written)
+        self.errors += computed_sizes(params, resolved, computed, bound - written)
         self.errors += unused_sizes(type_params, type_)
         free = sizes_in(type_) - outside
-        written = {name for name, _ in self._written.values()}
         self.errors += unknown_parameters(name, type_, len(params),
                                           free - inputs - (written & nameable), body)
         return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),

@@ -22,6 +22,7 @@ from runelift.frontend.check.forms import (
     tail,
 )
 from runelift.frontend.check.loops import Loops
+from runelift.frontend.check.restrictions import later_sizes
 from runelift.frontend.check.stars import unique_pattern
 from runelift.frontend.check.structure import structure
 from runelift.frontend.check.sums import sum_type
@@ -296,7 +297,10 @@ class Inference(Loops):
                 declared = self._read(exp.ret)
                 self.expect_result(declared, result, exp.body, exp.ret.span)
                 result = declared
-            inner = self._made_inside(result, made) - {arrow.param for arrow in domains}
+            names = [arrow.param for arrow in domains]
+            inner = self._made_inside(result, made).difference(names)
+            self.errors += later_sizes(
+                exp.params, names, [self.solved.resolve(arrow.domain) for arrow in domains])
         for arrow in reversed(domains):
             result = replace(arrow, codomain=result)
         return with_changing(result, inner)

@@ -76,6 +76,8 @@ class Patterns(SizeExps):
                 kind = self.solved.head(found)
                 is_size = kind in INTS or isinstance(kind, MetaVar)
                 pattern.size = _variable(size)
+                if pattern.size is not None:
+                    self._bound.add(pattern.size)
                 bound[name] = Binding(Scheme(found), size if is_size else None, span, local=True)
                 return found
             case ast.PatWild():

@@ -54,17 +54,35 @@ def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type]) -> Itera
                 hints=("Make the component a parameter of its own.",))
 
 
-def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type],
-                   unknown: Collection[VName], made: int) -> Iterator[Diagnostic]:
-    """A parameter has no size that only the body of its function computes.
+def later_sizes(params: Sequence[ast.Pattern], names: Sequence[VName | None],
+                domains: Sequence[Type]) -> Iterator[Diagnostic]:
+    """The size of a parameter is no later one, since arguments may be given one by one.
 
-    Those are ``unknown``, and their tags are above ``made``.
+    ``names`` are what the parameters are called in types.
+    """
+    for place, (param, domain) in enumerate(zip(params, domains, strict=True)):
+        for size in sorted(sizes_in(domain).intersection(filter(None, names[place + 1:]))):
+            yield Diagnostic(
+                "unknown-param-size", param.span, "A size of this parameter would have to be "
+                f'"{size.base}", which is a later parameter.',
+                hints=(f"Give {size.base} first, or as a size parameter: [{size.base}].",))
+
+
+def computed_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type],
+                   unknown: Collection[VName], bound: Collection[VName]) -> Iterator[Diagnostic]:
+    """A parameter has no size that only the body of its function knows.
+
+    Those are ``unknown`` sizes that it computes, and names that are ``bound`` in it.
     """
     for param, domain in zip(params, domains, strict=True):
-        if any(size.tag > made and size in unknown for size in sizes_in(domain)):
+        sizes = sizes_in(domain)
+        named = sorted(sizes.intersection(bound))
+        if named or not sizes.isdisjoint(unknown):
+            which = (f'"{named[0].base}", which is bound inside of the function' if named else
+                     "one that the function itself computes")
             yield Diagnostic(
-                "unknown-param-size", param.span, "A size of this parameter would have to be one "
-                "that the function itself computes.",
+                "unknown-param-size", param.span,
+                f"A size of this parameter would have to be {which}.",
                 hints=("Where an array of such a size is used, say its size with a size coercion: "
                        "e :> [n]t.",))
 

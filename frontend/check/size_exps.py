@@ -31,6 +31,7 @@ class SizeExps(Base):
             name = self.names.fresh(param.name)
             if isinstance(param, ast.SizeParam):
                 sizes.append(name)
+                self._bound.add(name)
                 param.size = name
                 self._bind_size(param.name, Size.var(name), param.span)
             else:

@@ -96,6 +96,8 @@ class Substitution:
     """The type parameters that may be functions."""
     functional: set[str] = field(default_factory=set)
     """The hidden types that may be functions."""
+    changing: set[str] = field(default_factory=set)
+    """The hidden types that may have sizes of their own."""
     size_lifted: set[VName] = field(default_factory=set)
     """The type parameters that may have sizes of their own."""
     of_any_size: set[int] = field(default_factory=set)
@@ -260,7 +262,8 @@ class Substitution:
         if meta.id in self.compared:
             self.compared |= {part.id for part in metas(self.resolve(type_))}
         if meta.id in self.regular:
-            if isinstance(type_, TypeVar) and type_.name in self.size_lifted:
+            if (isinstance(type_, TypeVar) and type_.name in self.size_lifted) or (
+                    isinstance(type_, Abstract) and type_.name in self.changing):
                 raise IrregularType
             if isinstance(type_, MetaVar):
                 self.regular.add(type_.id)

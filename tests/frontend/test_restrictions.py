@@ -26,6 +26,10 @@ from runelift.ir.source import Source
     ("def f (xss: [][]i32) = map (\\xs -> filter (> 0) xs) xss", "irregular-array", 1),
     ("def ap 'a 'b (f: a -> b) (x: a) = f x\ndef f (xs: []i32) = ap (filter (> 0)) xs",
      "irregular-array", 2),
+    ("module m : { type~ t [n]\n  val mk : (n: i64) -> t [n] } = {\n"
+     "  type~ t [n] = ?[k].([n](), [k]i32)\n"
+     "  def mk (n: i64) : t [n] = (replicate n (), filter (> 1) [1, 2])\n}\n"
+     "def f (n: i64) = copy (m.mk n)", "irregular-array", 6),
     ("def f (xs: []i32) = (filter (> 0) >-> i32.sum) xs", "ambiguous-size", 1),
     ("def f (n: i64) = (map (+ 1) <-< iota) n", "ambiguous-size", 1),
     ("def f {n: i64, xs: [n]i32} = xs", "unknown-name", 1),

@@ -164,6 +164,12 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
      "ambiguous-size"),
     ("def f (g: i64 -> []i64) (n: i64) = (g >-> i64.sum) n", "ambiguous-size"),
     ("def f 'a (g: []a -> []a) (xs: []a) = g (g xs)", "unknown-param-size"),
+    ("def f (ys: []i32) = \\(n: i64) (xs: [n]i32) -> zip xs ys", "unknown-param-size"),
+    ("def f (ys: []i32) = let g (n: i64) (xs: [n]i32) = zip xs ys in g", "unknown-param-size"),
+    ("def f (ys: []i32) = let g [n] (xs: [n]i32) = zip xs ys in g", "unknown-param-size"),
+    ("def f (ys: []i32) (k: i64) = let n = i64.max k 3 in zip (iota n) ys", "unknown-param-size"),
+    ("def f (xs: []i32) (n: i64) = zip xs (iota n)", "unknown-param-size"),
+    ("def f (i: i32) = (\\(xs: []i32) n -> zip xs (iota n))", "unknown-param-size"),
     ("def f [n] (xs: [n]i64) = let g zs = zip zs (filter (> 1) xs) in g xs",
      "unknown-param-size"),
 ])
