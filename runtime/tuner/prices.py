@@ -119,6 +119,15 @@ def _priced(runs: Sequence[Run], *, overlapping: bool) -> Iterator[Priced]:
     yield from price(list(timed.values()), once)
 
 
+def _each_once(made: Sequence[tuple[Record, Run]]) -> Iterator[tuple[Record, Run]]:
+    """The records with the first run of each: those made again have one that is known."""
+    seen = set[int]()
+    for record, run in made:
+        if id(record) not in seen:
+            seen.add(id(record))
+            yield record, run
+
+
 def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
                  once: Sequence[tuple[Record, Run]]) -> Iterator[Priced]:
     """Runs in which the host never waits: both clocks count.
@@ -141,9 +150,7 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
             for record, run in made), strict=True))
         hosts = issue / recorded if recorded else 0.0
         devices = min(1.0, time / busy) if busy else 0.0
-        for record, run in made:
-            if run.again:
-                continue
+        for record, run in _each_once(made):
             slack = max(0.0, time - max(devices * record.device_time, hosts * record.issue))
             scales.append((devices, hosts, slack))
             yield priced(record, run, devices, hosts, slack)
@@ -166,6 +173,6 @@ def _in_turn(timed: Sequence[Sequence[tuple[Record, Run]]],
         cost = median([record.wall for record, _ in made]) - median(
             [run.time for _, run in made if run.time is not None])
         each += [cost / max(1, record.launches) for record, _ in made]
-        yield from (priced(record, run, cost) for record, run in made if not run.again)
+        yield from (priced(record, run, cost) for record, run in _each_once(made))
     launch = median(each) if each else 0.0
     yield from (priced(record, run, launch * record.launches) for record, run in once)

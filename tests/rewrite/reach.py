@@ -147,6 +147,13 @@ REACH_VERSIONED: dict[str, tuple[str, list[Any]]] = {
     "points_beat_rows": (MATRIX + "map (\\xs -> map (\\x -> loop s = 0 for k < 3 do "
                          "if x > k then s + i32.sum (map (i32.max x) xs) else s) xs) xss", [XSS]),
     "points_differ": (MATRIX + "map (map (\\x -> loop y = x while y < 9 do y + 5)) xss", [XSS]),
+    "points_are_laden": (MATRIX + "map (\\xs -> i32.sum (map (\\x -> "
+                         "loop y = x for _i < 3 do y * 2) xs)) xss", [XSS]),
+    "products_beat_reductions": (
+        "entry main [n][m] (xss: [n][m]i32): [n][n]i32 = map (\\xs -> let zs = map (\\ys -> "
+        "i32.sum (map2 (*) xs ys)) xss let most = i32.maximum zs in map (most -) zs) xss", [XSS]),
+    "loops_stay_in_groups": (MATRIX + "map (\\xs -> loop xs for _i < 3 do scan (+) 0 xs) xss",
+                             [XSS]),
     "rows_stream": (VECTOR + "map (\\x -> i32.sum (map (\\y -> x * y) xs)) xs", [XS]),
     "neighbours_map": (MATRIX + "map (\\xs -> map (* 2) xs) xss", [XSS]),
     "groups_beside_rows": (MATRIX + "map (\\xs -> scan (+) 0 xs) xss", [XSS]),

@@ -83,6 +83,8 @@ def test_repetitions_are_recorded_a_few_times_only(wall: float, recorded: int, t
     assert read_log(tmp_path / "log")["main"].runs == [
         replace(run, place=None) for run in found.runs]
     assert len(prices_of(runs)) == recorded
+    killed = [run if run.again else replace(run, time=None, issue=None) for run in runs]
+    assert len(prices_of(killed)) == len({id(run.record) for run in killed if run.again})
 
 
 def test_what_is_far_behind_is_not_repeated() -> None:
