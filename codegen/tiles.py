@@ -307,8 +307,8 @@ class Tile:
         k, prims = self.k, self.scan.values()
 
         def add(alone: bool) -> None:
-            going = k.declare("going", Prim.BOOL, truth(True))
             place = None if alone else _Walk(k, self.shape, self.start)
+            going = None if alone else k.declare("going", Prim.BOOL, truth(True))
 
             def element(offset: Exp) -> None:
                 with k.block() as take:
@@ -320,7 +320,7 @@ class Tile:
                         rest = rest[len(carry):]
                     k.emit(*(imp.Store(m, offset, x, p)
                              for m, x, p in zip(self.held, held, prims, strict=True)))
-                if place is None:
+                if place is None or going is None:
                     k.emit(*take)
                     return
                 k.emit(imp.If(place.at_start(), (imp.Assign(going.name, truth(False)),)),

@@ -123,7 +123,7 @@ def products_share(exp: Versions, types: Types) -> Exp | None:
     Because: a work-item computes up to 64 points of a product.
     """
     return with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
-                        if guard.default is None and is_product(version) else guard)
+                       if guard.default is None and is_product(version) else guard)
 
 
 @rule(Versions)
@@ -135,7 +135,7 @@ def neighbours_share(exp: Versions, types: Types) -> Exp | None:
         (:mod:`runelift.codegen.coarse`); groups for each of them would load everything again.
     """
     return with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
-                        if guard.default is None and _has_neighbourhoods(version, types) else guard)
+                       if guard.default is None and _has_neighbourhoods(version, types) else guard)
 
 
 def _has_neighbourhoods(version: Version, types: Types) -> bool:
@@ -157,7 +157,7 @@ def roots_share(exp: Versions, types: Types) -> Exp | None:
         (:mod:`runelift.codegen.roots`), and several work-items share a point where points are few.
     """
     return with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
-                        if guard.default is None and _divides_by_roots(version, types) else guard)
+                       if guard.default is None and _divides_by_roots(version, types) else guard)
 
 
 def _divides_by_roots(version: Version, types: Types) -> bool:
@@ -194,7 +194,7 @@ def rows_stream(exp: Versions, types: Types) -> Exp | None:
             rows[0].body, {rows[0].space[-1].index}):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, streams=True)
-                        if _reduces_rows(version) else guard)
+                       if _reduces_rows(version) else guard)
 
 
 def _reads_apart(body: Body, varying: set[VName], walking: bool = False) -> bool:

@@ -49,7 +49,7 @@ def products_beat_rows(exp: Versions, types: Types) -> Exp | None:
     if not _computes_products(exp.alternatives[-1].body):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT)
-                        if guard.kind is not Kind.REDOMAP else guard)
+                       if guard.kind is not Kind.REDOMAP else guard)
 
 
 def _computes_products(body: Body) -> bool:
@@ -79,7 +79,7 @@ def products_beat_reductions(exp: Versions, types: Types) -> Exp | None:
             for op in operations(redomap.body)):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.PRODUCT)
-                        if guard.kind is Kind.REDOMAP else guard)
+                       if guard.kind is Kind.REDOMAP else guard)
 
 
 @rule(Versions)
@@ -100,7 +100,7 @@ def points_beat_rows(exp: Versions, types: Types) -> Exp | None:
             isinstance(op, SegMap) and not _straight(op.body) for op in (*together, *first)):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
-                        if guard.rival is None else guard)
+                       if guard.rival is None else guard)
 
 
 def _only_choice(exp: Versions) -> Versions | None:
@@ -127,7 +127,7 @@ def points_differ(exp: Versions, types: Types) -> Exp | None:
                and _asks_on(several[0].body) for several in maps):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.POINTS)
-                        if guard.rival is None else guard)
+                       if guard.rival is None else guard)
 
 
 def _asks_on(body: Body) -> bool:
@@ -154,7 +154,7 @@ def points_are_laden(exp: Versions, types: Types) -> Exp | None:
             isinstance(stm.exp, Loop) for stm in groups[0].body.stms):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.LADEN)
-                        if guard.kind is Kind.INTRA and guard.rival is None else guard)
+                       if guard.kind is Kind.INTRA and guard.rival is None else guard)
 
 
 @rule(Versions)
@@ -168,7 +168,7 @@ def neighbours_map(exp: Versions, types: Types) -> Exp | None:
     if not all(map(_is_straight_map, operations(exp.alternatives[-1].body))):
         return None
     return with_guards(exp, lambda version, guard: replace(guard, rival=Rival.MAPS)
-                        if guard.kind is Kind.OUTER and _only_maps(version) else guard)
+                       if guard.kind is Kind.OUTER and _only_maps(version) else guard)
 
 
 def _only_maps(version: Version) -> bool:

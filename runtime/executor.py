@@ -343,7 +343,7 @@ class Run:
         """The iterations of a loop that launches the same kernels again and again."""
         if self.merges(bound):
             return persistent.rounds(self, bound, carried, course)
-        return (persistent.given(course, index) for index in range(bound))
+        return persistent.given(course, range(bound))
 
     def course(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
                carried: Row) -> Course:

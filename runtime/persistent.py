@@ -7,7 +7,7 @@ the device knows whether there is another iteration, it is asked once for many o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from math import lcm
@@ -186,7 +186,7 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
 
     def taken(index: int) -> Iterator[Any]:
         with run.noting_allocations() as allocated:
-            yield given(course, index)
+            yield from given(course, (index,))
         made.update(id(b.handle) for b in allocated)
         allocated.clear()
 
@@ -200,8 +200,7 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
             break
     first = settling + 1
     if period is None or run.encounters > met:  # what is encountered is to be timed on its own
-        for index in range(first, bound):
-            yield given(course, index)
+        yield from given(course, range(first, bound))
         return
     # The traced iteration and as many after it are done by the kernel that what the traced one
     # hands on is what the last one does.
@@ -216,8 +215,7 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
     if course is not None and rows is None:  # one of them fails, after what is before it
         run.recheck()
         run.replay(traced, first, course.row(first))
-        for index in range(first + 1, bound):
-            yield given(course, index)
+        yield from given(course, range(first + 1, bound))
         return
     if course is not None and rows and course.prims:
         traced.table = Table(run.table(packed(rows, course.prims)), rows)
@@ -227,9 +225,9 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
             yield (index, *rows[index - first]) if rows else index
 
 
-def given(course: Course | None, index: int) -> Any:
-    """What an iteration is given: the index, and the scalars of a course if there is one."""
-    return index if course is None else (index, *course.row(index))
+def given(course: Course | None, indices: Iterable[int]) -> Iterable[Any]:
+    """What iterations are given: their index, and the scalars of a course if there is one."""
+    return indices if course is None else ((index, *course.row(index)) for index in indices)
 
 
 def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],

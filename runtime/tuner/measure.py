@@ -316,8 +316,8 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     warming = _WarmUp(program, forest, dataset, args, outlook, asked)
     schedule.beside(warming.default)
     first = dict[int, Run]()
-    records = {schedule.todo.index(run.force): run.record for run in known
-               if run.record is not None and run.time is not None and run.force in schedule.todo}
+    records = {todo.index(run.force): run.record for run in known
+               if run.record is not None and run.time is not None and run.force in todo}
     for number in wanted:
         if first and time.perf_counter() > deadline:
             yield Run(dataset.name, todo[number], None, NO_TIME)

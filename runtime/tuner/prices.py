@@ -120,7 +120,10 @@ def _priced(runs: Sequence[Run], *, overlapping: bool) -> Iterator[Priced]:
 
 
 def _each_once(made: Sequence[tuple[Record, Run]]) -> Iterator[tuple[Record, Run]]:
-    """The records with the first run of each: those made again have one that is known."""
+    """The records with the first run of each.
+
+    Those made again have an earlier one; in a tuning that goes on with a log, all may be such.
+    """
     seen = set[int]()
     for record, run in made:
         if id(record) not in seen:
