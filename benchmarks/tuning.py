@@ -80,7 +80,10 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=60.0, metavar="SECONDS")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    print(f"device: {select(options.device).label}")
+    device = select(options.device)
+    if device is None:
+        parser.error("the interpreter has nothing to tune")
+    print(f"device: {device.label}")
     print(f"{'program':14}{'':8}{'peer':>9}{'ours':>9}{'ratio':>8}  seconds")
     found = []
     for name in options.programs:
