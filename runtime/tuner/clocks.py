@@ -103,6 +103,13 @@ class Clocks:
         """Whether the time of each dataset is one sum."""
         return len(self.columns) == len(self._datasets)
 
+    @property
+    def least(self) -> Array:
+        """What the encounters cost at least, whatever is chosen."""
+        lows: Array = np.array([self._datasets[index].bounds()[0].of(clock)
+                                for index, clock in self.columns])
+        return lows - self._rest
+
     def vector(self, dataset: str, cost: Cost) -> Array:
         """The cost of an encounter."""
         found = np.zeros(len(self.columns))

@@ -18,7 +18,7 @@ from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.fit import allowed_times, compared
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.objectives import Objective
-from runelift.runtime.tuner.pareto import Array, Front, undominated
+from runelift.runtime.tuner.pareto import Array, Front, Within, below, undominated
 
 
 def combinations(costs: Costs) -> int:
@@ -40,10 +40,10 @@ def exhaustive(costs: Costs, default: Mapping[str, int], *, constrained: bool = 
     weights = np.array(list(aim.weights(datasets).values()))
     allowed = allowed_times(datasets, default)
     clocks = Clocks(datasets)
-    limits = clocks.limits(allowed if constrained else dict.fromkeys(allowed, math.inf))
+    within = below(clocks.limits(allowed if constrained else dict.fromkeys(allowed, math.inf)))
     front = Front.single(np.zeros(len(clocks)), dict(default))
     for tree in costs.forest.trees:
-        front = front.plus(_tree(tree, datasets, clocks, limits), limits)
+        front = front.plus(_tree(tree, datasets, clocks, within), within)
     if not front.choices:
         return None
     scores = aim.scores(clocks.times(front.costs), weights)
@@ -55,7 +55,7 @@ def _guards(tree: Site) -> list[Guard]:
     return [guard for site in tree.walk() for guard in site.guards]
 
 
-def _tree(tree: Site, datasets: Sequence[DatasetCosts], clocks: Clocks, limits: Array) -> Front:
+def _tree(tree: Site, datasets: Sequence[DatasetCosts], clocks: Clocks, within: Within) -> Front:
     """The undominated combinations of one tree."""
     axes = {guard.name: compared(datasets, guard.name) for guard in _guards(tree)}
     shape = tuple(map(len, axes.values()))
@@ -64,7 +64,7 @@ def _tree(tree: Site, datasets: Sequence[DatasetCosts], clocks: Clocks, limits: 
     costs = np.stack([np.broadcast_to(sum(
         (_cost(p, grids, clock) for p in datasets[index].points if p.site.name == tree.name),
         np.zeros(())), shape).reshape(-1) for index, clock in clocks.columns], axis=1)
-    keep = undominated(costs, limits)
+    keep = undominated(costs, within)
     rows = [np.unravel_index(int(k), shape) for k in keep]
     return Front(costs[keep], tuple(
         {name: values[int(at)] for (name, values), at in zip(axes.items(), row, strict=True)}

@@ -1,12 +1,12 @@
 """Pareto fronts: the choices of which no other is as good on every dataset.
 
-A cost is a vector with one time per dataset.  Where only a weighted sum counts, the vectors have
-one component, and a front is a single best choice.
+A cost is a vector with one time per dataset, or two (:mod:`runelift.runtime.tuner.clocks`).  Which
+costs may still lead to what is looked for is told by a predicate (:data:`Within`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -14,6 +14,17 @@ import numpy as np
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Thresholds: TypeAlias = dict[str, int]
+Within: TypeAlias = Callable[[Array], Array]
+"""Which rows of costs count; where one does not, no greater one does."""
+
+
+def below(limits: Array) -> Within:
+    """Costs that exceed none of the limits."""
+    def within(costs: Array) -> Array:
+        found: Array = (costs <= limits).all(axis=1)
+        return found
+
+    return within
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,43 +39,47 @@ class Front:
         """The front of one choice."""
         return cls(cost.reshape(1, -1), (choice,))
 
-    def plus(self, other: Front, limits: Array) -> Front:
+    @classmethod
+    def none(cls, width: int) -> Front:
+        """No choice at all."""
+        return cls(np.zeros((0, width)), ())
+
+    def plus(self, other: Front, within: Within) -> Front:
         """All sums of one choice of each, pruned."""
         if len(self.choices) == len(other.choices) == 1:
             costs = self.costs + other.costs
-            within = bool((costs <= limits).all())
-            return Front(costs[:within], (self.choices[0] | other.choices[0],)[:within])
+            count = int(within(costs)[0])
+            return Front(costs[:count], (self.choices[0] | other.choices[0],)[:count])
         width = self.costs.shape[1]
         sums = (self.costs[:, None, :] + other.costs[None, :, :]).reshape(-1, width)
-        keep = undominated(sums, limits)
+        keep = undominated(sums, within)
         rows = [divmod(int(k), len(other.choices)) for k in keep]
         return Front(sums[keep], tuple(self.choices[i] | other.choices[j] for i, j in rows))
 
-    def extended(self, cost: Array, choice: Thresholds) -> Front:
-        """The front with ``cost`` and ``choice`` added to every row."""
-        return Front(self.costs + cost, tuple(choice | row for row in self.choices))
+    def choosing(self, choice: Thresholds) -> Front:
+        """The front with ``choice`` added to every row."""
+        return Front(self.costs, tuple(choice | row for row in self.choices))
 
 
-def union(fronts: Sequence[Front], limits: Array) -> Front:
+def union(fronts: Sequence[Front], within: Within) -> Front:
     """The choices of several fronts, pruned."""
     costs = np.concatenate([front.costs for front in fronts])
     choices = [choice for front in fronts for choice in front.choices]
-    keep = undominated(costs, limits)
+    keep = undominated(costs, within)
     return Front(costs[keep], tuple(choices[k] for k in keep))
 
 
-def undominated(costs: Array, limits: Array) -> Array:
-    """The rows of ``costs`` within ``limits`` that no other row equals or beats everywhere.
+def undominated(costs: Array, within: Within) -> Array:
+    """The rows of ``costs`` that count and that no other row equals or beats everywhere.
 
-    >>> undominated(np.array([[1.0, 5.0], [2.0, 4.0], [2.0, 6.0]]), np.array([9.0, 9.0])).tolist()
+    >>> costs = np.array([[1.0, 5.0], [2.0, 4.0], [2.0, 6.0]])
+    >>> undominated(costs, below(np.array([9.0, 9.0]))).tolist()
     [0, 1]
     """
-    within = np.flatnonzero((costs <= limits).all(axis=1))
-    if not len(within):
-        return within
-    if costs.shape[1] == 1:
-        return within[[int(np.argmin(costs[within, 0]))]]
-    order = within[np.lexsort(costs[within].T[::-1])]
+    usable = np.flatnonzero(within(costs))
+    if not len(usable):
+        return usable
+    order = usable[np.lexsort(costs[usable].T[::-1])]
     new = (costs[order[1:]] != costs[order[:-1]]).any(axis=1)
     order = order[np.concatenate(([True], new))]
     keep, left, rows = [], order, costs[order]

@@ -8,26 +8,34 @@ loop over shrinking data, there are no more such sets than candidates, and the e
 little even for long chains; the sites inside of a version are solved for the encounters that
 reach it.
 
-Costs are vectors (:mod:`runelift.runtime.tuner.pareto`), so the same program finds the least
-weighted sum and all trade-offs between the datasets.
+Costs count as *regrets*: by how much more an encounter costs than with the best choices there and
+inside of it, which thresholds need not be able to make.  So a part of the encounters may tell that
+a choice leads to nothing that is looked for, and the others are not looked at (branch and bound).
+
+The same program finds the least sum (:class:`Sums`) and all trade-offs between the datasets
+(:class:`Fronts`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
 from runelift.runtime.tuner.clocks import Cost
 from runelift.runtime.tuner.costs import Point
 from runelift.runtime.tuner.forest import Site
-from runelift.runtime.tuner.pareto import Array, Front, Thresholds, union
+from runelift.runtime.tuner.pareto import Array, Front, Thresholds, Within, union
 
 NEVER = 2_000_000_000
 """A threshold above every parallelism, as in Futhark; where it is not, twice the greatest."""
 ENOUGH = 50_000
 """How many sets of encounters (or, searching exhaustively, combinations) are looked at."""
+Amount = TypeVar("Amount", float, Array)
+Found = TypeVar("Found")
 
 
 class TooMany(Exception):
@@ -48,137 +56,316 @@ def candidates(par: Sequence[int]) -> list[int]:
     return [*values, never(values)]
 
 
-@dataclass(slots=True)
-class Solver:
-    """Solves trees exactly; remembers what it has solved.
+class Sought(Protocol[Amount, Found]):
+    """What is looked for: how costs are compared, and the choices that are found.
 
-    ``cost`` turns what a point costs into a cost vector.  Choices that exceed ``limits`` are
-    left out.  ``enough`` sets of encounters, times their undominated choices, are looked at
-    before :class:`TooMany` is raised.
+    ``Amount`` is a cost or a regret, and ``Found`` are choices with their regrets.
     """
 
-    cost: Callable[[Point, Cost], Array]
-    limits: Array
+    nothing: Amount
+
+    def cost(self, point: Point, cost: Cost) -> Amount:
+        """What an encounter costs, or a part of it."""
+        ...
+
+    def least(self, amounts: Sequence[Amount]) -> Amount:
+        """What all of these amounts are at least."""
+        ...
+
+    def excess(self, amount: Amount, least: Amount) -> Amount:
+        """By how much an amount exceeds the least one; nothing if none is finite."""
+        ...
+
+    def single(self, regret: Amount, chosen: Thresholds) -> Found | None:
+        """One choice; None if its regret is too much."""
+        ...
+
+    def plus(self, one: Found, other: Found) -> Found | None:
+        """One choice of each together; None if all regrets are too much."""
+        ...
+
+    def choosing(self, found: Found, name: str, threshold: int) -> Found:
+        """The same with a further threshold."""
+        ...
+
+    def best(self, found: Sequence[Found]) -> Found | None:
+        """The best of all, the first of equal ones; None if there are none."""
+        ...
+
+    def count(self, found: Found | None) -> int:
+        """How many choices these are."""
+        ...
+
+
+Choice: TypeAlias = "Thresholds | tuple[Choice, Choice]"
+"""Thresholds that are put together when it is known that they are the best."""
+Sum: TypeAlias = tuple[float, Choice]
+"""A regret, and the choice that leads to it."""
+
+
+@dataclass(slots=True)
+class Sums:
+    """The choice with the least sum of costs, if its regret is at most ``most``."""
+
+    amount: Callable[[Point, Cost], float]
+    most: float = math.inf
+    nothing: float = 0.0
+
+    def cost(self, point: Point, cost: Cost) -> float:
+        """See :class:`Sought`."""
+        return self.amount(point, cost)
+
+    def least(self, amounts: Sequence[float]) -> float:
+        """See :class:`Sought`."""
+        return min(amounts)
+
+    def excess(self, amount: float, least: float) -> float:
+        """See :class:`Sought`."""
+        return 0.0 if math.isinf(least) else amount - least
+
+    def single(self, regret: float, chosen: Thresholds) -> Sum | None:
+        """See :class:`Sought`."""
+        return (regret, chosen) if regret <= self.most else None
+
+    def plus(self, one: Sum, other: Sum) -> Sum | None:
+        """See :class:`Sought`."""
+        regret = one[0] + other[0]
+        return (regret, (one[1], other[1])) if regret <= self.most else None
+
+    def choosing(self, found: Sum, name: str, threshold: int) -> Sum:
+        """See :class:`Sought`."""
+        return found[0], ({name: threshold}, found[1])
+
+    def best(self, found: Sequence[Sum]) -> Sum | None:
+        """See :class:`Sought`."""
+        return min(found, key=lambda each: each[0], default=None)
+
+    def count(self, found: Sum | None) -> int:
+        """See :class:`Sought`."""
+        return 0 if found is None else 1
+
+
+def thresholds_of(choice: Choice) -> Thresholds:
+    """The thresholds of a choice."""
+    if isinstance(choice, dict):
+        return choice
+    one, other = choice
+    return thresholds_of(one) | thresholds_of(other)
+
+
+@dataclass(slots=True)
+class Fronts:
+    """All trade-offs between cost vectors of a ``width``, as far as regrets are ``within`` what
+    counts.
+    """
+
+    amount: Callable[[Point, Cost], Array]
+    width: int
+    within: Within
+    nothing: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.nothing = np.zeros(self.width)
+
+    def cost(self, point: Point, cost: Cost) -> Array:
+        """See :class:`Sought`."""
+        return self.amount(point, cost)
+
+    def least(self, amounts: Sequence[Array]) -> Array:
+        """See :class:`Sought`; each component by itself."""
+        found: Array = np.min(amounts, axis=0)
+        return found
+
+    def excess(self, amount: Array, least: Array) -> Array:
+        """See :class:`Sought`."""
+        usable = np.isfinite(least)
+        return np.where(usable, amount - np.where(usable, least, 0.0), 0.0)
+
+    def single(self, regret: Array, chosen: Thresholds) -> Front | None:
+        """See :class:`Sought`."""
+        return _any(Front.single(regret, chosen)) if self.within(regret[None])[0] else None
+
+    def plus(self, one: Front, other: Front) -> Front | None:
+        """See :class:`Sought`; :class:`TooMany` if there are very many."""
+        if len(one.choices) * len(other.choices) > ENOUGH:
+            raise TooMany
+        return _any(one.plus(other, self.within))
+
+    def choosing(self, found: Front, name: str, threshold: int) -> Front:
+        """See :class:`Sought`."""
+        return found.choosing({name: threshold})
+
+    def best(self, found: Sequence[Front]) -> Front | None:
+        """See :class:`Sought`."""
+        return _any(union(found, self.within)) if found else None
+
+    def count(self, found: Front | None) -> int:
+        """See :class:`Sought`."""
+        return 0 if found is None else len(found.choices)
+
+
+def _any(front: Front) -> Front | None:
+    return front if front.choices else None
+
+
+@dataclass(slots=True)
+class Solver(Generic[Amount, Found]):
+    """Solves trees exactly.
+
+    ``enough`` sets of encounters, times the choices that are found for them, are looked at before
+    :class:`TooMany` is raised.
+    """
+
+    sought: Sought[Amount, Found]
     default: Mapping[str, int]
     enough: int = ENOUGH
     _looked: int = 0
-    _known: dict[tuple[str, frozenset[Point]], Front] = field(default_factory=dict)
+    _least: dict[Point, Amount] = field(default_factory=dict)
 
-    def solve(self, site: Site, points: Sequence[Point]) -> Front:
-        """All undominated ways to set the thresholds of ``site`` and below it."""
-        if not points:
-            default = {g.name: self.default[g.name] for s in site.walk() for g in s.guards}
-            return Front.single(np.zeros(len(self.limits)), default)
-        key = site.name, frozenset(points)
-        if key not in self._known:
-            self._known[key] = _Chain(self, site, points).solve()
-        return self._known[key]
+    def solve(self, tree: Site, roots: Sequence[Point]) -> Found | None:
+        """The best ways to set the thresholds of a tree, if there are any."""
+        chain: _Chain[Amount, Found] = _Chain(self, tree, roots)
+        return chain.solve((1 << len(roots)) - 1)
+
+    def least(self, point: Point) -> Amount:
+        """What an encounter costs at least, with the best choices inside of it."""
+        if point not in self._least:
+            self._least[point] = self.sought.least([self._full(point, version)
+                                                    for version in point.feasible])
+        return self._least[point]
+
+    def regret(self, point: Point, version: int) -> Amount:
+        """By how much more a version costs than the best one, with what is best inside of both.
+
+        What is not feasible runs another version.
+        """
+        runs = version if version in point.feasible else max(point.feasible)
+        return self.sought.excess(self._full(point, runs), self.least(point))
+
+    def _full(self, point: Point, version: int) -> Amount:
+        amount = self.sought.cost(point, point.own[version])
+        for inner in point.inner.get(version, ()):
+            amount = amount + self.least(inner)
+        return amount
 
     def look(self, choices: int) -> None:
-        """Count a set of encounters that has so many undominated choices."""
+        """Count a set of encounters for which so many choices are found."""
         self._looked += choices
         if self._looked > self.enough:
             raise TooMany
 
 
-class _Chain:
-    """One site and the encounters that reach it.
+_Inner: TypeAlias = "tuple[_Chain[Amount, Found], list[int]]"
+"""The chain of a site inside of a version; its encounters inside of each of those around."""
 
-    Encounters that no guard can tell apart form a class; a set of classes is a bit mask.
-    """
 
-    def __init__(self, solver: Solver, site: Site, points: Sequence[Point]) -> None:
-        self.solver = solver
-        self.site = site
-        self.names = [guard.name for guard in site.guards]
-        classes: dict[tuple[tuple[int, ...], frozenset[int]], list[Point]] = {}
-        for point in points:
-            par = tuple(point.par[name] for name in self.names)
-            classes.setdefault((par, point.feasible), []).append(point)
+class _Chain(Generic[Amount, Found]):
+    """One site with all of its encounters, of which those that reach it are a bit mask."""
+
+    def __init__(self, solver: Solver[Amount, Found], site: Site, points: Sequence[Point]) -> None:
+        self._solver: Solver[Amount, Found] = solver
+        self._sought: Sought[Amount, Found] = solver.sought
+        self._site = site
+        self._names = [guard.name for guard in site.guards]
         if any(site.alternatives[max(p.feasible)].sites for p in points
                if len(site.alternatives) - 1 not in p.feasible):
             raise TooMany  # one inner site could be reached in two ways, and not be solved apart
-        self.classes = list(classes.values())
-        self.passing = [self._passing(guard, list(classes)) for guard in range(len(self.names))]
-        self._fronts: dict[tuple[int, int], Front] = {}
-        self._taken: dict[tuple[int, int], Front] = {}
-        self._owns: dict[int, Array] = {}
+        self._passing = [_passing(version, guard.name, points)
+                         for version, guard in enumerate(site.guards)]
+        self._regrets: list[list[Amount]] = [[solver.regret(point, version) for point in points]
+                                             for version in range(len(site.alternatives))]
+        self._inside: list[list[_Inner[Amount, Found]]] = [
+            [self._inner(inner, version, points) for inner in alternative.sites]
+            for version, alternative in enumerate(site.alternatives)]
+        self._found: dict[tuple[int, int], Found | None] = {}
 
-    @staticmethod
-    def _passing(guard: int, classes: Sequence[tuple[tuple[int, ...], frozenset[int]]]
-                 ) -> dict[int, int]:
-        """For each candidate the classes that it lets pass."""
-        values = [par[guard] for par, _ in classes]
-        return {threshold: sum(1 << k for k, (par, feasible) in enumerate(classes)
-                               if par[guard] >= threshold and guard in feasible)
-                for threshold in candidates(values)}
+    def _inner(self, inner: Site, version: int, points: Sequence[Point]
+               ) -> _Inner[Amount, Found]:
+        """The chain of a site inside of a version."""
+        reached, masks = list[Point](), list[int]()
+        for point in points:
+            before = len(reached)
+            reached += inner_points(inner, version, [point])
+            masks.append((1 << len(reached)) - (1 << before))
+        return _Chain(self._solver, inner, reached), masks
 
-    def solve(self) -> Front:
-        return self._from(0, (1 << len(self.classes)) - 1)
+    def solve(self, mask: int) -> Found | None:
+        """The best thresholds for these encounters."""
+        if not mask:
+            return self._sought.single(self._sought.nothing, {
+                guard.name: self._solver.default[guard.name]
+                for site in self._site.walk() for guard in site.guards})
+        return self._from(0, mask)
 
-    def _from(self, guard: int, left: int) -> Front:
-        """The thresholds of ``guard`` and the later ones for the classes that are left."""
-        if guard == len(self.names):
-            return self.taken(guard, left)
-        if (guard, left) not in self._fronts:
-            limits = self.solver.limits
-            fronts, seen = [], set[int]()
-            for threshold, passing in self.passing[guard].items():
-                taken = passing & left
-                if taken in seen:
-                    continue
-                seen.add(taken)
-                own = self.taken(guard, taken)
-                rest = self._from(guard + 1, left & ~taken)
-                chosen = {self.names[guard]: threshold}
-                fronts.append(own.plus(rest, limits).extended(np.zeros(len(limits)), chosen))
-            front = self._fronts[guard, left] = union(fronts, limits)
-            self.solver.look(len(front.choices) + 1)
-        return self._fronts[guard, left]
+    def _from(self, guard: int, left: int) -> Found | None:
+        """The thresholds of ``guard`` and the later ones for the encounters that are left."""
+        if (guard, left) not in self._found:
+            self._found[guard, left] = found = (
+                self._best(guard, left) if guard < len(self._names) else
+                self._taken(guard, left, self._added(guard, left)))
+            self._solver.look(self._sought.count(found) + 1)
+        return self._found[guard, left]
 
-    def taken(self, index: int, mask: int) -> Front:
-        """The cost of version ``index`` for these classes, with what is best inside of it."""
-        if (index, mask) not in self._taken:
-            chosen = _members(mask, len(self.classes))
-            front = Front.single(self._own(index)[chosen].sum(axis=0), {})
-            for version, inner in self._inside():
-                points = [p for k in chosen for p in self.classes[k]
-                          if _runs(p, index) == version]
-                if points or version == index:
-                    front = front.plus(self.solver.solve(
-                        inner, inner_points(inner, version, points)), self.solver.limits)
-            self._taken[index, mask] = front
-        return self._taken[index, mask]
+    def _best(self, guard: int, left: int) -> Found | None:
+        """The best thresholds of ``guard``: from the one that lets nothing pass to the least."""
+        found = list[Found]()
+        taken, regret = 0, self._sought.nothing
+        for number, (threshold, passing) in enumerate(self._passing[guard]):
+            more = passing & left & ~taken
+            if number and not more:
+                continue
+            taken |= more
+            regret = regret + self._added(guard, more)
+            own = self._taken(guard, taken, regret)
+            if own is None:
+                break  # with more encounters the regret is no less
+            rest = self._from(guard + 1, left & ~taken)
+            both = None if rest is None else self._sought.plus(own, rest)
+            if both is not None:
+                found.append(self._sought.choosing(both, self._names[guard], threshold))
+        return self._sought.best(found[::-1])  # of equal ones, the least threshold
 
-    def _own(self, index: int) -> Array:
-        """What version ``index`` costs for each class, without what is inside of it."""
-        if index not in self._owns:
-            none = np.zeros(len(self.solver.limits))
-            self._owns[index] = np.array([
-                sum((self.solver.cost(p, p.own[_runs(p, index)]) for p in members), none)
-                for members in self.classes])
-        return self._owns[index]
+    def _added(self, version: int, mask: int) -> Amount:
+        """The regret of a version for these encounters."""
+        regrets, regret = self._regrets[version], self._sought.nothing
+        for number in _members(mask):
+            regret = regret + regrets[number]
+        return regret
 
-    def _inside(self) -> Iterator[tuple[int, Site]]:
-        """The sites inside of versions."""
-        for version, alternative in enumerate(self.site.alternatives):
-            for inner in alternative.sites:
-                yield version, inner
-
-
-def _runs(point: Point, index: int) -> int:
-    """The version that an encounter runs instead of ``index`` if that is not feasible."""
-    return index if index in point.feasible else max(point.feasible)
+    def _taken(self, version: int, mask: int, regret: Amount) -> Found | None:
+        """A version for these encounters, with what is best inside of it."""
+        found = self._sought.single(regret, {})
+        for chain, masks in self._inside[version]:
+            if found is None:
+                return None
+            inside = chain.solve(sum(masks[number] for number in _members(mask)))
+            found = None if inside is None else self._sought.plus(found, inside)
+        return found
 
 
-def _members(mask: int, count: int) -> Array:
+def _passing(version: int, guard: str, points: Sequence[Point]) -> list[tuple[int, int]]:
+    """The candidates, the greatest first, each with the encounters that it lets pass."""
+    values = [point.par[guard] for point in points]
+    order = sorted((number for number, point in enumerate(points) if version in point.feasible),
+                   key=values.__getitem__)
+    found, mask = [], 0
+    for threshold in reversed(candidates(values)):
+        while order and values[order[-1]] >= threshold:
+            mask |= 1 << order.pop()
+        found.append((threshold, mask))
+    return found
+
+
+def _members(mask: int) -> Iterator[int]:
     """The numbers of the bits that are set.
 
-    >>> _members(0b1000000101, 10).tolist()
+    >>> list(_members(0b1000000101))
     [0, 2, 9]
     """
-    octets = np.frombuffer(mask.to_bytes((count + 7) // 8, "little"), np.uint8)
-    return np.unpackbits(octets, bitorder="little").nonzero()[0]
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
 
 
 def inner_points(inner: Site, index: int, points: Sequence[Point]) -> list[Point]:

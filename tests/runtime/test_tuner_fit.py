@@ -15,7 +15,7 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import NOISE, Interval, fit, objective
 from runelift.runtime.tuner.measure import Dataset, measure
-from runelift.runtime.tuner.pareto import undominated
+from runelift.runtime.tuner.pareto import below, undominated
 from runelift.runtime.tuner.solve import NEVER
 from tests.runtime.simulated import DEVICE, Simulated, nested, site, table_cost, versions_of
 
@@ -31,7 +31,7 @@ def costs_for(sim: Simulated, datasets: dict[str, Sequence[int]]) -> Costs:
 @given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
 def test_fronts_are_what_nothing_dominates(rows: list[tuple[int, ...]]) -> None:
     costs = np.array(rows, float)
-    front = {tuple(costs[k]) for k in undominated(costs, np.full(3, 4.0))}
+    front = {tuple(costs[k]) for k in undominated(costs, below(np.full(3, 4.0)))}
     assert front == {a for a in map(tuple, costs) if max(a) <= 4 and not any(
         b != a and all(x <= y for x, y in zip(b, a, strict=True)) for b in map(tuple, costs))}
 
