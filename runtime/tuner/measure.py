@@ -31,6 +31,7 @@ from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import NO_TIME, Measurements, Run, Runs
 from runelift.runtime.tuner.schedule import MORE, Schedule
+from runelift.runtime.tuner.trends import Trends, left_out, without
 
 FAR_OFF = 10.0
 """Runs that take so many times as long as the best are made once only,"""
@@ -213,6 +214,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     the log knows are not repeated.  ``only`` is as for :class:`Forced`.
     """
     result, outlook = Measurements(forest.entry), Outlook(at_once=program.at_once)
+    trends = Trends(forest)
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
     later: list[Callable[[], bool]] = []
@@ -242,8 +244,9 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
+            trends.runs = [run for run in result.runs if run.dataset != dataset.name]
             runs = patient_runs(program, forest, dataset, repeats, outlook, known, deadline,
-                                only, patient=small and math.isinf(budget))
+                                only, trends, patient=small and math.isinf(budget))
             if not take(index, runs):
                 later.append(partial(take, index, runs))
         for rest in later:
@@ -286,15 +289,16 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
 
 def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
                  outlook: Outlook, known: Sequence[Run] = (), deadline: float = math.inf,
-                 only: Sequence[Force] | None = None, *, patient: bool = False
-                 ) -> Iterator[Run | None]:
+                 only: Sequence[Force] | None = None, trends: Trends | None = None, *,
+                 patient: bool = False) -> Iterator[Run | None]:
     """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
 
     The default version runs first, and then those with most parallelism: what others may take
     depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  Plans that are far behind
     are not repeated; where only such plans show a version that may be the best of its site, it is
     repeated with the best ones of other sites.  After the deadline there is no further run, and
-    plans that have not been run are left out.  ``only`` is as for :class:`Forced`.
+    plans that have not been run are left out.  ``only`` is as for :class:`Forced`.  What ``trends``
+    rule out is not run, once a first run has shown how large the dataset is.
 
     Who is ``patient`` hears None before runs whose kernels are only now being built, and can see to
     other things first.
@@ -313,12 +317,22 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     except (UserError, CompilerLimitation) as error:  # it does not fit on the device
         yield from (Run(dataset.name, todo[number], None, str(error)) for number in wanted)
         return
-    warming = _WarmUp(program, forest, dataset, args, outlook, asked)
+    ruling = None if only is not None else trends
+    warming = _WarmUp(program, forest, dataset, args, outlook, asked, ruling)
     schedule.beside(warming.default)
     first = dict[int, Run]()
     records = {todo.index(run.force): run.record for run in known
                if run.record is not None and run.time is not None and run.force in todo}
-    for number in wanted:
+    warming.rule_out([run.record for run in known if run.record is not None])
+    while wanted:
+        if warming.left_out:
+            for run in warming.left_out:
+                schedule.ran(schedule.add(run.force), run)
+                yield from [] if any(run.force == each.force for each in known) else [run]
+            wanted = schedule.instead(wanted, list(reversed(warming.instead)), MORE * repeats)
+            warming.left_out = []
+            continue
+        number = wanted.pop(0)
         if first and time.perf_counter() > deadline:
             yield Run(dataset.name, todo[number], None, NO_TIME)
             continue
@@ -372,9 +386,11 @@ class _WarmUp:
     """The first runs of a dataset: which plans cannot win, and need not be run again, or at all."""
 
     def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
-                 outlook: Outlook, todo: Sequence[dict[str, int]]) -> None:
+                 outlook: Outlook, todo: Sequence[dict[str, int]],
+                 trends: Trends | None) -> None:
         self._program, self._dataset, self._args = program, dataset, args
-        self._outlook = outlook
+        self._forest, self._outlook, self._trends = forest, outlook, trends
+        self.left_out, self.instead = list[Run](), list[dict[str, int]]()
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
         self.default = self._best = math.inf
@@ -402,9 +418,26 @@ class _WarmUp:
         self._saw(versions, record.span)
         self._points |= {name: par for each in record.encounters if each.parent is None
                          for name, par in each.par.items()}
+        self.rule_out([record])
         self._prepare_rest()
         run = Run(self._dataset.name, force, record)
         return run, record.span > max(LONG, FAR_OFF * self._best)
+
+    def rule_out(self, records: Sequence[Record]) -> None:
+        """Leave out versions by what other datasets say, once records tell the size of this one.
+
+        What runs without tuning is measured all the same.
+        """
+        if self._trends is None or not records:
+            return
+        trends, self._trends = self._trends, None
+        if trends.behind(records):
+            with suppress(UserError, CompilerLimitation):
+                untuned = self._program.record(self._dataset.entry, self._args)
+                behind = trends.behind([*records, untuned])
+                self.left_out = list(left_out(behind, self._dataset.name))
+                if self.left_out:
+                    self._rest = self.instead = without(self._forest, behind, records)
 
     def _prepare_rest(self) -> None:
         """Build what has not been built yet and may be run."""
@@ -412,7 +445,7 @@ class _WarmUp:
         possible = [force for force in self._rest
                     if not any(self._outlook.hopeless(*version, best)
                                for version in self._outer(force))]
-        self._rest.clear()
+        self._rest = []
         if possible:
             self._program.prepare(self._dataset.entry, self._args, [], possible)
 

@@ -70,6 +70,13 @@ class Schedule:
         self._kept.add(number)
         return number
 
+    def instead(self, numbers: Sequence[int], forces: Sequence[dict[str, int]], repeat: int
+                ) -> list[int]:
+        """Plans in the place of others; those that are to be run after so many repetitions."""
+        found = [self.add(force) for force in forces]
+        self._over |= set(numbers) - set(found)
+        return [number for number in found if self.wants(number, repeat)]
+
     def beside(self, seconds: float) -> None:
         """A run takes so long without any plan."""
         self._best = min(self._best, seconds)

@@ -307,15 +307,13 @@ class _Chain(Generic[Amount, Found]):
         return self._found[guard, left]
 
     def _best(self, guard: int, left: int) -> Found | None:
-        """The best thresholds of ``guard``: from the one that lets nothing pass to the least."""
+        """The best thresholds of ``guard``: from one that lets nothing pass to the least."""
+        least = {passing & left: threshold for threshold, passing in self._passing[guard]}
         found = list[Found]()
-        taken, regret = 0, self._sought.nothing
-        for number, (threshold, passing) in enumerate(self._passing[guard]):
-            more = passing & left & ~taken
-            if number and not more:
-                continue
-            taken |= more
-            regret = regret + self._added(guard, more)
+        before, regret = 0, self._sought.nothing
+        for taken, threshold in least.items():
+            regret = regret + self._added(guard, taken & ~before)
+            before = taken
             own = self._taken(guard, taken, regret)
             if own is None:
                 break  # with more encounters the regret is no less
@@ -323,7 +321,7 @@ class _Chain(Generic[Amount, Found]):
             both = None if rest is None else self._sought.plus(own, rest)
             if both is not None:
                 found.append(self._sought.choosing(both, self._names[guard], threshold))
-        return self._sought.best(found[::-1])  # of equal ones, the least threshold
+        return self._sought.best(found[::-1])
 
     def _added(self, version: int, mask: int) -> Amount:
         """The regret of a version for these encounters."""

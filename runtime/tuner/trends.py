@@ -1,0 +1,101 @@
+"""Versions that earlier datasets rule out for a larger one.
+
+A run shows one version of every site, and a single hopeless one makes it take a hundred times as
+long as the best.  What a version took at the encounters of datasets with less work says what it
+takes at those of one with more: with so many times as much parallelism it gains that much on the
+others at best, as they may have filled the device before (:mod:`runelift.runtime.outlook` asks the
+same of outermost sites, before a first run).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runelift.runtime.records import Encounter, Record
+from runelift.runtime.tuner.clocks import total
+from runelift.runtime.tuner.costs import Point, costs_of, met
+from runelift.runtime.tuner.forest import Forest, Site, plans
+from runelift.runtime.tuner.log import Measurements, Run
+
+FAR_BEHIND = 8.0
+"""A version that should take so many times as long as the best one is not run."""
+
+
+@dataclass(slots=True)
+class Trends:
+    """What the datasets so far say of the versions of an entry point."""
+
+    forest: Forest
+    runs: list[Run] = field(default_factory=list)
+
+    def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
+        """The versions that larger datasets can do without, by site, and how far behind they are.
+
+        ``records`` are runs of the dataset at hand: what they chose is not ruled out, nor is
+        anything at sites where they had less to do than the datasets before.
+        """
+        if not self.runs:
+            return {}
+        datasets = costs_of(self.forest, Measurements(self.forest.entry, self.runs)).datasets
+        largest = dict[str, Encounter]()
+        for record in records:
+            for each in record.encounters:
+                if each.site not in largest or each.time > largest[each.site].time:
+                    largest[each.site] = each
+        chosen = {(each.site, each.chosen) for record in records for each in record.encounters}
+        found = dict[str, dict[int, float]]()
+        for name, encounter in largest.items():
+            site = self.forest.sites()[name]
+            points = [point for _, point in met(datasets, name)]
+            ratios = {version: ratio for version, ratio in _ratios(site, points, encounter).items()
+                      if ratio >= FAR_BEHIND and (name, version) not in chosen}
+            if ratios:
+                found[name] = ratios
+        return found
+
+
+def _ratios(site: Site, points: Sequence[Point], encounter: Encounter) -> dict[int, float]:
+    """How many times as long as the best a version takes at an encounter with more work.
+
+    It is told from the point with the most work.
+    """
+    taken = [{version: _seconds(point, version) for version in sorted(point.feasible)}
+             for point in points]
+    best, number = max(((min(each.values()), number) for number, each in enumerate(taken)),
+                       default=(0.0, 0))
+    if not best or taken[number].get(encounter.chosen, 0.0) > encounter.time:
+        return {}
+    par = points[number].par
+    if any(encounter.par[guard.name] < par[guard.name] for guard in site.guards):
+        return {}
+    growth = max([1.0, *(encounter.par[guard.name] / max(1, par[guard.name])
+                         for guard in site.guards)])
+    return {version: seconds / best / growth for version, seconds in taken[number].items()}
+
+
+def _seconds(point: Point, version: int) -> float:
+    """What a version took at an encounter, with the best ones inside of it."""
+    return total([point.own[version],
+                  *(inner.bounds()[0] for inner in point.inner.get(version, ()))]).time
+
+
+def without(forest: Forest, behind: Mapping[str, Mapping[int, float]], records: Sequence[Record]
+            ) -> list[dict[str, int]]:
+    """The fewest plans that show all other versions, but for those that the records have shown."""
+    sites = forest.sites().values()
+    others = {site.name: {version for version in range(len(site.alternatives))
+                          if version not in behind.get(site.name, ())} for site in sites}
+    shown = {version for record in records for version in record.path}
+    return [plan for plan in plans(forest, others) if not shown.issuperset(plan.items())]
+
+
+def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterator[Run]:
+    """Runs that are not made: so many that each of these versions is forced in one of them."""
+    for number in range(max(map(len, behind.values()), default=0)):
+        force = {site: sorted(ratios)[number] for site, ratios in behind.items()
+                 if number < len(ratios)}
+        names = ", ".join(f"{site}/{version}" for site, version in force.items())
+        least = min(behind[site][version] for site, version in force.items())
+        yield Run(dataset, force, None, f"version {names}: left out: would take more than "
+                  f"{least:.0f} times as long as others, by what it took on other datasets")

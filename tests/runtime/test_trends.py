@@ -1,0 +1,80 @@
+"""Versions that earlier datasets rule out for larger ones."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from runelift.runtime.tuner.autotune import conclude
+from runelift.runtime.tuner.costs import costs_of
+from runelift.runtime.tuner.log import Log
+from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.trends import FAR_BEHIND
+from tests.runtime.simulated import Simulated, site
+
+SITE = site("s", ("t0", []), ("t1", []), (None, []))
+
+
+def inputs(**datasets: list[int]) -> list[Dataset]:
+    return [Dataset(name, "main", partial(list, pars)) for name, pars in datasets.items()]
+
+
+def falling_behind(where: str, index: int, par: int) -> float:
+    """Version 0 takes a hundred times as long as the best, version 1 gains on it."""
+    return [100.0 * par, 12.0, 1.0 * par][index]
+
+
+def gaining(where: str, index: int, par: int) -> float:
+    """Version 0 is far behind, and the best where there is much more to do."""
+    return [100.0, 1000.0 * par, 1.0 * par][index]
+
+
+def made(sim: Simulated, *pars: int) -> dict[str, set[int]]:
+    """The versions that were run on each dataset."""
+    found = measure(sim, sim.forest, inputs(**{str(par): [par] for par in pars}), repeats=1)
+    return {str(par): {run.force["s"] for run in found.runs
+                       if run.dataset == str(par) and run.record is not None} for par in pars}
+
+
+def test_what_fell_behind_is_not_run_where_there_is_more_to_do() -> None:
+    sim = Simulated.of([SITE], falling_behind)
+    assert made(sim, 2, 4) == {"2": {0, 1, 2}, "4": {1, 2}}
+
+
+def test_a_smaller_dataset_sees_every_version() -> None:
+    sim = Simulated.of([SITE], falling_behind)
+    assert made(sim, 4, 2) == {"4": {0, 1, 2}, "2": {0, 1, 2}}
+
+
+@pytest.mark.parametrize("factor", [2, 100])
+def test_with_so_much_more_parallelism_it_could_have_caught_up(factor: int) -> None:
+    """It was fifty times as slow as the best."""
+    sim = Simulated.of([SITE], gaining)
+    assert (0 in made(sim, 2, 2 * factor)[str(2 * factor)]) == (50 / factor < FAR_BEHIND)
+
+
+def test_what_runs_by_default_is_measured() -> None:
+    sim = Simulated.of([SITE], lambda where, index, par: [1.0 * par, 2.0 * par, 100.0 * par][index])
+    assert made(sim, 2, 4)["4"] == {0, 1, 2}
+
+
+def test_left_out_versions_are_noted_and_never_chosen(tmp_path: Path) -> None:
+    sim = Simulated.of([SITE], falling_behind)
+    log = Log(tmp_path / "log")
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1, log=log)
+    log.close()
+    (noted,) = [run.error for run in found.runs if run.error]
+    assert noted is not None
+    assert noted.startswith("version s/0: left out")
+    tuning = conclude(sim.forest, sim.default, found)
+    (point,) = tuning.costs.datasets[1].points
+    assert point.choose(tuning.fit.thresholds) != 0
+
+    again = Simulated.of([SITE], falling_behind)
+    log = Log(tmp_path / "log", resume=True)
+    resumed = measure(again, again.forest, inputs(a=[2], b=[4]), repeats=1, log=log)
+    log.close()
+    assert not again.forced
+    assert len(resumed.runs) == len(found.runs)
+    assert costs_of(sim.forest, resumed).datasets[1].total(sim.default) == pytest.approx(
+        costs_of(sim.forest, found).datasets[1].total(sim.default))
