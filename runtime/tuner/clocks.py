@@ -106,9 +106,9 @@ class Clocks:
     @property
     def least(self) -> Array:
         """What the encounters cost at least, whatever is chosen."""
-        lows: Array = np.array([self._datasets[index].bounds()[0].of(clock)
-                                for index, clock in self.columns])
-        return lows - self._rest
+        lows = [self._datasets[index].bounds()[0].of(clock) for index, clock in self.columns]
+        found: Array = np.array(lows) - self._rest
+        return found
 
     def vector(self, dataset: str, cost: Cost) -> Array:
         """The cost of an encounter."""

@@ -15,8 +15,8 @@ from typing import TypeAlias
 
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs, Point, Thresholds, met
-from runelift.runtime.tuner.fit import compared
 from runelift.runtime.tuner.forest import Alternative, Site
+from runelift.runtime.tuner.joint import compared
 from runelift.runtime.tuner.solve import NEVER
 from runelift.runtime.tuner.tables import Table
 

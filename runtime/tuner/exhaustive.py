@@ -15,8 +15,8 @@ import numpy as np
 from runelift.ir.guards import Guard
 from runelift.runtime.tuner.clocks import Clock, Clocks
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
-from runelift.runtime.tuner.fit import allowed_times, compared
 from runelift.runtime.tuner.forest import Site
+from runelift.runtime.tuner.joint import allowed_times, compared
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.pareto import Array, Front, Within, below, undominated
 

@@ -21,8 +21,7 @@ Within: TypeAlias = Callable[[Array], Array]
 def below(limits: Array) -> Within:
     """Costs that exceed none of the limits."""
     def within(costs: Array) -> Array:
-        found: Array = (costs <= limits).all(axis=1)
-        return found
+        return np.asarray((costs <= limits).all(axis=1))
 
     return within
 

@@ -22,8 +22,9 @@ import numpy as np
 
 from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Nearby, Split, Tree
 from runelift.runtime.tuner.costs import Costs, Point, met
-from runelift.runtime.tuner.fit import Interval, allowed_times, objective
+from runelift.runtime.tuner.fit import Interval, objective
 from runelift.runtime.tuner.forest import Site
+from runelift.runtime.tuner.joint import allowed_times
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.pareto import Array
 

@@ -29,7 +29,8 @@ from runelift.runtime.tuner import refined
 from runelift.runtime.tuner.autotune import EntryTuning, conclude
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs
-from runelift.runtime.tuner.fit import NOISE, fit, objective
+from runelift.runtime.tuner.fit import fit, objective
+from runelift.runtime.tuner.joint import NOISE
 from runelift.runtime.tuner.measure import Dataset, measure
 from runelift.runtime.tuner.refine import Guards, refine
 from runelift.runtime.tuner.refined import confirm_guards, refine_guards, render

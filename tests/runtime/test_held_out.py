@@ -12,8 +12,9 @@ from runelift.runtime.cli import main
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.exhaustive import exhaustive
-from runelift.runtime.tuner.fit import NOISE, fit, objective
+from runelift.runtime.tuner.fit import fit, objective
 from runelift.runtime.tuner.held_out import leave_one_out, summary
+from runelift.runtime.tuner.joint import NOISE
 from runelift.runtime.tuner.objectives import Objective
 from tests.runtime.simulated import Simulated, site
 from tests.runtime.test_tuner_fit import CHAIN, costs_for, simulations

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runelift.ir.syntax import Stm
-from runelift.runtime.tuner import fit as fit_module
+from runelift.runtime.tuner import joint
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
-from runelift.runtime.tuner.fit import NOISE, Interval, fit, objective
+from runelift.runtime.tuner.fit import Interval, fit, objective
+from runelift.runtime.tuner.joint import NOISE
 from runelift.runtime.tuner.measure import Dataset, measure
 from runelift.runtime.tuner.pareto import below, undominated
 from runelift.runtime.tuner.solve import NEVER
@@ -91,7 +92,7 @@ def unconstrained(sim: Simulated, costs: Costs, enough: int) -> float:
     """The objective of the fit without the demand that nothing gets slower."""
     datasets = list(costs.datasets)
     weights = {d.name: 1 / d.least() for d in datasets}
-    return objective(costs, fit_module._solve(costs, datasets, weights, sim.default, enough)[0])
+    return objective(costs, joint.solve(costs, datasets, weights, sim.default, enough)[0])
 
 
 @given(simulations(lambda: CHAIN))

@@ -10,8 +10,8 @@ import numpy as np
 
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs, costs_of
-from runelift.runtime.tuner.fit import compared
 from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.tuner.joint import compared
 from runelift.runtime.tuner.log import Measurements
 from runelift.runtime.tuner.measure import Method
 from runelift.runtime.tuner.replay import Replaying
