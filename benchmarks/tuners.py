@@ -368,7 +368,7 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     own = datasets(program, sizes, sizes.training)
     prepare(program, runner, sizes, own)
     started = time.perf_counter()
-    costs = costs_of(forest, measure(runner, forest, own, repeats=Forced.repeats))
+    costs = costs_of(forest, measure(runner, forest, own, repeats=Forced.repeats, every=True))
     measured = Instrumented(costs, time.perf_counter() - started)
     weights = {d.name: 1.0 / d.least() for d in costs.datasets}
     names, oracles = options.strategies.split(","), list[Measuring]()

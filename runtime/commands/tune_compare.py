@@ -200,7 +200,7 @@ def _live(args: argparse.Namespace, strategies: Strategies, program: Program | R
     if not datasets or not forest.trees:
         return []
     started = time.perf_counter()
-    measurements = measure(program, forest, datasets, repeats=args.runs)
+    measurements = measure(program, forest, datasets, repeats=args.runs, every=True)
     if measurements.interrupted:
         raise KeyboardInterrupt
     costs = costs_of(forest, measurements)

@@ -92,8 +92,9 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
             move: bool) -> tuple[dict[str, int], dict[str, Interval]]:
     """Put every threshold where it generalises best in the interval in which it is equally good.
 
-    A threshold that makes no difference to the measured encounters keeps its default.  With
-    ``move`` unset only the intervals are found.
+    A threshold that makes no difference to the measured encounters keeps its default; so do those
+    of trees where none are better than the default, which 0 may stand for: that is no number to
+    move.  With ``move`` unset only the intervals are found.
     """
     result, intervals = dict(thresholds), {}
     for tree in costs.forest.trees:
@@ -103,7 +104,7 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
                 interval = _interval(roots, compared(datasets, guard.name), result, guard.name)
                 intervals[guard.name] = interval
                 everywhere = interval.low == 0 and interval.high >= never([])
-                if move:
+                if move and result[guard.name] > 0:
                     result[guard.name] = default[guard.name] if everywhere else _within(
                         interval, datasets, site, index, result)
     return result, intervals

@@ -168,12 +168,14 @@ class Forced:
     """Measures by runs with forced versions; datasets share ``budget`` seconds.
 
     ``only`` are the plans to run, if not all: then nobody looks for further ones
-    (:mod:`.contenders`), and whoever shared them out does that.
+    (:mod:`.contenders`), and whoever shared them out does that.  With ``every``, versions are run
+    that other datasets rule out (:mod:`.trends`), too.
     """
 
     repeats: ClassVar[int] = 3
     budget: float = math.inf
     only: tuple[Force, ...] | None = None
+    every: bool = False
 
     def runs(self, forest: Forest) -> int:
         """One for each plan."""
@@ -184,11 +186,11 @@ class Forced:
                 progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
         """See :func:`measure`."""
         return measure(program, forest, datasets, repeats=repeats, log=log, progress=progress,
-                       budget=self.budget, only=self.only)
+                       budget=self.budget, only=self.only, every=self.every)
 
     def surely(self, known: Measurements | None = None) -> Forced:
-        """There are no estimates."""
-        return self
+        """There are no estimates, but no version is left out either."""
+        return replace(self, every=True)
 
     def within(self, seconds: float) -> Forced:
         """The same in at most so many seconds."""
@@ -206,15 +208,16 @@ class Forced:
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             repeats: int = 3, log: Runs | None = None,
             progress: Callable[[Progress], None] = lambda _: None,
-            budget: float = math.inf, only: Sequence[Force] | None = None) -> Measurements:
+            budget: float = math.inf, only: Sequence[Force] | None = None,
+            every: bool = False) -> Measurements:
     """Run every plan on every dataset, once to warm up and then at least ``repeats`` times.
 
     Short runs are repeated :data:`MORE` times as often, which ``progress`` does not count.  An
     interruption (Ctrl-C) ends the measuring, and what has been measured is returned.  Runs that
-    the log knows are not repeated.  ``only`` is as for :class:`Forced`.
+    the log knows are not repeated.  ``only`` and ``every`` are as for :class:`Forced`.
     """
     result, outlook = Measurements(forest.entry), Outlook(at_once=program.at_once)
-    trends = Trends(forest)
+    trends = None if every or only is not None else Trends(forest)
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
     later: list[Callable[[], bool]] = []
@@ -244,7 +247,8 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
-            trends.runs = [run for run in result.runs if run.dataset != dataset.name]
+            if trends is not None:
+                trends.runs = [run for run in result.runs if run.dataset != dataset.name]
             runs = patient_runs(program, forest, dataset, repeats, outlook, known, deadline,
                                 only, trends, patient=small and math.isinf(budget))
             if not take(index, runs):
@@ -317,8 +321,7 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     except (UserError, CompilerLimitation) as error:  # it does not fit on the device
         yield from (Run(dataset.name, todo[number], None, str(error)) for number in wanted)
         return
-    ruling = None if only is not None else trends
-    warming = _WarmUp(program, forest, dataset, args, outlook, asked, ruling)
+    warming = _WarmUp(program, forest, dataset, args, outlook, asked, trends)
     schedule.beside(warming.default)
     first = dict[int, Run]()
     records = {todo.index(run.force): run.record for run in known

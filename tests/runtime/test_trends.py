@@ -8,7 +8,7 @@ import pytest
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.log import Log
-from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.measure import Dataset, Forced, measure
 from runelift.runtime.tuner.trends import FAR_BEHIND
 from tests.runtime.simulated import Simulated, site
 
@@ -78,3 +78,10 @@ def test_left_out_versions_are_noted_and_never_chosen(tmp_path: Path) -> None:
     assert len(resumed.runs) == len(found.runs)
     assert costs_of(sim.forest, resumed).datasets[1].total(sim.default) == pytest.approx(
         costs_of(sim.forest, found).datasets[1].total(sim.default))
+
+
+def test_everything_is_run_if_that_is_asked_for() -> None:
+    sim = Simulated.of([SITE], falling_behind)
+    found = Forced(every=True).measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
+    assert {run.force["s"] for run in found.runs if run.record} == {0, 1, 2}
+    assert all(run.record is not None for run in found.runs)

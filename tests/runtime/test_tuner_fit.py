@@ -3,15 +3,17 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
 from runelift.runtime.tuner import joint
-from runelift.runtime.tuner.costs import Costs, costs_of
+from runelift.runtime.tuner.costs import Costs, Point, costs_of
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import Interval, fit, objective
 from runelift.runtime.tuner.joint import NOISE
@@ -320,3 +322,31 @@ def test_long_chains_over_one_size_are_solved_exactly() -> None:
     result = fit(costs, sim.default)
     assert result.exact
     assert objective(costs, result.thresholds) < objective(costs, sim.default)
+
+
+def by_size(costs: Costs, scarce: Callable[[Point], bool]) -> Costs:
+    """The same where the first guard of the first site holds by default unless it is scarce."""
+    (tree, *others) = costs.forest.trees
+    first, *later = tree.alternatives
+    assert first.guard is not None
+    name = first.guard.name
+    changed = replace(tree, alternatives=(
+        replace(first, guard=replace(first.guard, groups=Size.of(1))), *later))
+    return replace(costs, forest=replace(costs.forest, trees=(changed, *others)), datasets=tuple(
+        replace(d, points=tuple(
+            replace(p, site=changed, scarce=frozenset({name} if scarce(p) else ()))
+            if p.site.name == tree.name else p for p in d.points)) for d in costs.datasets))
+
+
+def test_a_default_that_no_threshold_equals_stays_beside_thresholds_of_others() -> None:
+    """Whether the first site should run its first version does not grow with the parallelism."""
+    stms = [site("a", ("t0", []), (None, [])), site("b", ("t1", []), (None, []))]
+    sim = Simulated.of(stms, lambda where, index, par: float(
+        10 if index == ((par == 4) if where == "a" else (par <= 8)) else 100))
+    costs = by_size(costs_for(sim, {"x": [2, 4, 8, 16]}), lambda point: point.sizes["n"] == 4)
+    default = {**sim.default, "main.t0": 0}
+    result = fit(costs, default)
+    assert result.thresholds["main.t0"] == 0
+    assert 8 < result.thresholds["main.t1"] <= 16
+    assert result.predicted["x"] < result.default["x"]
+    assert result.predicted == {d.name: d.total(result.thresholds) for d in costs.datasets}

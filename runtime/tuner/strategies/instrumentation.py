@@ -18,15 +18,17 @@ class Instrumentation:
 
     Algorithm 8 adds up the two curves of each comparison; :func:`.fit.fit` solves for all of
     them jointly, and never makes a dataset slower than by default.  ``budget`` is in seconds.
+    Versions that other datasets rule out are run only with ``every``.
     """
 
     name: ClassVar[str] = "instrumentation"
     budget: float = math.inf
+    every: bool = False
 
     @property
     def method(self) -> Method:
         """How costs are measured."""
-        return Forced(self.budget)
+        return Forced(self.budget, every=self.every)
 
     def search(self, trials: Trials) -> dict[str, int]:
         """The thresholds found."""
@@ -37,7 +39,8 @@ class Instrumentation:
 class Replay(Instrumentation):
     """The same from one run per dataset: every version runs at every encounter.
 
-    See :class:`runelift.runtime.race.Race` for the options; ``budget`` is in seconds.
+    See :class:`runelift.runtime.race.Race` for the options; ``budget`` is in seconds.  With
+    ``every``, no version leaves the race.
     """
 
     name: ClassVar[str] = "replay"
@@ -48,4 +51,5 @@ class Replay(Instrumentation):
     @property
     def method(self) -> Method:
         """How costs are measured."""
-        return Replaying(self.rounds, self.factor, self.budget)
+        method = Replaying(self.rounds, self.factor, self.budget)
+        return method.surely() if self.every else method
