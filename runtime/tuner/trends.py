@@ -9,6 +9,7 @@ same of outermost sites, before a first run).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,6 +19,8 @@ from runelift.runtime.tuner.costs import Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
 from runelift.runtime.tuner.log import Measurements, Run
 
+LEFT_OUT = "left out"
+"""What the errors of runs say that were not made."""
 FAR_BEHIND = 8.0
 """A version that should take so many times as long as the best one is not run."""
 
@@ -33,7 +36,7 @@ class Trends:
         """The versions that larger datasets can do without, by site, and how far behind they are.
 
         ``records`` are runs of the dataset at hand: what they chose is not ruled out, nor is
-        anything at sites where they had less to do than the datasets before.
+        anything at sites where they had less to do than the datasets before, nor what failed there.
         """
         if not self.runs:
             return {}
@@ -43,13 +46,16 @@ class Trends:
             for each in record.encounters:
                 if each.site not in largest or each.time > largest[each.site].time:
                     largest[each.site] = each
-        chosen = {(each.site, each.chosen) for record in records for each in record.encounters}
+        usable = {(each.site, each.chosen) for record in records for each in record.encounters}
+        given_up = {version for run in self.runs if run.error and LEFT_OUT in run.error
+                    for version in run.force.items()}
         found = dict[str, dict[int, float]]()
         for name, encounter in largest.items():
             site = self.forest.sites()[name]
             points = [point for _, point in met(datasets, name)]
             ratios = {version: ratio for version, ratio in _ratios(site, points, encounter).items()
-                      if ratio >= FAR_BEHIND and (name, version) not in chosen}
+                      if ratio >= FAR_BEHIND and (name, version) not in usable
+                      and (ratio < math.inf or (name, version) in given_up)}
             if ratios:
                 found[name] = ratios
         return found
@@ -97,5 +103,7 @@ def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterato
                  if number < len(ratios)}
         names = ", ".join(f"{site}/{version}" for site, version in force.items())
         least = min(behind[site][version] for site, version in force.items())
-        yield Run(dataset, force, None, f"version {names}: left out: would take more than "
-                  f"{least:.0f} times as long as others, by what it took on other datasets")
+        why = "as on other datasets" if math.isinf(least) else (
+            f"would take more than {least:.0f} times as long as others, by what it took on other "
+            "datasets")
+        yield Run(dataset, force, None, f"version {names}: {LEFT_OUT}: {why}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.log import Log
@@ -38,7 +39,7 @@ def made(sim: Simulated, *pars: int) -> dict[str, set[int]]:
 
 def test_what_fell_behind_is_not_run_where_there_is_more_to_do() -> None:
     sim = Simulated.of([SITE], falling_behind)
-    assert made(sim, 2, 4) == {"2": {0, 1, 2}, "4": {1, 2}}
+    assert made(sim, 2, 4, 8) == {"2": {0, 1, 2}, "4": {1, 2}, "8": {1, 2}}
 
 
 def test_a_smaller_dataset_sees_every_version() -> None:
@@ -51,6 +52,12 @@ def test_with_so_much_more_parallelism_it_could_have_caught_up(factor: int) -> N
     """It was fifty times as slow as the best."""
     sim = Simulated.of([SITE], gaining)
     assert (0 in made(sim, 2, 2 * factor)[str(2 * factor)]) == (50 / factor < FAR_BEHIND)
+
+
+def test_what_failed_is_tried_again() -> None:
+    sim = Simulated.of([SITE], falling_behind, fail={("s", 0): CompilerLimitation("too big")})
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
+    assert [run.error for run in found.runs if run.error] == ["too big"] * 2
 
 
 def test_what_runs_by_default_is_measured() -> None:
