@@ -15,12 +15,6 @@ from runelift.ir.types import Atom, Const
 from runelift.runtime.device_array import DeviceArray
 
 
-def outline(args: Sequence[Any]) -> list[Any]:
-    """Arguments of the same shapes as these, which take no memory."""
-    return [np.broadcast_to(np.zeros((), array.dtype), array.shape)
-            if (array := np.asarray(arg)).ndim else arg for arg in args]
-
-
 def check_arguments(plan: Interface, args: list[Any]) -> list[Any]:
     """The arguments as NumPy values of the right types; UserError if one is wrong."""
     if len(args) != len(plan.params):

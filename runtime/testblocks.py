@@ -22,7 +22,7 @@ from typing import TypeAlias, assert_never
 
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
-from runelift.runtime.data.dataset import Generator
+from runelift.runtime.data.dataset import Drawn, Generator
 from runelift.runtime.data.text import Reader, Spec, Value, format_value
 from runelift.runtime.data.values import load_values
 
@@ -93,6 +93,12 @@ class Case:
                 return Generator().values(specs)
             case _:
                 assert_never(self.input)
+
+    def recipes(self, wanted: Sequence[Prim] = ()) -> list[Value | Drawn]:
+        """The same, but arrays of random values are only made where they are needed."""
+        if isinstance(self.input, Random):
+            return Generator().recipes(self.input.specs)
+        return self.arguments(wanted)
 
     def expected(self) -> list[Value] | None:
         """The values of the output, if the block says them."""

@@ -63,15 +63,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def inputs(args: argparse.Namespace, program: Program,
-           datasets: Callable[[Source, str], Sequence[Case]]) -> list[Input]:
-    """The inputs that the command line asks for, of the cases that ``datasets`` picks."""
+           datasets: Callable[[Source, str], Sequence[Case]],
+           made: Callable[[Case, Sequence[Prim]], Sequence[Any]] = Case.arguments) -> list[Input]:
+    """The inputs that the command line asks for, of the cases that ``datasets`` picks.
+
+    ``made`` makes arguments of a case, given their element types.
+    """
     if args.input is not None:
         path: Path = args.input
         entry = pick_entry(program, args.entry)
         return [(entry, path.name, partial(load_values, path, _types(program, entry)))]
     entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
     found: list[Input] = [
-        (entry, case.dataset, partial(case.arguments, _types(program, entry))) for entry in entries
+        (entry, case.dataset, partial(made, case, _types(program, entry))) for entry in entries
         for case in datasets(program.compiled.source, entry)
         if args.only is None or args.only in case.dataset]
     if not found:

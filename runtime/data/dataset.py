@@ -1,14 +1,18 @@
 """Random data from types: the same specification and seed give the same data everywhere.
 
 Only the bit generator of NumPy is used, whose stream is fixed, and not its distributions,
-which may change between releases.
+which may change between releases.  The stream can be entered anywhere (Brown 1994, Random
+number generation with arbitrary stride), so threads make parts of an array, and an array can be
+made where it is needed, of a few bytes that say how (:class:`Drawn`).
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +21,13 @@ from runelift.ir.errors import UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.data.text import Reader, Spec, Value
+
+CHUNK = 1 << 15
+"""How many words of 64 bits are made into numbers at a time: these stay in a core's cache."""
+SHARE = 1 << 18
+"""How many words are worth a thread of their own,"""
+THREADS = 8
+"""of which there are no more: memory is not faster for more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,48 +64,122 @@ def parse_bounds(prim: Prim, text: str) -> Bounds:
     return bounds
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """An array of random numbers that nobody has made yet; NumPy makes it (``np.asarray``).
+
+    Its bits come from the stream of ``seed``, from the word of 64 bits with the number ``start``.
+    """
+
+    spec: Spec
+    bounds: Bounds | None
+    seed: int
+    start: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of the array."""
+        return self.spec.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many sizes it has."""
+        return len(self.spec.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its elements."""
+        return self.spec.prim.dtype
+
+    @property
+    def words(self) -> int:
+        """How many words of the stream it takes."""
+        return -(-math.prod(self.shape) // self._per_word)
+
+    @property
+    def _per_word(self) -> int:
+        """How many numbers a word is good for; a remainder by bounds wants all of its bits."""
+        narrow = self.bounds is None or self.spec.prim.is_float
+        return 8 // self.spec.prim.bytes if narrow else 1
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The array; each time a new one."""
+        made, words = np.empty(math.prod(self.shape), self.dtype), self.words
+        threads = max(1, min(THREADS, os.cpu_count() or 1, words // SHARE))
+        ends = [words * k // threads for k in range(threads + 1)]
+        if threads == 1:
+            self._fill(made, *ends)
+        else:
+            from concurrent.futures import ThreadPoolExecutor  # loads much else
+
+            with ThreadPoolExecutor(threads) as pool:
+                for done in [pool.submit(self._fill, made, *part) for part in pairwise(ends)]:
+                    done.result()
+        return made.reshape(self.shape).astype(dtype or self.dtype, copy=False)
+
+    def _fill(self, made: np.ndarray[Any, Any], first: int, last: int) -> None:
+        """Make the numbers of the words from ``first`` to before ``last``."""
+        bits, numbers = np.random.PCG64(self.seed), self._per_word
+        bits.advance(self.start + first)
+        for at in range(first, last, CHUNK):
+            words = np.asarray(bits.random_raw(min(CHUNK, last - at)))
+            part = made[at * numbers:(at + len(words)) * numbers]
+            part[:] = self._numbers(words)[:len(part)]
+
+    def _numbers(self, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Numbers of random bits: uniform over the bounds, by default all integers, [0, 1)."""
+        prim, bounds = self.spec.prim, self.bounds
+        if prim is Prim.BOOL:
+            return (_parts(words, np.dtype(np.uint8)) & 1).astype(bool)
+        if prim.is_float:
+            unit = _unit(words, prim)
+            return unit if bounds is None else (
+                unit.astype(np.float64) * (bounds.high - bounds.low) + bounds.low
+            ).astype(prim.dtype)
+        if bounds is None:
+            return _parts(words, np.dtype(f"u{prim.bytes}")).view(prim.dtype)
+        width = int(bounds.high) - int(bounds.low) + 1
+        offset = words if width == 1 << 64 else words % np.uint64(width)
+        low = np.array(int(bounds.low) % (1 << 64), np.uint64)
+        return (offset + low).astype(prim.dtype)
+
+
+def _parts(words: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Unsigned integers of the bits of words, the low ones first."""
+    parts: np.ndarray[Any, Any] = words.astype("<u8", copy=False).view(dtype.newbyteorder("<"))
+    return parts.astype(dtype, copy=False)
+
+
+def _unit(words: np.ndarray[Any, Any], prim: Prim) -> np.ndarray[Any, Any]:
+    """Floats in [0, 1)."""
+    if prim is Prim.F32:
+        return (_parts(words, np.dtype(np.uint32)) >> 8).astype(np.float32) * np.float32(2.0**-24)
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
 class Generator:
     """Makes up values of given types from a seed."""
 
     def __init__(self, seed: int = 0, bounds: Mapping[Prim, Bounds] | None = None) -> None:
-        self._bits = np.random.PCG64(seed)
+        self._seed = seed
         self._bounds = dict(bounds or {})
+        self._drawn = 0
+
+    def drawn(self, spec: Spec) -> Drawn:
+        """The next value, of type ``spec``, which is made later."""
+        found = Drawn(spec, self._bounds.get(spec.prim), self._seed, self._drawn)
+        self._drawn += found.words
+        return found
 
     def value(self, spec: Spec) -> Value:
-        """A value of type ``spec``: uniform over the bounds, by default all integers, [0, 1)."""
-        bounds = self._bounds.get(spec.prim)
-        count = math.prod(spec.shape)
-        if spec.prim is Prim.BOOL:
-            flat = (self._raw(count, np.uint8) & 1).astype(bool)
-        elif spec.prim.is_float:
-            flat = self._unit(count, spec.prim)
-            if bounds is not None:
-                scaled = flat.astype(np.float64) * (bounds.high - bounds.low) + bounds.low
-                flat = scaled.astype(spec.prim.dtype)
-        elif bounds is None:
-            flat = self._raw(count, np.dtype(f"u{spec.prim.bytes}")).view(spec.prim.dtype)
-        else:
-            width = int(bounds.high) - int(bounds.low) + 1
-            raw = self._raw(count, np.uint64)
-            offset = raw if width == 1 << 64 else raw % np.uint64(width)
-            low = np.array(int(bounds.low) % (1 << 64), np.uint64)
-            flat = (offset + low).astype(spec.prim.dtype)
-        return flat.reshape(spec.shape)[()]
+        """The next value, uniform over the bounds of its type; by default all integers, [0, 1)."""
+        return np.asarray(self.drawn(spec))[()]
 
     def values(self, specs: Iterable[Spec | Value]) -> list[Value]:
         """A value for each type; values stay what they are."""
         return [self.value(spec) if isinstance(spec, Spec) else spec for spec in specs]
 
-    def _raw(self, count: int, dtype: Any) -> np.ndarray[Any, Any]:
-        """``count`` unsigned integers of random bits."""
-        dtype = np.dtype(dtype)
-        words = self._bits.random_raw(-(-count * dtype.itemsize // 8))
-        stored = np.asarray(words).astype("<u8").view(dtype.newbyteorder("<"))
-        kept: np.ndarray[Any, Any] = stored[:count].astype(dtype)
-        return kept
-
-    def _unit(self, count: int, prim: Prim) -> np.ndarray[Any, Any]:
-        """``count`` floats in [0, 1)."""
-        if prim is Prim.F32:
-            return (self._raw(count, np.uint32) >> 8).astype(np.float32) * np.float32(2.0**-24)
-        return (self._raw(count, np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    def recipes(self, specs: Iterable[Spec | Value]) -> list[Value | Drawn]:
+        """The same, but that arrays are made later."""
+        return [spec if not isinstance(spec, Spec) else
+                self.drawn(spec) if spec.shape else self.value(spec) for spec in specs]

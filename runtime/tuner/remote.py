@@ -16,7 +16,7 @@ from typing import Any
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
 from runelift.runtime import interrupts
-from runelift.runtime.arguments import outline
+from runelift.runtime.data.outline import outline
 from runelift.runtime.one_by_one import Both
 from runelift.runtime.parameters import Space
 from runelift.runtime.processes.builders import Builders, Source
