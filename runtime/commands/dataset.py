@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from runelift.ir.prim import NUMBERS
-from runelift.runtime.data.dataset import Generator, parse_bounds, parse_spec
+from runelift.runtime.data.dataset import Drawn, Generator, parse_bounds, parse_spec
 from runelift.runtime.data.text import Value
-from runelift.runtime.data.values import format_values, load_values, save_values
+from runelift.runtime.data.values import load_values, save_values, write_values
 
 FILES = frozenset({".npy", ".npz", ".in", ".data"})
 
@@ -37,11 +38,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
                             help=f"the range of numbers of type {prim.value}")
 
 
-def _values(generator: Generator, text: str) -> list[Value]:
-    """What one argument stands for."""
+def _values(generator: Generator, text: str) -> Sequence[Value | Drawn]:
+    """What one argument stands for; what is random is made when it is written."""
     if Path(text).suffix in FILES:
         return load_values(Path(text))
-    return generator.values([parse_spec(text)])
+    return generator.recipes([parse_spec(text)])
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -53,5 +54,5 @@ def execute(args: argparse.Namespace) -> int:
     if args.output is not None:
         save_values(args.output, values)
     else:
-        sys.stdout.buffer.write(format_values(values, args.binary))
+        write_values(values, sys.stdout.buffer, args.binary)
     return 0

@@ -28,7 +28,7 @@ from runelift.runtime.commands.options import (
     open_program,
     pick_entry,
 )
-from runelift.runtime.data.values import format_values, load_values, read_values
+from runelift.runtime.data.values import load_values, read_values, write_values
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +70,7 @@ def execute(args: argparse.Namespace) -> int:
             raise UserError(f"Site '{site}' has the versions 0 to "
                             f"{len(sites[site].alternatives) - 1}, not {index}.")
     results, record = program.run(entry, values, force=force, record=args.record)
-    sys.stdout.buffer.write(format_values(results, args.binary))
+    write_values(results, sys.stdout.buffer, args.binary)
     if record is not None:
         for e in record.encounters:
             sizes = " ".join(f"{name}={value}" for name, value in e.sizes.items())

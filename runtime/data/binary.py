@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import numpy as np
 
@@ -69,10 +70,11 @@ def _read_one(data: bytes, at: int, name: str) -> tuple[Value, int]:
         raise fail(f"An array of shape {list(shape)} is too large.", at + 7) from None
 
 
-def write_binary(value: Value) -> bytes:
-    """The value in the binary format."""
+def write_binary(value: Value, out: BinaryIO) -> None:
+    """Write the value in the binary format."""
     array = np.asarray(value)
     prim = prim_of(array)
-    header = struct.pack(f"<cBB4s{array.ndim}Q", b"b", VERSION, array.ndim,
-                         prim.value.rjust(4).encode(), *array.shape)
-    return header + np.ascontiguousarray(array, prim.dtype.newbyteorder("<")).tobytes()
+    out.write(struct.pack(f"<cBB4s{array.ndim}Q", b"b", VERSION, array.ndim,
+                          prim.value.rjust(4).encode(), *array.shape))
+    elements = np.ascontiguousarray(array, prim.dtype.newbyteorder("<"))
+    out.write(elements.reshape(-1).view(np.uint8).data)

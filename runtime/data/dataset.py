@@ -92,6 +92,11 @@ class Drawn:
         return self.spec.prim.dtype
 
     @property
+    def nbytes(self) -> int:
+        """How many bytes it will take."""
+        return math.prod(self.shape) * self.spec.prim.bytes
+
+    @property
     def words(self) -> int:
         """How many words of the stream it takes."""
         return -(-math.prod(self.shape) // self._per_word)

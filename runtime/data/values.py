@@ -6,7 +6,9 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO, cast
 from zipfile import BadZipFile
 
 import numpy as np
@@ -62,11 +64,20 @@ def _read_numpy(data: bytes, name: str) -> list[Value]:
     return [np.ascontiguousarray(a, prim_of(a).dtype).reshape(a.shape)[()] for a in arrays]
 
 
+def write_values(values: Iterable[Value], out: BinaryIO, binary: bool = False) -> None:
+    """Write the values in text or binary."""
+    for value in values:
+        if binary:
+            write_binary(value, out)
+        else:
+            out.write(format_value(np.asarray(value)).encode() + b"\n")
+
+
 def format_values(values: Iterable[Value], binary: bool = False) -> bytes:
-    """The values as the content of a file, in text or binary."""
-    if binary:
-        return b"".join(write_binary(value) for value in values)
-    return "".join(format_value(value) + "\n" for value in values).encode()
+    """What :func:`write_values` writes."""
+    out = io.BytesIO()
+    write_values(values, out, binary)
+    return out.getvalue()
 
 
 def save_values(path: Path, values: Iterable[Value]) -> None:
@@ -79,17 +90,21 @@ def save_values(path: Path, values: Iterable[Value]) -> None:
     suffixes = path.suffixes[-2:]
     packed = suffixes[-1:] == [".gz"]
     kind = (suffixes[:-1] if packed else suffixes)[-1:]
-    buffer = io.BytesIO()
-    if kind == [".npz"]:
-        np.savez(buffer, *kept)
-    elif kind == [".npy"]:
-        if len(kept) != 1:
-            raise UserError(f"'{path}': a .npy file holds one value, not {len(kept)}.")
-        np.save(buffer, np.asarray(kept[0]))
-    else:
-        buffer.write(format_values(kept, kind[0:1] not in ([".in"], [".out"], [".txt"])))
-    content = buffer.getvalue()
+    if kind == [".npy"] and len(kept) != 1:
+        raise UserError(f"'{path}': a .npy file holds one value, not {len(kept)}.")
     try:
-        path.write_bytes(gzip.compress(content, mtime=0) if packed else content)
+        with ExitStack() as files:
+            out: BinaryIO = files.enter_context(path.open("wb"))
+            if packed:
+                out = files.enter_context(cast("BinaryIO", gzip.GzipFile("", "wb", fileobj=out,
+                                                                         mtime=0)))
+            if kind == [".npz"]:
+                archive = io.BytesIO()  # whose writer goes back, as not all files do
+                np.savez(archive, *kept)
+                out.write(archive.getbuffer())
+            elif kind == [".npy"]:
+                np.save(out, np.asarray(kept[0]))
+            else:
+                write_values(kept, out, kind not in ([".in"], [".out"], [".txt"]))
     except OSError as error:
         raise UserError(f"Cannot write '{path}': {error.strerror}.") from None

@@ -21,6 +21,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+import numpy as np
+
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.ir.guards import Kind
 from runelift.runtime.one_by_one import Both
@@ -38,7 +40,11 @@ FAR_OFF = 10.0
 LONG = 0.1
 """if they take more than so many seconds."""
 SMALL = 1 << 28
-"""How many bytes the inputs may have whose kernels are built together."""
+"""How many bytes of inputs are kept until these are measured, so that their kernels can be built
+together; those of random arrays, which are made later, do not count."""
+BESIDE = 1 << 29
+"""How many bytes all inputs may have, if some are to wait on the device while others are
+measured."""
 Args: TypeAlias = Sequence[Any]
 """The arguments of an entry point."""
 Force: TypeAlias = Mapping[str, int]
@@ -264,20 +270,22 @@ def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
              known: Mapping[str, Sequence[Run]]) -> tuple[Sequence[Dataset], bool]:
     """The same datasets; kernels for those of which nothing is known begin to be built.
 
-    Not if their inputs are too large to be kept until they are measured, which is told.
+    Not if their inputs are too large to be kept until they are measured.  It is told whether there
+    is room for all of them on the device.
     """
-    made, room = dict[str, Args](), SMALL
+    made, room, beside = dict[str, Args](), SMALL, BESIDE
     new = [dataset for dataset in datasets if not known[dataset.name]]
     with suppress(UserError, CompilerLimitation):
         for dataset in new:
             made[dataset.name] = values = dataset.arguments()
-            room -= sum(getattr(value, "nbytes", 0) for value in values)
+            room -= sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+            beside -= sum(getattr(value, "nbytes", 0) for value in values)
             if room < 0:
                 return datasets, False
         if made:
             program.foresee(forest.entry, list(made.values()), [{}, *plans(forest)])
     return [replace(each, arguments=partial(made.__getitem__, each.name)) if each.name in made
-            else each for each in datasets], len(made) == len(datasets)
+            else each for each in datasets], len(made) == len(datasets) and beside >= 0
 
 
 def _best(run: Run) -> float:

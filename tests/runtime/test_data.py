@@ -1,5 +1,6 @@
 """Reading, writing, generating and comparing values."""
 
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,10 @@ from hypothesis.extra import numpy as hnp
 from runelift.ir.errors import ProgramError, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
+from runelift.runtime.data import dataset
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Bounds, Generator, parse_bounds, parse_spec
+from runelift.runtime.data.outline import outline
 from runelift.runtime.data.text import Reader, Spec, format_value, type_of
 from runelift.runtime.data.values import format_values, load_values, read_values, save_values
 
@@ -115,7 +118,8 @@ def test_malformed_binary(data: bytes, message: str) -> None:
         read_values(data, "data")
 
 
-@pytest.mark.parametrize("name", ["a.in", "a.in.gz", "a.bin", "a.gz", "a.npz", "a.npy", "a.npy.gz"])
+@pytest.mark.parametrize("name", ["a.in", "a.in.gz", "a.bin", "a.gz", "a.npz", "a.npz.gz", "a.npy",
+                                  "a.npy.gz"])
 def test_files(tmp_path: Path, name: str) -> None:
     value = np.arange(6, dtype=np.float32).reshape(2, 3)
     save_values(tmp_path / name, [value])
@@ -174,6 +178,56 @@ def test_generated_numbers_never_change() -> None:
     numbers = Generator(0).value(Spec((3,), Prim.I32)).tolist()
     assert numbers == [-641564065, -1559237681, -2099652831]
     assert 0 <= Generator(0).value(Spec((), Prim.F32)) < 1
+
+
+@pytest.mark.parametrize("prim", list(Prim))
+def test_threads_make_the_same_numbers(prim: Prim, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of an array are entered in the middle of the stream, and need not end with a word."""
+    specs = [Spec((1003,), prim), Spec((), Prim.U8), Spec((101, 43), prim)]
+    bounds = {prim: Bounds(-1 if prim.is_float else 3, 77)} if prim is not Prim.BOOL else {}
+    for chosen in ({}, bounds):
+        whole = Generator(3, chosen).values(specs)
+        with monkeypatch.context() as patched:
+            patched.setattr(dataset, "SHARE", 50)
+            patched.setattr(dataset, "CHUNK", 7)
+            parts = Generator(3, chosen).values(specs)
+        for one, other in zip(whole, parts, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(("prim", "stored"), [(Prim.I16, np.int16), (Prim.U64, np.uint64)])
+def test_integers_are_the_bits_of_the_stream(prim: Prim, stored: type) -> None:
+    words = np.random.PCG64(5).random_raw(300).astype("<u8")
+    generator = Generator(5)
+    found = [generator.value(Spec((count,), prim)) for count in (1, 70, 90)]
+    start = 0
+    for value in found:
+        used = -(-value.nbytes // 8)
+        expected = words[start:start + used].view(np.dtype(stored).newbyteorder("<"))
+        np.testing.assert_array_equal(value, expected[:len(value)])
+        start += used
+
+
+def test_arrays_are_made_where_they_are_needed() -> None:
+    """Until then, and on the way there, they are a few bytes; scalars are made at once."""
+    specs = [parse_spec(text) for text in ("[300]i32", "f64", "[1000][1000]f32", "7i8")]
+    drawn = Generator(2).recipes(specs)
+    values = Generator(2).values(specs)
+    assert len(pickle.dumps(drawn)) < 2000
+    for one, other in zip(pickle.loads(pickle.dumps(drawn)), values, strict=True):
+        assert (one.shape, one.dtype) == (other.shape, other.dtype)
+        np.testing.assert_array_equal(np.asarray(one), other)
+    assert [type(each) for each in drawn[1::2]] == [np.float64, np.int8]
+
+
+def test_outlines_have_shapes_and_take_no_memory() -> None:
+    drawn = Generator().drawn(Spec((1 << 20, 1 << 20), Prim.F32))
+    array, drawn_one, scalar = outline([np.ones((3, 1000), np.int16), drawn, np.int32(5)])
+    assert len(pickle.dumps([array, drawn_one])) < 2000
+    assert np.asarray(array).shape == (3, 1000)
+    assert np.asarray(array).dtype == np.int16
+    assert np.asarray(drawn_one).nbytes == 1 << 42
+    assert scalar == 5
 
 
 @given(st.sampled_from([p for p in Prim if p.is_int]), st.data())

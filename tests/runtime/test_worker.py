@@ -20,6 +20,7 @@ import runelift
 from runelift.ir.errors import RuneliftError, UserError
 from runelift.runtime import building, garbage, interrupts
 from runelift.runtime.compiled import Compiled
+from runelift.runtime.data.dataset import Drawn, Generator, parse_spec
 from runelift.runtime.processes import process
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.processes.process import Process
@@ -86,6 +87,19 @@ def test_it_does_what_the_program_does(program: Program, shared: Remote) -> None
     assert [s.operation.name for s in shared.spaces("main")] == [
         s.operation.name for s in program.spaces("main")]
     assert not shared.stops
+
+
+def test_random_arrays_are_made_by_the_worker(program: Program, shared: Remote,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither is the tuner's own memory needed, nor are they sent."""
+    values = Generator(1).values([parse_spec("[50][70]i32")])
+    drawn = Generator(1).recipes([parse_spec("[50][70]i32")])
+    np.testing.assert_array_equal(program.place(drawn)[0].get(), values[0])
+    monkeypatch.setattr(Drawn, "__array__", lambda self: pytest.fail("it was made here"))
+    tuned = autotune(shared, program.tree, [Dataset("drawn", "main", lambda: drawn)], 100,
+                     repeats=1)
+    (entry,) = tuned.entries
+    assert all(run.record is not None for run in entry.measurements.runs)
 
 
 def test_runs_are_told_of_while_others_are_made(program: Program, shared: Remote) -> None:
