@@ -134,7 +134,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dic
             program.run(entry, args)
             wall.append(time.perf_counter() - started)
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
-    program.run(entry, args)
+    program.run(entry, args, device_arrays=True)
     resident = program.place(args)
     program.warm_up(entry, resident)
     for _ in range(runs):
