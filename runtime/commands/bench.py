@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
@@ -63,11 +65,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def inputs(args: argparse.Namespace, program: Program,
-           datasets: Callable[[Source, str], Sequence[Case]],
-           made: Callable[[Case, Sequence[Prim]], Sequence[Any]] = Case.arguments) -> list[Input]:
+           datasets: Callable[[Source, str], Sequence[Case]]) -> list[Input]:
     """The inputs that the command line asks for, of the cases that ``datasets`` picks.
 
-    ``made`` makes arguments of a case, given their element types.
+    Arrays of random values are made when they are brought to the device.
     """
     if args.input is not None:
         path: Path = args.input
@@ -75,7 +76,7 @@ def inputs(args: argparse.Namespace, program: Program,
         return [(entry, path.name, partial(load_values, path, _types(program, entry)))]
     entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
     found: list[Input] = [
-        (entry, case.dataset, partial(made, case, _types(program, entry))) for entry in entries
+        (entry, case.dataset, partial(case.recipes, _types(program, entry))) for entry in entries
         for case in datasets(program.compiled.source, entry)
         if args.only is None or args.only in case.dataset]
     if not found:
@@ -129,13 +130,14 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dic
     device: list[float] = []
     launches = peak = 0
     if program.device_info is None:
+        values = [np.asarray(arg)[()] for arg in args]
         for _ in range(runs):
             started = time.perf_counter()
-            program.run(entry, args)
+            program.run(entry, values)
             wall.append(time.perf_counter() - started)
         return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
-    program.run(entry, args, device_arrays=True)
     resident = program.place(args)
+    program.run(entry, resident, device_arrays=True)
     program.warm_up(entry, resident)
     for _ in range(runs):
         wall.append(program.time(entry, resident))

@@ -7,7 +7,7 @@ import argparse
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.bench import inputs
 from runelift.runtime.program import Program
-from runelift.runtime.testblocks import Case, training_of, validation_of
+from runelift.runtime.testblocks import training_of, validation_of
 from runelift.runtime.tuner.measure import Dataset
 
 
@@ -21,7 +21,7 @@ def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]
     worth = {entry for case in training_of(program.compiled.source)
              for entry in case.entries}
     return [Dataset(name, entry, arguments)
-            for entry, name, arguments in inputs(args, program, training_of, Case.recipes)
+            for entry, name, arguments in inputs(args, program, training_of)
             if asked or entry in worth]
 
 
@@ -33,4 +33,4 @@ def kept_out(args: argparse.Namespace, program: Program) -> list[Dataset]:
         raise UserError("--validate runs the datasets that a program keeps out of tuning, not an "
                         "--input.")
     return [Dataset(name, entry, arguments)
-            for entry, name, arguments in inputs(args, program, validation_of, Case.recipes)]
+            for entry, name, arguments in inputs(args, program, validation_of)]
