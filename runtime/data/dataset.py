@@ -157,9 +157,13 @@ def _parts(words: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any,
 
 def _unit(words: np.ndarray[Any, Any], prim: Prim) -> np.ndarray[Any, Any]:
     """Floats in [0, 1)."""
+    bits: np.ndarray[Any, Any]
     if prim is Prim.F32:
-        return (_parts(words, np.dtype(np.uint32)) >> 8).astype(np.float32) * np.float32(2.0**-24)
-    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        bits, scale = _parts(words, np.dtype(np.uint32)) >> 8, 2.0**-24
+    else:
+        bits, scale = words >> np.uint64(11), 2.0**-53
+    unit: np.ndarray[Any, Any] = np.multiply(bits, scale, dtype=prim.dtype, casting="unsafe")
+    return unit
 
 
 class Generator:
