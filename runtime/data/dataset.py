@@ -22,7 +22,7 @@ from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.data.text import Reader, Spec, Value
 
-CHUNK = 1 << 15
+CHUNK = 1 << 16
 """How many words of 64 bits are made into numbers at a time: these stay in a core's cache."""
 SHARE = 1 << 18
 """How many words are worth a thread of their own,"""
@@ -128,42 +128,38 @@ class Drawn:
         bits.advance(self.start + first)
         for at in range(first, last, CHUNK):
             words = np.asarray(bits.random_raw(min(CHUNK, last - at)))
-            part = made[at * numbers:(at + len(words)) * numbers]
-            part[:] = self._numbers(words)[:len(part)]
+            self._put(words, made[at * numbers:(at + len(words)) * numbers])
 
-    def _numbers(self, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Numbers of random bits: uniform over the bounds, by default all integers, [0, 1)."""
+    def _put(self, words: np.ndarray[Any, Any], made: np.ndarray[Any, Any]) -> None:
+        """Make numbers of random bits: uniform over the bounds, by default all integers, [0, 1).
+
+        Threads get on best with few operations, which need no memory.
+        """
         prim, bounds = self.spec.prim, self.bounds
         if prim is Prim.BOOL:
-            return (_parts(words, np.dtype(np.uint8)) & 1).astype(bool)
-        if prim.is_float:
-            unit = _unit(words, prim)
-            return unit if bounds is None else (
-                unit.astype(np.float64) * (bounds.high - bounds.low) + bounds.low
-            ).astype(prim.dtype)
-        if bounds is None:
-            return _parts(words, np.dtype(f"u{prim.bytes}")).view(prim.dtype)
-        width = int(bounds.high) - int(bounds.low) + 1
-        offset = words if width == 1 << 64 else words % np.uint64(width)
-        low = np.array(int(bounds.low) % (1 << 64), np.uint64)
-        return (offset + low).astype(prim.dtype)
+            made[:] = _parts(words, np.uint8)[:len(made)] & 1
+        elif prim.is_float:
+            bits = _parts(words, np.uint32 if prim is Prim.F32 else np.uint64)[:len(made)]
+            unused = 8 if prim is Prim.F32 else 11
+            bits >>= unused
+            made[:] = bits
+            made *= 2.0 ** (unused - 8 * prim.bytes)
+            if bounds is not None:
+                made[:] = made.astype(np.float64) * (bounds.high - bounds.low) + bounds.low
+        elif bounds is None:
+            made[:] = _parts(words, f"u{prim.bytes}")[:len(made)].view(prim.dtype)
+        else:
+            width = int(bounds.high) - int(bounds.low) + 1
+            offset = words if width == 1 << 64 else words % np.uint64(width)
+            low = np.array(int(bounds.low) % (1 << 64), np.uint64)
+            made[:] = (offset + low).astype(prim.dtype)
 
 
-def _parts(words: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Unsigned integers of the bits of words, the low ones first."""
+def _parts(words: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """Unsigned integers of the bits of words, the low ones first, probably in the same memory."""
+    dtype = np.dtype(dtype)
     parts: np.ndarray[Any, Any] = words.astype("<u8", copy=False).view(dtype.newbyteorder("<"))
     return parts.astype(dtype, copy=False)
-
-
-def _unit(words: np.ndarray[Any, Any], prim: Prim) -> np.ndarray[Any, Any]:
-    """Floats in [0, 1)."""
-    bits: np.ndarray[Any, Any]
-    if prim is Prim.F32:
-        bits, scale = _parts(words, np.dtype(np.uint32)) >> 8, 2.0**-24
-    else:
-        bits, scale = words >> np.uint64(11), 2.0**-53
-    unit: np.ndarray[Any, Any] = np.multiply(bits, scale, dtype=prim.dtype, casting="unsafe")
-    return unit
 
 
 class Generator:
