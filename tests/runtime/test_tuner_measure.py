@@ -5,12 +5,17 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.prim import Prim
+from runelift.runtime.data.dataset import Generator
+from runelift.runtime.data.text import Spec
 from runelift.runtime.records import Timing
 from runelift.runtime.tuner.autotune import (
     FEW,
@@ -25,7 +30,7 @@ from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.log import NO_TIME, Log, Run, read_log
-from runelift.runtime.tuner.measure import Dataset, Progress, measure
+from runelift.runtime.tuner.measure import BESIDE, SMALL, Dataset, Progress, foreseen, measure
 from runelift.runtime.tuner.prices import prices_of
 from runelift.runtime.tuner.report import (
     facts,
@@ -157,6 +162,35 @@ def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
         assert [step.done for step in steps] == sorted(step.done for step in steps)
     assert counts[0] == counts[1]
     assert orders == [["a", "a", "b", "b"]] * 2
+
+
+@pytest.mark.parametrize(("kind", "count", "together", "fits"), [
+    ("made", SMALL // 2, True, True),
+    ("made", SMALL, False, False),
+    ("random", SMALL, True, True),
+    ("random", BESIDE, True, False),
+])
+def test_inputs_are_foreseen_together_if_they_are_small_or_not_made_yet(
+        kind: str, count: int, together: bool, fits: bool) -> None:
+    """``count`` bytes for one dataset, and 4 for another one."""
+    class Builds(Simulated):
+        inputs: Sequence[object] = ()
+
+        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+            self.inputs = inputs
+            return True
+
+    def arguments(size: int) -> list[object]:
+        return ([np.broadcast_to(np.int8(0), (size,))] if kind == "made"
+                else Generator().recipes([Spec((size,), Prim.I8)]))
+
+    sim = Builds.of(CHAIN, cost)
+    datasets = [Dataset(name, "main", partial(arguments, size))
+                for name, size in (("a", count), ("b", 4))]
+    found, room = foreseen(sim, sim.forest, datasets, {"a": [], "b": []})
+    assert room == fits
+    assert len(sim.inputs) == 2 * together
+    assert [len(list(each.arguments())) for each in found] == [1, 1]
 
 
 def device_times(point: Point) -> dict[int, float]:
