@@ -22,7 +22,9 @@ HOPELESS = 20.0
 wrong by a factor of two, it is still far behind."""
 
 SHORT = 0.1
-"""What takes fewer seconds is run whatever it promises."""
+"""What takes fewer seconds is run whatever it promises:"""
+AT_LEAST = 0.02
+"""if that is an estimate, and not the least that it can take, when it is fewer than so many."""
 ALONE = 32.0
 """How many times as fast as in a full device a work-item is at most that has it for itself: its
 instructions and its accesses wait for no others."""
@@ -104,10 +106,9 @@ class Outlook:
 
     def hopeless(self, version: str, par: int, best: float) -> str | None:
         """Why a version need not be run beside one that takes ``best`` seconds, if so."""
-        enough = max(SHORT, HOPELESS * best)
-        if (seconds := self.seconds(version, par, best)) > enough:
+        if (seconds := self.seconds(version, par, best)) > max(SHORT, HOPELESS * best):
             return f"left out: would take about {seconds:.2g} s, by what it took on other datasets"
-        if (seconds := self.alone(version, par)) > enough:
+        if (seconds := self.alone(version, par)) > max(AT_LEAST, HOPELESS * best):
             return (f"left out: {par:,} work-items would take more than {seconds:.2g} s for what "
                     "other versions spread over the device")
         return None
