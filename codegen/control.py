@@ -14,6 +14,7 @@ from runelift.codegen import plan
 from runelift.codegen.arrays import Arrays
 from runelift.codegen.coalesce import CARRIED
 from runelift.codegen.course import with_course
+from runelift.codegen.interface import spec_of
 from runelift.codegen.persistent import may_persist
 from runelift.codegen.views import interleaved
 from runelift.ir.consumption import consumed_in, root_of
@@ -39,12 +40,6 @@ from runelift.ir.types import ArrayType, Atom, elem_of, i64
 
 NONE: Mapping[VName, int] = MappingProxyType({})
 """All arrays lie row by row."""
-
-
-def spec_of(param: Param) -> plan.ValueSpec:
-    """What a caller or a version is told of a value."""
-    shape = param.type.shape if isinstance(param.type, ArrayType) else None
-    return plan.ValueSpec(param.name, elem_of(param.type), shape)
 
 
 class Control(Arrays):

@@ -16,7 +16,8 @@ from collections.abc import Set
 
 from runelift.codegen import plan
 from runelift.codegen.coalesce import ALONG, BESIDE, LONG, PROMISED, coalesce, number
-from runelift.codegen.control import Control, spec_of
+from runelift.codegen.control import Control
+from runelift.codegen.interface import interface
 from runelift.codegen.liveness import release_dead
 from runelift.codegen.residence import residence
 from runelift.codegen.views import iota
@@ -56,12 +57,6 @@ from runelift.ir.syntax import (
     Versions,
 )
 from runelift.ir.types import Atom, array_of, i64, shape_of
-
-
-def interface(fun: Fun) -> plan.Interface:
-    """What a caller of an entry point gives."""
-    return plan.Interface(fun.name, tuple(p.name for p in fun.params[: fun.sizes]),
-                          tuple(spec_of(p) for p in fun.params[fun.sizes:]))
 
 
 def plan_fun(fun: Fun, names: Names, *, interleave: bool = False,

@@ -135,28 +135,33 @@ def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextMana
     if command in RUNNING:
         from runelift.runtime import early
 
-        early.begin(_device(arguments))
-    return _tuning_ahead(_device(arguments)) if command == "autotune" else nullcontext()
+        early.begin(_option("--device", arguments))
+    return _tuning_ahead(arguments) if command == "autotune" else nullcontext()
 
 
 @contextmanager
-def _tuning_ahead(device: str | None) -> Iterator[None]:
-    """What tuning needs first: a process that runs programs, and to know of devices."""
+def _tuning_ahead(arguments: Sequence[str]) -> Iterator[None]:
+    """What tuning needs first: a process that runs programs, the program, to know of devices."""
     from runelift.runtime.processes.process import started_ahead
 
+    device, policy = _option("--device", arguments), _option("--policy", arguments)
+    program = next((each for each in arguments if each.endswith(".fut")), None)
     with started_ahead(device):
-        from runelift.runtime import early
+        from runelift.runtime.processes.ahead import compiled_ahead
 
-        early.begin(device, runs=False)
-        yield
+        with compiled_ahead(program, policy or "all"):
+            from runelift.runtime import early
+
+            early.begin(device, runs=False)
+            yield
 
 
-def _device(arguments: Sequence[str]) -> str | None:
-    """The device that the arguments name, as far as that is clear before they are parsed."""
+def _option(name: str, arguments: Sequence[str]) -> str | None:
+    """What the arguments say for an option, as far as that is clear before they are parsed."""
     for number, each in enumerate(arguments):
-        if each == "--device":
+        if each == name:
             return next(iter(arguments[number + 1:]), None)
-        if each.startswith("--device="):
+        if each.startswith(f"{name}="):
             return each.partition("=")[2]
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runelift.codegen.host import interface
+from runelift.codegen.interface import interface
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
 from runelift.frontend.signature import signatures

@@ -10,7 +10,8 @@ from runelift.frontend.files import read_source
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
 from runelift.runtime.device import DeviceInfo, select
-from runelift.runtime.kept import compile_anew, find_kept
+from runelift.runtime.kept import compile_anew, if_current, read_kept
+from runelift.runtime.processes import ahead
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.tuning_file import tuning_of
 
@@ -35,7 +36,7 @@ def compile(source_or_path: str | Path, *, device: str | None = None,
     source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
     chosen = tuning_of(path, tuning)
     values = {**chosen.values, **(settings or {})}
-    compiled = find_kept(source, policy=policy, parameters=values)
+    compiled = if_current(read_kept(source, policy=policy) or ahead.take(source, policy), values)
     info, first = select(device), None
     if compiled is None:
         first = _first_run(info, device, source) if runs else None

@@ -20,14 +20,13 @@ from runelift.runtime.building import Infeasible, build_program, quietly
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.executable import Executable
 from runelift.runtime.opened import open_device
+from runelift.runtime.processes.ahead import CORES
 from runelift.runtime.processes.builders import TRIALS, Builders
 
 WORTH = 40
 """How many lines a program has whose kernels are worth starting processes for."""
 MOST = 3
 """How many processes there are at most: more were in each other's way when they started."""
-CORES = 4
-"""How many cores it takes for processes not to be in the way of the compiler."""
 PATIENCE = 30.0
 """After how many seconds processes end if the program is not run."""
 REST = 2.0

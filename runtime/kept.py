@@ -14,21 +14,23 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from runelift.frontend.files import read_source
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
 from runelift.runtime import cache as disk
-from runelift.runtime.compiled import Compiled
 from runelift.runtime.snapshot import dumps
+
+if TYPE_CHECKING:
+    from runelift.runtime.compiled import Compiled
 
 PROGRAMS = "programs"
 """Where programs lie in the cache."""
 
 
-def find_kept(source: Source, *, policy: str, parameters: Mapping[str, int]) -> Compiled | None:
-    """What was kept of a program that was compiled before, if that would give the same again."""
-    found = read_kept(source, policy=policy)
+def if_current(found: Compiled | None, parameters: Mapping[str, int]) -> Compiled | None:
+    """A program that was compiled before, if that would give the same now; it warns again."""
     if found is None or not _still_true(found, parameters):
         return None
     _repeat(found.warned)

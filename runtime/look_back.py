@@ -20,6 +20,7 @@ from runelift.ir.names import Names
 from runelift.ir.parse import parse
 
 if TYPE_CHECKING:
+    from runelift.runtime.executable import Executable
     from runelift.runtime.opened import Device
 
 TRIAL = 1 << 20
@@ -46,7 +47,10 @@ entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
 
 def works(device: Device) -> bool:
     """Whether groups of the device can wait for each other."""
-    return all(_succeeds(device, trial(), seed) for seed in range(TRIALS))
+    from runelift.runtime.executable import Executable
+
+    executable = Executable(trial(), device)
+    return all(_succeeds(executable, seed) for seed in range(TRIALS))
 
 
 @cache
@@ -57,11 +61,11 @@ def trial() -> Plan:
     return plan_fun(fun, names)
 
 
-def _succeeds(device: Device, plan: Plan, seed: int) -> bool:
+def _succeeds(executable: Executable, seed: int) -> bool:
     """Whether a scan over many more groups than the device runs at a time is right."""
-    from runelift.runtime.executable import Executable
     from runelift.runtime.executor import execute
 
+    device, plan = executable.device, executable.plan
     info = device.info
     count = WAVES * info.num_groups * info.shares.group + 1
     values = np.random.default_rng(seed).integers(-(1 << 40), 1 << 40, count)
@@ -70,7 +74,7 @@ def _succeeds(device: Device, plan: Plan, seed: int) -> bool:
     size, param = str(plan.sizes[0]), str(plan.params[0].name)
     try:
         ((sums, *_),), *_ = execute(
-            Executable(plan, device), {size: count, param: source}, {}, {}, record=False)
+            executable, {size: count, param: source}, {}, {}, record=False)
     except RuneliftError:
         return False
     found = np.empty_like(values)

@@ -17,10 +17,12 @@ from runelift.runtime.device import DeviceInfo
 from runelift.runtime.mail import Mail
 from runelift.runtime.memory import Buffer, Pool
 from runelift.runtime.parameters import MOST_GROUPS
-from runelift.runtime.proofs import proven
+from runelift.runtime.proofs import is_proven, proven
 from runelift.runtime.shuffles import Shuffles, asked
 from runelift.runtime.statuses import Statuses
 
+LOOK_BACK = "look back"
+"""The trial of whether groups can wait for each other."""
 RESERVED_BYTES = 1024
 """Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
 
@@ -92,7 +94,7 @@ class Device:
 
             self._proved = True
             self._wait_for("prove")
-            self.patience = most if proven(self, "look back", tried) else 0
+            self.patience = most if proven(self, LOOK_BACK, tried) else 0
 
     def prove_subgroups(self) -> None:
         """Find out whether sub-groups are what the device says, unless that is known."""
@@ -142,6 +144,15 @@ class Device:
         fitting = max(room <= info.local_bytes, info.local_bytes // (room + RESERVED_BYTES))
         per_unit = min(info.resident_items // group, info.resident_groups, fitting)
         return int(info.handle.max_compute_units * per_unit)
+
+
+def plan_trials(info: DeviceInfo) -> None:
+    """Make the plans of what will be tried when the device is opened, if that is not known."""
+    if not is_proven(info, LOOK_BACK):
+        from runelift.runtime import look_back, subgroups  # they lower kernels
+
+        look_back.trial()
+        subgroups.trial()
 
 
 _opened: dict[tuple[int, DeviceInfo], Device] = {}

@@ -6,20 +6,30 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runelift.runtime import cache as disk
+from runelift.runtime.device import DeviceInfo
 
 if TYPE_CHECKING:
     from runelift.runtime.opened import Device
 
 KEPT = "trials"
 """What the cache calls devices that passed."""
+WORKS = b"works"
 
 
 def proven(device: Device, what: str, trial: Callable[[], bool]) -> bool:
     """Whether a device passes a trial; success is remembered under the name ``what``."""
-    name = disk.key(what, disk.ourselves(), device.info.label)
-    if disk.load(KEPT, name) == b"works":
+    if is_proven(device.info, what):
         return True
     found = trial()
     if found and not device.info.is_simulator:
-        disk.store(KEPT, name, b"works")
+        disk.store(KEPT, _name(device.info, what), WORKS)
     return found
+
+
+def is_proven(info: DeviceInfo, what: str) -> bool:
+    """Whether such a device has passed a trial before."""
+    return disk.load(KEPT, _name(info, what)) == WORKS
+
+
+def _name(info: DeviceInfo, what: str) -> str:
+    return disk.key(what, disk.ourselves(), info.label)

@@ -20,6 +20,7 @@ from runelift.ir.names import Names
 from runelift.ir.parse import parse
 
 if TYPE_CHECKING:
+    from runelift.runtime.executable import Executable
     from runelift.runtime.opened import Device
 
 LENGTHS = (5, 100, 3000)
@@ -60,7 +61,10 @@ entry main [n_1] [m_2] (xss_3 : [n_1][m_2]i64) : (sums_4 : [n_1][m_2]i64, totals
 
 def work(device: Device) -> bool:
     """Whether sub-groups of the device are what it says."""
-    return all(_succeeds(device, trial(), length) for length in LENGTHS)
+    from runelift.runtime.executable import Executable
+
+    executable = Executable(trial(), device)
+    return all(_succeeds(executable, length) for length in LENGTHS)
 
 
 @cache
@@ -70,11 +74,11 @@ def trial() -> Plan:
     return plan_fun(fun, Names(100), interleave=True)
 
 
-def _succeeds(device: Device, plan: Plan, length: int) -> bool:
+def _succeeds(executable: Executable, length: int) -> bool:
     """Whether rows of a length are scanned as they should be."""
-    from runelift.runtime.executable import Executable
     from runelift.runtime.executor import execute
 
+    device, plan = executable.device, executable.plan
     values = np.random.default_rng(length).integers(
         -(1 << 40), 1 << 40, (ELEMENTS // length + 1, length))
     source = device.pool.allocate(values.nbytes)
@@ -82,8 +86,7 @@ def _succeeds(device: Device, plan: Plan, length: int) -> bool:
     sizes = dict(zip(map(str, plan.sizes), values.shape, strict=True))
     try:
         ((sums, *_), (totals, *_)), *_ = execute(
-            Executable(plan, device), {**sizes, str(plan.params[0].name): source}, {}, {},
-            record=False)
+            executable, {**sizes, str(plan.params[0].name): source}, {}, {}, record=False)
     except RuneliftError:
         return False
     scans = np.cumsum(values, axis=1)

@@ -49,7 +49,7 @@ class Builders:
         self._most = count
         self._patience = patience
         self._changed = threading.Condition()
-        self._waits = nothing
+        self._waits, self._tries = nothing, bool(trials)
         self._processes: list[Process] = []
         self._starting = set[Process]()
         if not nothing:
@@ -66,6 +66,11 @@ class Builders:
             threading.Thread(target=self._let_go, args=(first,)).start()
 
     @property
+    def there(self) -> bool:
+        """Whether there are processes; none has been started where there was nothing to build."""
+        return bool(self._processes)
+
+    @property
     def count(self) -> int:
         """How many programs are built at the same time."""
         return self._most if self._waits else len(self._processes)
@@ -73,7 +78,7 @@ class Builders:
     def _start(self, *, held: bool = False) -> None:
         """Start the processes."""
         self._waits = False
-        self._processes += [Process(self._device, builds=True, held=held)
+        self._processes += [Process(self._device, builds=True, tries=self._tries, held=held)
                             for _ in range(self._most)]
         for process in self._processes if self._patience is not None else ():
             process.outlive()
@@ -130,11 +135,9 @@ class Builders:
     def take(self) -> Process | None:
         """The first of them that is idle, as a worker, in whose place another one starts.
 
-        None if all have ended.  To wait for what it builds takes less time than to start another.
+        None if there are none.  To wait for what it builds takes less time than to start another.
         """
         with self._changed:
-            if self._waits:  # who has lost a worker may lose others
-                self._start()
             self._taking = True
             try:
                 while any(each.is_there for each in self._processes):

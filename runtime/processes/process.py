@@ -19,7 +19,7 @@ GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 RUN = """
 import json, sys
-connection, lifeline, gate, opened, builds, device, path = json.loads(sys.argv[1])
+connection, lifeline, gate, opened, builds, tries, device, path = json.loads(sys.argv[1])
 sys.path[:] = path
 from runelift.runtime import early, garbage
 early.begin(device, gate=gate)
@@ -27,7 +27,7 @@ garbage.look_seldom()
 from runelift.runtime.device import register_runtimes
 register_runtimes()  # before anything imports pyopencl
 from runelift.runtime.tuner.worker import main
-main(connection, lifeline, opened, builds)
+main(connection, lifeline, opened, builds, tries)
 """
 """What such a process runs."""
 
@@ -39,14 +39,14 @@ class _Starting:
     with this object.
     """
 
-    def __init__(self, device: str | None, *, builds: bool) -> None:
+    def __init__(self, device: str | None, *, builds: bool, tries: bool = False) -> None:
         self.connection, theirs = Pipe()
         ours, lifeline = os.pipe()
         behind, self.gate = Pipe(duplex=False)
         self.opened, done = Pipe(duplex=False)
         given = theirs.fileno(), ours, behind.fileno(), done.fileno()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([*given, builds, device, sys.path])],
+            [sys.executable, "-c", RUN, json.dumps([*given, builds, tries, device, sys.path])],
             pass_fds=given, stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
             start_new_session=True)  # Ctrl-C is for the process that started it
@@ -81,13 +81,14 @@ class Process:
     """A process that runs programs on a device, or only ``builds``; it is ready when it answers.
 
     It may be told which program it will be given (the path and the policy), to have it read by
-    then, if it is kept.  One that is ``held`` does not open the device before :meth:`go`.
+    then, if it is kept.  One that builds and ``tries`` will be asked for trials of the device.  One
+    that is ``held`` does not open the device before :meth:`go`.
     """
 
-    def __init__(self, device: str | None, *, builds: bool = False, held: bool = False,
-                 program: tuple[str, str] | None = None) -> None:
+    def __init__(self, device: str | None, *, builds: bool = False, tries: bool = False,
+                 held: bool = False, program: tuple[str, str] | None = None) -> None:
         self._started = _ahead.pop() if _ahead and not builds else _Starting(
-            device, builds=builds)
+            device, builds=builds, tries=tries)
         self._told = device, program
         self.connection = self._started.connection
         self._process = self._started.process

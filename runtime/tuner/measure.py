@@ -368,8 +368,8 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
                 yield run
 
     numbers = [number for number in first if not schedule.behind(number)]
-    if numbers:
-        program.prepare(dataset.entry, args, [todo[number] for number in numbers])
+    if again := [number for number in numbers if schedule.wants(number, MORE * repeats)]:
+        program.prepare(dataset.entry, args, [todo[number] for number in again])
     made = [*known, *first.values()]
     for run in repeated(numbers, 0):
         made.append(run)

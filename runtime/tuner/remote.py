@@ -270,7 +270,8 @@ class Remote:
             self._there.clear()
             self._opened = True
             self._open()
-            if self._spares and self.stops and not (self._spare or self._builders):
+            builders = self._builders is not None and self._builders.there
+            if self._spares and self.stops and not (self._spare or builders):
                 self._spare = self._new()
         if gone := [number for number in self._gone if number in self._there]:
             self._there.difference_update(gone)

@@ -41,14 +41,18 @@ class _Encounters:
     version: int
     around: Array
 
-    def choose(self, thresholds: Mapping[str, int], outer: Sequence[Array]) -> Array:
-        """The version that each encounter runs, or that it does not happen."""
-        least = np.array([thresholds[name] for name in self.guards], np.int64)
+    def choose(self, thresholds: Sequence[int], outer: Array | None) -> Array:
+        """The version that each encounter runs, or that it does not happen.
+
+        ``thresholds`` are those of the site's own guards, and ``outer`` what the encounters of the
+        site around it run.
+        """
+        least = np.array(thresholds, np.int64)
         runs = self.feasible.copy()
         runs[:, :len(least)] &= np.where(least == 0, self.unset, self.par >= least)
         chosen = np.where(runs.any(axis=1), runs.argmax(axis=1), self.last).astype(np.int8)
-        if self.outer is not None:
-            chosen[outer[self.outer][self.around] != self.version] = NOT_REACHED
+        if outer is not None:
+            chosen[outer[self.around] != self.version] = NOT_REACHED
         return chosen
 
     def spent(self, chosen: Array) -> Array:
@@ -62,12 +66,15 @@ class _Encounters:
 class Table:
     """Tells which path thresholds take on a dataset, and how long that takes.
 
-    Paths are remembered with their times.
+    Paths are remembered with their times, and for each site what was chosen last, by which
+    thresholds and inside of which choices: whoever moves one threshold at a time asks for the rest
+    again.
     """
 
     costs: DatasetCosts
     sites: tuple[_Encounters, ...]
     _seconds: dict[Hashable, float] = field(default_factory=dict)
+    _chosen: dict[int, tuple[Sequence[int], Array | None, Array]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, costs: DatasetCosts) -> Table:
@@ -89,8 +96,13 @@ class Table:
     def look_up(self, thresholds: Mapping[str, int]) -> tuple[Hashable, float]:
         """The path, equal if and only if the same versions run, and the seconds of a run."""
         chosen: list[Array] = []
-        for site in self.sites:
-            chosen.append(site.choose(thresholds, chosen))
+        for number, site in enumerate(self.sites):
+            own = [thresholds[name] for name in site.guards]
+            outer = None if site.outer is None else chosen[site.outer]
+            last = self._chosen.get(number)
+            if last is None or last[0] != own or last[1] is not outer:
+                last = self._chosen[number] = own, outer, site.choose(own, outer)
+            chosen.append(last[2])
         path = b"".join(each.tobytes() for each in chosen)
         if path not in self._seconds:
             rest = np.array([self.costs.rest.device, self.costs.rest.host])

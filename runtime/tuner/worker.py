@@ -44,6 +44,9 @@ Choice = Mapping[str, int] | None
 AFTER = 0.3
 """How many seconds those who build outlive the process that started them: both at a time take
 longer to end."""
+TURNS = 0.0005
+"""After how many seconds threads that compute let each other go on while the device is tried: a
+trial consists of many short calls, each of which waits for its turn."""
 IDLE = 0.02
 """After how many seconds without a request there may be time for something else."""
 
@@ -66,6 +69,7 @@ class Session:
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
         self._trials: Future[None] | None = None
+        self._turns = sys.getswitchinterval()
         self._expected: Program | None = None
 
     def rest(self, idle: float = IDLE) -> None:
@@ -90,15 +94,21 @@ class Session:
         """Find out whether sub-groups are what the device says, for the cache."""
         self._opened().prove_subgroups()
 
-    def begin_trials(self, device: Device) -> None:
-        """Find out in a thread what the device can do; plans are made meanwhile.
+    def begin_trials(self, info: DeviceInfo) -> None:
+        """Find out in a thread what the device can do, as soon as it is open.
 
-        Nothing else may use the device before :meth:`_settle`.
+        Plans are made meanwhile, by a thread that does not wait long for this one, nor this one
+        for it.  Nothing else may use the device before :meth:`_settle`.
         """
+        from runelift.runtime.opened import open_device, plan_trials
+
         def tried() -> None:
+            plan_trials(info)
+            device = open_device(info)
             device.prove()
             device.prove_subgroups()
 
+        sys.setswitchinterval(TURNS)
         self._trials = ThreadPoolExecutor(1, "trials").submit(tried)
 
     def _settle(self) -> None:
@@ -106,6 +116,7 @@ class Session:
         if self._trials is not None:
             self._trials.result()
             self._trials = None
+            sys.setswitchinterval(self._turns)
 
     def _opened(self) -> Device:
         from runelift.runtime.opened import open_device
@@ -275,14 +286,14 @@ class Session:
         send(self.connection, (kind, *what))
 
 
-def serve(connection: Connection, *, builds: bool = False,
+def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
           opened: Callable[[], None] = lambda: None) -> None:
     """Be told the device and open it; then answer requests until there are no more.
 
     ``opened`` is called in between.  Who only ``builds`` says when it is ready, and makes no
-    preparations for running programs.
+    preparations for running programs, but for trials of the device if it ``tries``.
     """
-    if builds:
+    if tries:
         _expect_trials(connection)
     try:
         spec, coming = receive(connection)
@@ -297,13 +308,13 @@ def serve(connection: Connection, *, builds: bool = False,
         from runelift.runtime.opened import open_device
 
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
-        device = open_device(info)
+        if not (builds or info.is_host):
+            session.begin_trials(info)
+        open_device(info)
         opened()
         if builds:
             send(connection, "ready")
         else:
-            if not info.is_host:
-                session.begin_trials(device)
             session.later += [session.expect, _import_runs]
     session.rest(0.0)
     session.later.clear()  # from here on it is done when it is needed
@@ -354,7 +365,7 @@ def _end_with(lifeline: int, seconds: float) -> None:
     os._exit(0)
 
 
-def main(connection: int, lifeline: int, opened: int, builds: bool) -> None:
+def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool) -> None:
     """The worker, given the descriptors of its connection and of a pipe that its parent holds.
 
     The descriptor ``opened`` is closed as soon as the device is open.
@@ -362,4 +373,4 @@ def main(connection: int, lifeline: int, opened: int, builds: bool) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     threading.Thread(target=_end_with, args=(lifeline, AFTER if builds else 0.0),
                      daemon=True).start()
-    serve(Connection(connection), builds=builds, opened=partial(os.close, opened))
+    serve(Connection(connection), builds=builds, tries=tries, opened=partial(os.close, opened))

@@ -1,8 +1,11 @@
-"""A program with a choice, for tests of tuning files and reports."""
+"""A program with a choice, for tests of tuning files and reports; what is compiled."""
 
 from pathlib import Path
 
 import pytest
+
+from runelift.ir.source import Source
+from runelift.runtime import compiler
 
 ROWS = """\
 -- ==
@@ -18,3 +21,19 @@ def path(tmp_path: Path) -> Path:
     file = tmp_path / "rows.fut"
     file.write_text(ROWS)
     return file
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """The files that this process compiles, with an empty cache."""
+    monkeypatch.setenv("RUNELIFT_KEEP", "1")
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
+    found: list[str] = []
+    compile_source = compiler.compile_source
+
+    def noted(source: Source, **options: object) -> object:
+        found.append(Path(source.name).name)
+        return compile_source(source, **options)
+
+    monkeypatch.setattr(compiler, "compile_source", noted)
+    return found

@@ -17,7 +17,7 @@ import runelift
 from runelift.runtime import cli, early, first_run
 from runelift.runtime.device import select
 from runelift.runtime.first_run import FirstRun
-from runelift.runtime.kept import find_kept
+from runelift.runtime.kept import if_current, read_kept
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.program import Program
 
@@ -194,7 +194,7 @@ def test_a_program_is_kept_when_its_kernels_are_built(
     assert not (fresh / "programs").exists()
     check(program)
     assert len(list((fresh / "programs").iterdir())) == 1
-    kept = find_kept(program.compiled.source, policy="all", parameters={})
+    kept = if_current(read_kept(program.compiled.source, policy="all"), {})
     assert kept is not None
     assert kept.plans.keys() == program.compiled.plans.keys()
 
@@ -278,7 +278,7 @@ assert not early._contexts
     (["run", "a.fut", "--device=pocl"], "pocl"), (["run", "--device"], None)])
 def test_the_device_is_known_before_arguments_are_parsed(
         arguments: list[str], device: str | None) -> None:
-    assert cli._device(arguments) == device
+    assert cli._option("--device", arguments) == device
 
 
 @pytest.mark.parametrize("driver", ["libthere-is-none.so", "libc.so.6"])

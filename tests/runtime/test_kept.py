@@ -21,22 +21,6 @@ ARGUMENT = np.arange(16, dtype=np.int32).reshape(4, 4)
 
 
 @pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """The files that were compiled, with an empty cache."""
-    monkeypatch.setenv("RUNELIFT_KEEP", "1")
-    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
-    found: list[str] = []
-    compile_source = compiler.compile_source
-
-    def noted(source: runelift.ir.source.Source, **options: object) -> object:
-        found.append(Path(source.name).name)
-        return compile_source(source, **options)
-
-    monkeypatch.setattr(compiler, "compile_source", noted)
-    return found
-
-
-@pytest.fixture
 def program(tmp_path: Path) -> Path:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "scale.fut").write_text("def scale (x: i32) = 2 * x")

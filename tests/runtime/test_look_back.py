@@ -11,12 +11,13 @@ import pytest
 import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
-from runelift.runtime import look_back
+from runelift.runtime import look_back, subgroups
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.memory import Buffer
-from runelift.runtime.opened import Device
+from runelift.runtime.opened import LOOK_BACK, Device, plan_trials
 from runelift.runtime.program import Program
+from runelift.runtime.proofs import proven
 from runelift.runtime.statuses import EPOCHS, Statuses
 from runelift.runtime.tuner.forest import plans
 
@@ -169,6 +170,20 @@ def test_success_in_the_trial_is_remembered(info: DeviceInfo, monkeypatch: pytes
     monkeypatch.setattr(look_back, "_succeeds", lambda *_: False)
     again.prove()
     assert again.patience == (info.shares.patience if not info.is_simulator else 0)
+
+
+def test_plans_of_trials_are_made_unless_it_is_known_how_they_end(
+        info: DeviceInfo, monkeypatch: pytest.MonkeyPatch, tmp_path: object) -> None:
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
+    made = list[object]()
+    for each in look_back, subgroups:
+        monkeypatch.setattr(each, "trial", lambda each=each: made.append(each))
+    plan_trials(info)
+    assert made == [look_back, subgroups]
+    if not info.is_simulator:
+        assert proven(Device(info), LOOK_BACK, lambda: True)
+        plan_trials(info)
+        assert len(made) == 2
 
 
 def _trusting(device: Device) -> Device:

@@ -21,6 +21,7 @@ from runelift.ir.errors import RuneliftError, UserError
 from runelift.runtime import building, garbage, interrupts
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.dataset import Drawn, Generator, parse_spec
+from runelift.runtime.opened import Device
 from runelift.runtime.processes import process
 from runelift.runtime.processes.builders import Builders, Source
 from runelift.runtime.processes.process import Process
@@ -278,6 +279,36 @@ def test_a_lost_worker_is_replaced_by_a_builder(program: Program) -> None:
     assert it._worker is builder
     assert builders.count == 1
     it.close()
+
+
+def test_a_spare_worker_is_kept_where_builders_have_not_started(program: Program) -> None:
+    """As there was nothing to build: to start them all takes longer than to start one process."""
+    it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1, nothing=True)))
+    it._spares, args = True, it.place([MATRIX])
+    assert it._spare is None
+    it._lose()
+    assert it.timing("main", args).seconds > 0
+    assert it._spare is not None
+    spare = it._spare
+    it._lose()
+    assert it.timing("main", args).seconds > 0
+    assert it._worker is spare
+    assert not builders.there
+    it.close()
+
+
+def test_a_device_is_tried_in_a_thread(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    tried, turns = list[str](), sys.getswitchinterval()
+    monkeypatch.setattr(Device, "prove", lambda device: tried.append("prove"))
+    monkeypatch.setattr(Device, "prove_subgroups", lambda device: tried.append("subgroups"))
+    assert program.device_info is not None
+    session = Session(program.device_info, multiprocessing.Pipe()[0])
+    session.begin_trials(program.device_info)
+    assert sys.getswitchinterval() < turns
+    session._settle()
+    session._settle()
+    assert tried == ["prove", "subgroups"]
+    assert sys.getswitchinterval() == pytest.approx(turns)
 
 
 def test_the_driver_has_what_was_built_from_its_source(

@@ -1,0 +1,101 @@
+"""A program is compiled by a process of its own while the command that needs it is imported.
+
+Both take about as long, and what the command starts, processes and drivers, keeps it busy
+afterwards.  Whatever goes wrong in that process, the command compiles the program itself, and says
+what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runelift.frontend.files import read_source
+from runelift.ir.errors import UserError
+from runelift.ir.source import Source
+from runelift.runtime.garbage import look_seldom
+from runelift.runtime.kept import compile_anew, is_kept
+from runelift.runtime.snapshot import dumps
+
+if TYPE_CHECKING:
+    from runelift.runtime.compiled import Compiled
+
+CORES = 4
+"""How many cores it takes for processes not to be in each other's way."""
+RUN = """
+import json, sys
+path, policy, sys.path[:] = json.loads(sys.argv[1])
+from runelift.runtime.processes.ahead import answer
+answer(path, policy)
+"""
+"""What such a process runs."""
+
+
+class _Compiling:
+    """A process that compiles a program."""
+
+    def __init__(self, path: str, policy: str) -> None:
+        self.asked = str(Path(path)), policy
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", RUN, json.dumps([path, policy, sys.path])],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            start_new_session=True)  # Ctrl-C is for the process that started it
+
+    def result(self) -> Compiled | None:
+        """The program, as soon as it is compiled; None if it is not."""
+        content, _ = self._process.communicate()
+        return pickle.loads(content) if self._process.returncode == 0 else None
+
+    def end(self) -> None:
+        """End the process, and wait until it is gone."""
+        self._process.kill()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+_under_way: list[_Compiling] = []
+
+
+@contextlib.contextmanager
+def compiled_ahead(path: str | None, policy: str) -> Iterator[None]:
+    """Have a program compiled from now on, unless one of this path and policy is kept."""
+    if path is not None and (os.cpu_count() or 1) >= CORES:
+        with contextlib.suppress(UserError):  # the command will say that there is no such file
+            if not is_kept(read_source(Path(path)), policy):
+                _under_way.append(_Compiling(path, policy))
+    try:
+        yield
+    finally:
+        for each in _under_way:
+            each.end()
+        _under_way.clear()
+
+
+def take(source: Source, policy: str) -> Compiled | None:
+    """What has become of this text by another process, which may have to be waited for.
+
+    None if there is no such process, or if it has failed.
+    """
+    for each in _under_way:
+        if each.asked == (source.name, policy):
+            found = each.result()
+            _under_way.remove(each)
+            return found if found is not None and found.source == source else None
+    return None
+
+
+def answer(path: str, policy: str) -> None:
+    """Compile a program and write it to the standard output."""
+    look_seldom()
+    compiled = compile_anew(read_source(Path(path)), policy=policy, parameters={})
+    sys.stdout.buffer.write(dumps(compiled))
+    sys.stdout.flush()
+    os._exit(0)  # to take a program apart takes as long as to write it
