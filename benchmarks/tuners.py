@@ -59,7 +59,8 @@ from runelift.runtime.tuner.exhaustive import exhaustive
 from runelift.runtime.tuner.fit import fit, objective
 from runelift.runtime.tuner.forest import Forests, plans
 from runelift.runtime.tuner.log import Log, Measurements
-from runelift.runtime.tuner.measure import Dataset, Forced, Method, measure
+from runelift.runtime.tuner.measurable import Dataset, Method
+from runelift.runtime.tuner.measure import Forced, measure
 from runelift.runtime.tuner.parameters import tune_parameters
 from runelift.runtime.tuner.refine import Guards, refine
 from runelift.runtime.tuner.remote import Remote

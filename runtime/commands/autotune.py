@@ -64,7 +64,8 @@ from runelift.runtime.tuner.autotune import (
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.limits import UNLIMITED
 from runelift.runtime.tuner.log import Log, made_for, read_log
-from runelift.runtime.tuner.measure import Dataset, Forced, Method
+from runelift.runtime.tuner.measurable import Dataset, Method
+from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.parameters import Triable
 from runelift.runtime.tuner.refine import Guards

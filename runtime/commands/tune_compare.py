@@ -41,7 +41,8 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.log import Measurements, made_for, read_log
 from runelift.runtime.tuner.logged import logged_forest
-from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.page.compared import compared
 from runelift.runtime.tuner.page.document import document, write_page
 from runelift.runtime.tuner.remote import Remote

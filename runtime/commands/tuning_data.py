@@ -8,7 +8,7 @@ from runelift.ir.errors import UserError
 from runelift.runtime.commands.bench import inputs
 from runelift.runtime.program import Program
 from runelift.runtime.testblocks import training_of, validation_of
-from runelift.runtime.tuner.measure import Dataset
+from runelift.runtime.tuner.measurable import Dataset
 
 
 def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:

@@ -21,13 +21,8 @@ from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import NO_TIME, Log, Measurements
-from runelift.runtime.tuner.measure import (
-    Dataset,
-    Forced,
-    Measurable,
-    Method,
-    Progress,
-)
+from runelift.runtime.tuner.measurable import Dataset, Measurable, Method, Progress
+from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.runners import running
 from runelift.runtime.tuner.schedule import SHORT

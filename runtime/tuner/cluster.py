@@ -31,7 +31,7 @@ from runelift.runtime.device import DeviceInfo, find_devices
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.limits import TimeLimit
 from runelift.runtime.tuner.log import Measurements, Run
-from runelift.runtime.tuner.measure import Dataset, Method, Progress
+from runelift.runtime.tuner.measurable import Dataset, Method, Progress
 from runelift.runtime.tuner.runners import Runners
 from runelift.runtime.tuner.shared import LOST, Job, Notes
 

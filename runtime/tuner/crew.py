@@ -9,7 +9,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 
 from runelift.runtime import interrupts
 from runelift.runtime.tuner.log import Measurements, Run
-from runelift.runtime.tuner.measure import Measurable, Progress
+from runelift.runtime.tuner.measurable import Measurable, Progress
 from runelift.runtime.tuner.shared import Job, Notes
 
 TICK = 0.05

@@ -9,7 +9,7 @@ from typing import Protocol
 from runelift.runtime.parameters import Space
 from runelift.runtime.tuner.autotune import default_thresholds
 from runelift.runtime.tuner.forest import Forest, Forests
-from runelift.runtime.tuner.measure import Dataset, Measurable
+from runelift.runtime.tuner.measurable import Dataset, Measurable
 from runelift.runtime.tuner.searched import Searched, confirm
 from runelift.runtime.tuner.strategies import Search
 from runelift.runtime.tuner.t4 import Result, Results, best_configuration

@@ -19,154 +19,28 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
-from runelift.ir.guards import Kind
 from runelift.runtime.one_by_one import Both
 from runelift.runtime.outlook import Outlook
-from runelift.runtime.records import Record, Timing
+from runelift.runtime.records import Record
 from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
-from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import NO_TIME, Measurements, Run, Runs
+from runelift.runtime.tuner.measurable import Args, Dataset, Force, Measurable, Progress
 from runelift.runtime.tuner.schedule import MORE, Schedule
-from runelift.runtime.tuner.trends import Trends, left_out, without
+from runelift.runtime.tuner.trends import Trends
+from runelift.runtime.tuner.warming import WarmUp
 
-FAR_OFF = 10.0
-"""Runs that take so many times as long as the best are made once only,"""
-LONG = 0.1
-"""if they take more than so many seconds."""
 SMALL = 1 << 28
 """How many bytes of inputs are kept until these are measured, so that their kernels can be built
 together; those of random arrays, which are made later, do not count."""
 BESIDE = 1 << 29
 """How many bytes all inputs may have, if some are to wait on the device while others are
 measured."""
-Args: TypeAlias = Sequence[Any]
-"""The arguments of an entry point."""
-Force: TypeAlias = Mapping[str, int]
-"""The version to run at each site."""
-
-
-class Measurable(Protocol):
-    """A program that runs with chosen versions and says what that cost.
-
-    ``force`` maps sites to the index of the version to run, where that is feasible; elsewhere
-    ``thresholds`` decide, where they name a guard, and its default otherwise.
-    """
-
-    @property
-    def at_once(self) -> float:
-        """How many work-items keep all of the device busy; more take turns."""
-        ...
-
-    def place(self, args: Sequence[Any]) -> Sequence[Any]:
-        """The arguments where runs find them at no cost."""
-        ...
-
-    def foresee(self, entry: str, inputs: Sequence[Args], forces: Sequence[Mapping[str, int]]
-                ) -> bool:
-        """Build what runs on any of these inputs need, if that is quicker together.
-
-        The result is whether something is being built from now on.
-        """
-        ...
-
-    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
-                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
-        """Build what runs with these forced versions need, as far as that is known before.
-
-        Those that are ``recorded`` will not run without a record, which takes fewer kernels.  The
-        result is the number of work-items of the last of these runs, if that is known.
-        """
-        ...
-
-    def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
-               thresholds: Mapping[str, int] | None = None) -> Record:
-        """The record of a run of ``entry``."""
-        ...
-
-    def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
-             thresholds: Mapping[str, int] | None = None) -> float:
-        """The seconds that a run takes without a record."""
-        ...
-
-    def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
-               thresholds: Mapping[str, int] | None = None) -> Timing:
-        """The same, and the part of it that the host needed to issue all commands."""
-        ...
-
-    def measure_all(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
-                    thresholds: Mapping[str, int] | None = None,
-                    recorded: Sequence[bool] | None = None) -> Iterator[Both | RuneliftError]:
-        """What runs with each of these forced versions take, or why they fail.
-
-        ``recorded``: which of them are also made with a record; all, if that is not said.  While
-        one is made, whoever asked can see to those before.
-        """
-        ...
-
-    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
-                 ) -> Sequence[float]:
-        """The seconds that runs with each of these thresholds take; together they are short."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """A named input of an entry point, made when it is needed."""
-
-    name: str
-    entry: str
-    arguments: Callable[[], Sequence[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Where the work stands: the ``done``-th of ``total`` runs of ``what``, and its time."""
-
-    what: str
-    done: int
-    total: int
-    seconds: float = math.inf
-
-
-class Method(Protocol):
-    """A way to find out what every version costs."""
-
-    @property
-    def repeats(self) -> int:
-        """How often runs are repeated if nobody says."""
-        ...
-
-    def runs(self, forest: Forest) -> int:
-        """How many runs of a dataset it needs, repetitions not counted."""
-        ...
-
-    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
-                repeats: int, log: Runs | None, progress: Callable[[Progress], None]
-                ) -> Measurements:
-        """The records of all plans on every dataset."""
-        ...
-
-    def surely(self, known: Measurements | None = None) -> Method:
-        """The same, but that nothing is estimated, and what is ``known`` is not found out again."""
-        ...
-
-    def within(self, seconds: float) -> Method:
-        """The same in at most so many seconds."""
-        ...
-
-    def of(self, some: Sequence[Force]) -> Method | None:
-        """The same for some plans only; None if a run tells of all of them."""
-        ...
-
-    def plans(self, forest: Forest) -> Sequence[Force]:
-        """The plans that it measures."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,18 +203,19 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     except (UserError, CompilerLimitation) as error:  # it does not fit on the device
         yield from (Run(dataset.name, todo[number], None, str(error)) for number in wanted)
         return
-    warming = _WarmUp(program, forest, dataset, args, outlook, asked, trends)
+    warming = WarmUp(program, forest, dataset, args, outlook, asked, trends)
     schedule.beside(warming.default)
     first = dict[int, Run]()
     records = {todo.index(run.force): run.record for run in known
                if run.record is not None and run.time is not None and run.force in todo}
     warming.rule_out([run.record for run in known if run.record is not None])
-    while wanted:
+    made_before = [run.force for run in known]
+    while wanted or warming.left_out:
         if warming.left_out:
             for run in warming.left_out:
                 schedule.ran(schedule.add(run.force), run)
-                yield from [] if any(run.force == each.force for each in known) else [run]
-            wanted = schedule.instead(wanted, list(reversed(warming.instead)), MORE * repeats)
+            yield from (run for run in warming.left_out if run.force not in made_before)
+            wanted = schedule.instead(wanted, warming.instead[::-1], MORE * repeats)
             warming.left_out = []
             continue
         number = wanted.pop(0)
@@ -391,95 +266,6 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     for repeat in range(MORE * repeats):
         yield from repeated(numbers, repeat)
     yield from (run for number, run in first.items() if not schedule.once(number))
-
-
-class _WarmUp:
-    """The first runs of a dataset: which plans cannot win, and need not be run again, or at all."""
-
-    def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
-                 outlook: Outlook, todo: Sequence[dict[str, int]],
-                 trends: Trends | None) -> None:
-        self._program, self._dataset, self._args = program, dataset, args
-        self._forest, self._outlook, self._trends = forest, outlook, trends
-        self.left_out, self.instead = list[Run](), list[dict[str, int]]()
-        self._outermost = {site.name: site for site in forest.trees if not site.loops}
-        self._points: dict[str, int] = {}
-        self.default = self._best = math.inf
-        *self._rest, last = todo
-        outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
-        with suppress(UserError, CompilerLimitation):
-            self.default = program.time(dataset.entry, args)
-
-    def run(self, force: dict[str, int]) -> tuple[Run, bool]:
-        """A run of a plan; whether no further one is needed."""
-        versions, best = list(self._outer(force)), min(self.default, self._best)
-        for version, points in versions:
-            if (why := self._outlook.hopeless(version, points, best)) is not None:
-                return Run(self._dataset.name, force, None, f"version {version}: {why}"), True
-        try:
-            record = self._program.record(self._dataset.entry, self._args, force=force)
-        except (UserError, CompilerLimitation) as error:
-            if isinstance(error, Stopped):
-                self._saw(versions, error.seconds, stopped=True)
-            return Run(self._dataset.name, force, None, self._explained(force, error)), True
-        for each in record.encounters:
-            if each.site in self._outermost:
-                self._outlook.saw_crowd(each.site, each.crowd)
-        self._best = min(self._best, record.span)
-        self._saw(versions, record.span)
-        self._points |= {name: par for each in record.encounters if each.parent is None
-                         for name, par in each.par.items()}
-        self.rule_out([record])
-        self._prepare_rest()
-        run = Run(self._dataset.name, force, record)
-        return run, record.span > max(LONG, FAR_OFF * self._best)
-
-    def rule_out(self, records: Sequence[Record]) -> None:
-        """Leave out versions by what other datasets say, once records tell the size of this one.
-
-        What runs without tuning is measured all the same.
-        """
-        if self._trends is None or not records:
-            return
-        trends, self._trends = self._trends, None
-        if trends.behind(records):
-            with suppress(UserError, CompilerLimitation):
-                untuned = self._program.record(self._dataset.entry, self._args)
-                behind = trends.behind([*records, untuned])
-                self.left_out = list(left_out(behind, self._dataset.name))
-                if self.left_out:
-                    self._rest = self.instead = without(self._forest, behind, records)
-
-    def _prepare_rest(self) -> None:
-        """Build what has not been built yet and may be run."""
-        best = min(self.default, self._best)
-        possible = [force for force in self._rest
-                    if not any(self._outlook.hopeless(*version, best)
-                               for version in self._outer(force))]
-        self._rest = []
-        if possible:
-            self._program.prepare(self._dataset.entry, self._args, [], possible)
-
-    def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
-             stopped: bool = False) -> None:
-        if len(versions) == 1:  # of several, nobody knows which one took how long
-            self._outlook.saw(*versions[0], seconds, min(self.default, self._best),
-                              stopped=stopped)
-
-    def _explained(self, force: Mapping[str, int], error: Exception) -> str:
-        """What went wrong, and with which versions if the device does not say."""
-        if not isinstance(error, Stopped):
-            return str(error)
-        names = ", ".join(f"{site}/{index}" for site, index in force.items())
-        return f"version {names}: {error}"
-
-    def _outer(self, force: Mapping[str, int]) -> Iterator[tuple[str, int]]:
-        """The versions of outermost sites that have a work-item for each point, and how many."""
-        for name, index in force.items():
-            site = self._outermost.get(name)
-            guard = site.alternatives[index].guard if site is not None else None
-            if guard is not None and guard.kind is Kind.OUTER and guard.name in self._points:
-                yield f"{name}/{index}", self._points[guard.name]
 
 
 def _made(dataset: Dataset, force: dict[str, int], outcome: Both | RuneliftError,

@@ -25,7 +25,7 @@ from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
 from runelift.runtime.tuner.contest import LOCAL, Contest, Trial
 from runelift.runtime.tuner.forest import Forest, Forests, plans
 from runelift.runtime.tuner.log import Run
-from runelift.runtime.tuner.measure import Dataset, Measurable
+from runelift.runtime.tuner.measurable import Dataset, Measurable
 from runelift.runtime.tuner.report import show_seconds, table
 
 

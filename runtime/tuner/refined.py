@@ -13,7 +13,7 @@ from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.curves import version_name
 from runelift.runtime.tuner.fit import objective
 from runelift.runtime.tuner.held_out import fitted_to_others
-from runelift.runtime.tuner.measure import Dataset, Measurable
+from runelift.runtime.tuner.measurable import Dataset, Measurable
 from runelift.runtime.tuner.refine import (
     ALONE,
     DEPTH,

@@ -24,16 +24,8 @@ from runelift.runtime.replayed import NoRoom, Replayed, Unknown
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import Measurements, Run, Runs, complete
-from runelift.runtime.tuner.measure import (
-    Args,
-    Dataset,
-    Force,
-    Forced,
-    Measurable,
-    Progress,
-    forced_runs,
-    foreseen,
-)
+from runelift.runtime.tuner.measurable import Args, Dataset, Force, Measurable, Progress
+from runelift.runtime.tuner.measure import Forced, forced_runs, foreseen
 from runelift.runtime.tuner.schedule import MORE, SHORT
 
 TIMES = 3

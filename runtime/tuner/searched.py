@@ -12,7 +12,7 @@ from typing import Any
 
 from runelift.runtime.tuner.autotune import Verified, default_thresholds, side_by_side
 from runelift.runtime.tuner.forest import Forest, Forests
-from runelift.runtime.tuner.measure import Dataset, Measurable
+from runelift.runtime.tuner.measurable import Dataset, Measurable
 from runelift.runtime.tuner.report import FORMAT, show_seconds, table
 from runelift.runtime.tuner.strategies import Search, Strategy, search
 from runelift.runtime.tuner.strategies.live import Live

@@ -22,14 +22,8 @@ from runelift.runtime import interrupts
 from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import Measurements, Run, Runs
-from runelift.runtime.tuner.measure import (
-    Dataset,
-    Force,
-    Measurable,
-    Method,
-    Progress,
-    foreseen,
-)
+from runelift.runtime.tuner.measurable import Dataset, Force, Measurable, Method, Progress
+from runelift.runtime.tuner.measure import foreseen
 from runelift.runtime.tuner.prices import unlike
 from runelift.runtime.tuner.schedule import MORE, Schedule
 

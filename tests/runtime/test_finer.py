@@ -31,7 +31,8 @@ from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.fit import fit, objective
 from runelift.runtime.tuner.joint import NOISE
-from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.refine import Guards, refine
 from runelift.runtime.tuner.refined import confirm_guards, refine_guards, render
 from runelift.runtime.tuner.tuning_file import facts_path, write_tuning

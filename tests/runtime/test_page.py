@@ -15,7 +15,8 @@ from runelift.runtime.tuner.contest import Trial
 from runelift.runtime.tuner.curves import crossovers, guard_curves, score_curves
 from runelift.runtime.tuner.fit import objective
 from runelift.runtime.tuner.log import Log
-from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.page import charts
 from runelift.runtime.tuner.page.document import document
 from runelift.runtime.tuner.page.markup import element

@@ -22,7 +22,7 @@ from runelift.runtime.trials import TrialRun
 from runelift.runtime.tuner.contest import EXHAUSTIVE, Contest
 from runelift.runtime.tuner.exploring import EXPLORING
 from runelift.runtime.tuner.forest import Forest
-from runelift.runtime.tuner.measure import Dataset
+from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.parameters import tune_parameters
 from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
 

@@ -15,7 +15,7 @@ from runelift.runtime.cli import main
 from runelift.runtime.commands.progress import Silent, Terminal, display
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.measure import Progress
+from runelift.runtime.tuner.measurable import Progress
 from runelift.runtime.tuner.strategies.trials import Step
 from tests.runtime.simulated import DEVICE, Simulated
 from tests.runtime.test_outlook import CHAIN

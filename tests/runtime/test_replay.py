@@ -29,7 +29,8 @@ from runelift.runtime.tuner.autotune import Tuning, autotune, conclude
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.log import Log, Measurements, read_log
-from runelift.runtime.tuner.measure import Dataset, Forced, Method, Progress
+from runelift.runtime.tuner.measurable import Dataset, Method, Progress
+from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.replay import Correction, Replaying
 from runelift.runtime.tuner.report import render
 from tests.replays import replayed, results_agree

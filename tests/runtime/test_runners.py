@@ -12,7 +12,7 @@ import runelift
 from runelift.ir.errors import UserError
 from runelift.runtime.processes import process
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.measure import Dataset
+from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.runners import running
 from runelift.runtime.tuner.searched import tune_by_search

@@ -9,7 +9,7 @@ import pytest
 
 from runelift.runtime.cli import main
 from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.measure import Dataset
+from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.searched import facts, render, tune_by_search
 from runelift.runtime.tuner.strategies import STRATEGIES
 from runelift.runtime.tuner.strategies.trials import Budget

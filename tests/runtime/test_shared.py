@@ -28,7 +28,8 @@ from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.crew import LocalCrew
 from runelift.runtime.tuner.forest import entry_forest, plans
 from runelift.runtime.tuner.log import Log, Measurements, Run, read_log
-from runelift.runtime.tuner.measure import Dataset, Forced, Progress
+from runelift.runtime.tuner.measurable import Dataset, Progress
+from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.schedule import MORE
 from runelift.runtime.tuner.shared import Job, Shared
 from tests.runtime.simulated import Simulated, fun, nested

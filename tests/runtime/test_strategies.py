@@ -22,7 +22,8 @@ from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Measurements, Run
 from runelift.runtime.tuner.logged import logged_forest
-from runelift.runtime.tuner.measure import Dataset, Forced, measure
+from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.tuner.measure import Forced, measure
 from runelift.runtime.tuner.strategies import STRATEGIES, Search, parse_strategy, search
 from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.cma_es import has_cma

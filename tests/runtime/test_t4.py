@@ -10,7 +10,8 @@ import runelift
 from runelift.ir.errors import UserError
 from runelift.runtime.cli import main
 from runelift.runtime.tuner.contest import Trial
-from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.solve import NEVER
 from runelift.runtime.tuner.t4 import (
     Result,

@@ -9,7 +9,8 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.log import Log
-from runelift.runtime.tuner.measure import Dataset, Forced, measure
+from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.tuner.measure import Forced, measure
 from runelift.runtime.tuner.trends import FAR_BEHIND
 from tests.runtime.simulated import Simulated, site
 

@@ -10,7 +10,8 @@ from runelift.runtime.cli import main
 from runelift.runtime.tuner.compare import compare, render
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.log import Log
-from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.strategies import STRATEGIES
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.recorded import Recorded

@@ -17,7 +17,8 @@ from runelift.runtime.tuner.costs import Costs, Point, costs_of
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import Interval, fit, objective
 from runelift.runtime.tuner.joint import NOISE
-from runelift.runtime.tuner.measure import Dataset, measure
+from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.pareto import below, undominated
 from runelift.runtime.tuner.solve import NEVER
 from tests.runtime.simulated import DEVICE, Simulated, nested, site, table_cost, versions_of

@@ -30,7 +30,8 @@ from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.log import NO_TIME, Log, Run, read_log
-from runelift.runtime.tuner.measure import BESIDE, SMALL, Dataset, Progress, foreseen, measure
+from runelift.runtime.tuner.measurable import Dataset, Progress
+from runelift.runtime.tuner.measure import BESIDE, SMALL, foreseen, measure
 from runelift.runtime.tuner.prices import prices_of
 from runelift.runtime.tuner.report import (
     facts,

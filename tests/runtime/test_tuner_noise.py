@@ -14,7 +14,8 @@ from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Meeting, Replayed, Spent
 from runelift.runtime.tuner.autotune import TOLERANCE, autotune
 from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.measure import Dataset, Forced, Method
+from runelift.runtime.tuner.measurable import Dataset, Method
+from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.replay import Replaying
 from tests.runtime.simulated import DEVICE, Simulated, site
 

@@ -31,7 +31,7 @@ from runelift.runtime.tuner import remote
 from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.limits import Stopped, TimeLimit, parse_time_limit
-from runelift.runtime.tuner.measure import Dataset
+from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.report import render

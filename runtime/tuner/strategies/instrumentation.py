@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from runelift.runtime.tuner.fit import fit
-from runelift.runtime.tuner.measure import Forced, Method
+from runelift.runtime.tuner.measurable import Method
+from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.strategies.trials import Trials
 

@@ -15,12 +15,8 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.measure import (
-    Dataset,
-    Forced,
-    Measurable,
-    Method,
-)
+from runelift.runtime.tuner.measurable import Dataset, Measurable, Method
+from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.schedule import MORE, PATIENCE, SHORT
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
 

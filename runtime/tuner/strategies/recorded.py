@@ -13,7 +13,7 @@ from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.joint import compared
 from runelift.runtime.tuner.log import Measurements
-from runelift.runtime.tuner.measure import Method
+from runelift.runtime.tuner.measurable import Method
 from runelift.runtime.tuner.replay import Replaying
 from runelift.runtime.tuner.spread import run_seconds
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed

@@ -18,7 +18,7 @@ import numpy as np
 from runelift.ir.errors import UserError
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.forest import Forest
-from runelift.runtime.tuner.measure import Method
+from runelift.runtime.tuner.measurable import Method
 from runelift.runtime.tuner.solve import never
 from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
 

@@ -1,0 +1,115 @@
+"""The first runs of a dataset: which plans cannot win, and need not be run again, or at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.ir.guards import Kind
+from runelift.runtime.outlook import Outlook
+from runelift.runtime.records import Record
+from runelift.runtime.tuner.forest import Forest
+from runelift.runtime.tuner.limits import Stopped
+from runelift.runtime.tuner.log import Run
+from runelift.runtime.tuner.measurable import Args, Dataset, Measurable
+from runelift.runtime.tuner.trends import Trends, left_out, without
+
+FAR_OFF = 10.0
+"""Runs that take so many times as long as the best are made once only,"""
+LONG = 0.1
+"""if they take more than so many seconds."""
+
+
+class WarmUp:
+    """Runs the plans ``todo`` of a dataset for the first time, after one by default.
+
+    Versions that ``trends`` rule out are ``left_out`` once records tell how large the dataset is,
+    and the plans ``instead`` show the others.
+    """
+
+    def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
+                 outlook: Outlook, todo: Sequence[dict[str, int]],
+                 trends: Trends | None) -> None:
+        self._program, self._dataset, self._args = program, dataset, args
+        self._forest, self._outlook, self._trends = forest, outlook, trends
+        self.left_out, self.instead = list[Run](), list[dict[str, int]]()
+        self._outermost = {site.name: site for site in forest.trees if not site.loops}
+        self._points: dict[str, int] = {}
+        self.default = self._best = math.inf
+        *self._rest, last = todo
+        outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
+        with suppress(UserError, CompilerLimitation):
+            self.default = program.time(dataset.entry, args)
+
+    def run(self, force: dict[str, int]) -> tuple[Run, bool]:
+        """A run of a plan; whether no further one is needed."""
+        versions, best = list(self._outer(force)), min(self.default, self._best)
+        for version, points in versions:
+            if (why := self._outlook.hopeless(version, points, best)) is not None:
+                return Run(self._dataset.name, force, None, f"version {version}: {why}"), True
+        try:
+            record = self._program.record(self._dataset.entry, self._args, force=force)
+        except (UserError, CompilerLimitation) as error:
+            if isinstance(error, Stopped):
+                self._saw(versions, error.seconds, stopped=True)
+            return Run(self._dataset.name, force, None, self._explained(force, error)), True
+        for each in record.encounters:
+            if each.site in self._outermost:
+                self._outlook.saw_crowd(each.site, each.crowd)
+        self._best = min(self._best, record.span)
+        self._saw(versions, record.span)
+        self._points |= {name: par for each in record.encounters if each.parent is None
+                         for name, par in each.par.items()}
+        self.rule_out([record])
+        self._prepare_rest()
+        run = Run(self._dataset.name, force, record)
+        return run, record.span > max(LONG, FAR_OFF * self._best)
+
+    def rule_out(self, records: Sequence[Record]) -> None:
+        """Leave out versions by what other datasets say, once records tell the size of this one.
+
+        What runs without tuning is measured all the same.
+        """
+        if self._trends is None or not records:
+            return
+        trends, self._trends = self._trends, None
+        if trends.behind(records):
+            with suppress(UserError, CompilerLimitation):
+                untuned = self._program.record(self._dataset.entry, self._args)
+                behind = trends.behind([*records, untuned])
+                self.left_out = list(left_out(behind, self._dataset.name))
+                if self.left_out:
+                    self._rest = self.instead = without(self._forest, behind, records)
+
+    def _prepare_rest(self) -> None:
+        """Build what has not been built yet and may be run."""
+        best = min(self.default, self._best)
+        possible = [force for force in self._rest
+                    if not any(self._outlook.hopeless(*version, best)
+                               for version in self._outer(force))]
+        self._rest = []
+        if possible:
+            self._program.prepare(self._dataset.entry, self._args, [], possible)
+
+    def _saw(self, versions: Sequence[tuple[str, int]], seconds: float, *,
+             stopped: bool = False) -> None:
+        if len(versions) == 1:  # of several, nobody knows which one took how long
+            self._outlook.saw(*versions[0], seconds, min(self.default, self._best),
+                              stopped=stopped)
+
+    def _explained(self, force: Mapping[str, int], error: Exception) -> str:
+        """What went wrong, and with which versions if the device does not say."""
+        if not isinstance(error, Stopped):
+            return str(error)
+        names = ", ".join(f"{site}/{index}" for site, index in force.items())
+        return f"version {names}: {error}"
+
+    def _outer(self, force: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+        """The versions of outermost sites that have a work-item for each point, and how many."""
+        for name, index in force.items():
+            site = self._outermost.get(name)
+            guard = site.alternatives[index].guard if site is not None else None
+            if guard is not None and guard.kind is Kind.OUTER and guard.name in self._points:
+                yield f"{name}/{index}", self._points[guard.name]
