@@ -92,6 +92,11 @@ def joined(executable: Executable, commands: Sequence[Command]) -> list[Command]
     return found
 
 
+def saved(executable: Executable, commands: Sequence[Command]) -> int:
+    """How many of the commands are saved, if the kernels that this takes build."""
+    return len(commands) - sum(1 for _ in _parts(executable, commands))
+
+
 def _parts(executable: Executable, commands: Sequence[Command]) -> Iterator[list[Command]]:
     """Commands in a row that one group can do, and single ones."""
     part: list[Command] = []

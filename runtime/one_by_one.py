@@ -46,7 +46,12 @@ class OneByOne(ABC):
             except (UserError, CompilerLimitation) as error:
                 yield error
 
-    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
-                 ) -> Sequence[float]:
+    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]], *,
+                 often: bool = False) -> Sequence[float]:
         """The seconds that runs with each of these thresholds take."""
         return [self.time(entry, args, thresholds=thresholds) for thresholds in choices]
+
+    def savings(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
+                ) -> Sequence[int]:
+        """How many launches and copies fewer each run has when it comes often: none."""
+        return [0] * len(choices)

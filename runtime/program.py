@@ -229,6 +229,25 @@ class Program(OneByOne):
             spent += self.time(entry, args, force=force, thresholds=thresholds)
             count += 1
 
+    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]], *,
+                 often: bool = False) -> Sequence[float]:
+        """The seconds that runs with each of these thresholds take.
+
+        If they come ``often``, they have done so before.
+        """
+        for thresholds in {id(each): each for each in choices if often}.values():
+            self.warm_up(entry, args, thresholds=thresholds)
+        return super().time_all(entry, args, choices)
+
+    def savings(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
+                ) -> Sequence[int]:
+        """How many launches and copies fewer these runs will have when they have come often."""
+        from runelift.runtime.tape import savings
+
+        executable, plan = self._executable(entry), self._plan(entry)
+        return [savings(executable, self._bind(plan, list(args)), self._chosen(each), {})
+                for each in choices]
+
     def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                      thresholds: Mapping[str, int] | None = None,
                      searches: Searches | None = None) -> list[Met]:

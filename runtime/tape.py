@@ -24,7 +24,16 @@ from runelift.runtime.decisions import Met
 from runelift.runtime.direct import launcher
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Ending, Force, Outcome, Run, execute
-from runelift.runtime.joining import Command, Copied, Issued, Rounds, Slot, filled, joined
+from runelift.runtime.joining import (
+    Command,
+    Copied,
+    Issued,
+    Rounds,
+    Slot,
+    filled,
+    joined,
+    saved,
+)
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.persistent import Joined, Launched
 from runelift.runtime.prepared import Given, Prepared
@@ -138,6 +147,13 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
         tape.warm()
         return SETTING if executable.tapes_first and not tape.ready(args) else 0.0
     return TAPING if tape is None and executable.tapes_first else 0.0
+
+
+def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
+            force: Force) -> int:
+    """How many commands fewer a run on these arguments will have when it has come often."""
+    tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
+    return tape.savings() if isinstance(tape, Tape) else 0
 
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
@@ -255,7 +271,7 @@ class Tape:
         self.run = run
         self._given, self._scans, self._ending = notes.given, notes.scans, notes.ending
         self._fallible = notes.fallible
-        self._plays = 0
+        self._plays, self._is_short = 0, False
         self._bound: dict[tuple[int, ...], Bound | tuple[Any, ...]] = {}
         first, sizes = len(notes.given), notes.sizes
         order = sorted(range(len(sizes)), key=lambda n: sizes[n])  # pieces of a size together
@@ -271,10 +287,15 @@ class Tape:
         self._kept = [(n, size) for n, size in self._taken if n in results]
         self._lent = [(n, size) for n, size in self._taken if n not in results]
 
+    def savings(self) -> int:
+        """How many commands fewer it will have."""
+        return 0 if self._is_short else saved(self.run.executable, self._commands)
+
     def warm(self) -> None:
-        """The tape is about to be played; the last one of a few times, make it shorter."""
+        """The tape is about to be played; if that has happened a few times, make it shorter."""
         self._plays += 1
-        if self._plays == PLAYS and self.run.executable.joins:
+        if self._plays >= PLAYS and not self._is_short and self.run.executable.joins:
+            self._is_short = True
             commands = joined(self.run.executable, self._commands)
             if len(commands) < len(self._commands):
                 self._record(commands)

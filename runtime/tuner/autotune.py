@@ -21,7 +21,7 @@ from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import NO_TIME, Log, Measurements
-from runelift.runtime.tuner.measurable import Dataset, Measurable, Method, Progress
+from runelift.runtime.tuner.measurable import Args, Dataset, Measurable, Method, Progress
 from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.runners import running
@@ -47,6 +47,8 @@ PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
 ENOUGH = 0.15
 """or after so many if it was run as often as needed, short runs twice as often."""
+LAUNCH = 1e-5
+"""How many seconds of the host a launch takes at most."""
 MEASURING = 0.75
 """The part of the time that is for measuring; the rest is for running the result."""
 
@@ -297,32 +299,66 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
                  tuned: Mapping[str, int], repeats: int, end: float = math.inf) -> Verified | None:
     """Times by default and tuned, until they are decided; None where the program fails.
 
-    A tuned program that is stopped, as it takes far longer, counts with the time until then.
+    A tuned program that is stopped, as it takes far longer, counts with the time until then.  One
+    that is no slower is compared again as runs are that come often, if these launch so much less
+    on one side that it may change what is found.
     """
-    values = dataset.arguments()
-    both = (default, tuned)
-    times: tuple[list[float], list[float]] = ([], [])
-    look, which, last = max(repeats, PAIRS), 0, [0.0, 0.0]
-    started = time.perf_counter()
-    end = min(end, started + PATIENCE)
+    turns = _Turns(program, dataset, (default, tuned), max(repeats, PAIRS), end)
     try:
-        args = program.place(values)
-        for which in (0, 1):  # this pair warms up
-            last[which] = program.time(dataset.entry, args, thresholds=both[which])
+        verified = turns.compared()
+        if not verified.slower and turns.may_differ_often(verified):
+            verified = turns.compared(often=True)
+    except Stopped as stopped:
+        return turns.verdict(stopped)
+    except RuneliftError:
+        return None
+    return verified
+
+
+@dataclass(slots=True)
+class _Turns:
+    """Runs of a dataset by default and tuned, in turn; ``which`` of them was begun last.
+
+    There are ``pairs`` at least, and about none after ``end``.  ``last`` are the seconds of the
+    last run of each.
+    """
+
+    program: Measurable
+    dataset: Dataset
+    both: tuple[Mapping[str, int], Mapping[str, int]]
+    pairs: int
+    end: float
+    which: int = 0
+    last: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    _args: Args = ()
+
+    def compared(self, *, often: bool = False) -> Verified:
+        """Times of both until they are decided, maybe of runs that come ``often``."""
+        values = self.dataset.arguments()
+        times: tuple[list[float], list[float]] = ([], [])
+        look, entry, last = self.pairs, self.dataset.entry, self.last
+        self._args = args = self.program.place(values)
+        for self.which in (0, 1):  # this pair warms up
+            last[self.which] = self.program.time(entry, args, thresholds=self.both[self.which])
+        if often:  # kernels may be built for it, which is no part of the time
+            self.program.time_all(entry, args, self.both, often=True)
+        started = time.perf_counter()
+        end = min(self.end, started + PATIENCE)
         while True:
             pair = len(times[0])
             many = _affordable(last, started + ENOUGH - time.perf_counter(), look - pair)
             order = [each for k in range(many) for each in ((0, 1) if (pair + k) % 2 else (1, 0))]
             if many > 1:
-                which = 1  # who is stopped among so many short runs counts as tuned
-                made = program.time_all(dataset.entry, args, [both[each] for each in order])
+                self.which = 1  # who is stopped among so many short runs counts as tuned
+                made = self.program.time_all(entry, args, [self.both[each] for each in order])
                 for each, seconds in zip(order, made, strict=True):
                     times[each].append(seconds)
                     last[each] = seconds
             else:
-                for which in order:
-                    last[which] = program.time(dataset.entry, args, thresholds=both[which])
-                    times[which].append(last[which])
+                for self.which in order:
+                    last[self.which] = self.program.time(entry, args,
+                                                         thresholds=self.both[self.which])
+                    times[self.which].append(last[self.which])
             pair += many
             now = time.perf_counter()
             fewest = 2 * PAIRS
@@ -334,16 +370,22 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
                 enough = (pair >= MANY or verified.default.median > SHORT
                           or (pair >= 2 * PAIRS and verified.clear))
                 if late or (verified.decided and enough):
-                    break
+                    return verified
                 # with a look after each pair, chance would decide some time
                 look = min(2 * look, MANY) if look < MANY else 2 * look
-    except Stopped as stopped:
-        if not which or stopped.seconds < last[0]:
+
+    def may_differ_often(self, verified: Verified) -> bool:
+        """Whether launches that are saved where runs come often may change what was found."""
+        if verified.default.median > SHORT:
+            return False
+        one, other = self.program.savings(self.dataset.entry, self._args, self.both)
+        return abs(one - other) * LAUNCH > TOLERANCE * verified.default.median
+
+    def verdict(self, stopped: Stopped) -> Verified | None:
+        """What a run that was stopped says; nothing if it was one by default."""
+        if not self.which or stopped.seconds < self.last[0]:
             return None
-        verified = Verified.of(last[:1], [stopped.seconds])
-    except RuneliftError:
-        return None
-    return verified
+        return Verified.of(self.last[:1], [stopped.seconds])
 
 
 def _tied(default: Sequence[float], tuned: Sequence[float]) -> bool:

@@ -77,9 +77,20 @@ class Measurable(Protocol):
         """
         ...
 
-    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
-                 ) -> Sequence[float]:
-        """The seconds that runs with each of these thresholds take; together they are short."""
+    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]], *,
+                 often: bool = False) -> Sequence[float]:
+        """The seconds that runs with each of these thresholds take; together they are short.
+
+        With ``often`` they take what runs do that come again and again: kernels are built that
+        join their launches, which takes long.
+        """
+        ...
+
+    def savings(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
+                ) -> Sequence[int]:
+        """How many launches and copies each of these runs, which have been made, could save if it
+        came often.
+        """
         ...
 
 

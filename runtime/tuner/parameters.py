@@ -163,10 +163,16 @@ class With:
         """What runs with each of these forced versions take, or why they fail."""
         return self.program.measure_all(entry, args, forces, self._all(thresholds), recorded)
 
-    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
-                 ) -> Sequence[float]:
+    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]], *,
+                 often: bool = False) -> Sequence[float]:
         """The seconds that runs with each of these thresholds take."""
-        return self.program.time_all(entry, args, [self._all(each) for each in choices])
+        return self.program.time_all(entry, args, [self._all(each) for each in choices],
+                                     often=often)
+
+    def savings(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
+                ) -> Sequence[int]:
+        """How many launches and copies each of these runs could save."""
+        return self.program.savings(entry, args, [self._all(each) for each in choices])
 
     def _all(self, thresholds: Mapping[str, int] | None) -> dict[str, int]:
         return {**(self.program.thresholds if thresholds is None else thresholds), **self.settings}

@@ -170,11 +170,17 @@ class Remote:
                     left.pop(0)
                     yield error
 
-    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
-                 ) -> Sequence[float]:
+    def time_all(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]], *,
+                 often: bool = False) -> Sequence[float]:
         """The seconds that runs with each of these thresholds take; together they are short."""
-        found: Sequence[float] = self._ask(args, "time_all", entry, list(choices))
+        found: Sequence[float] = self._ask(args, "time_all", entry, list(choices), often)
         args.took(min(found))
+        return found
+
+    def savings(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
+                ) -> Sequence[int]:
+        """How many launches and copies each of these runs could save if it came often."""
+        found: Sequence[int] = self._ask(args, "savings", entry, list(choices))
         return found
 
     def replay(self, entry: str, args: Any, race: Race) -> Replayed:

@@ -216,11 +216,16 @@ class Session:
                 made = error
             self._note("made", made)
 
-    def time_all(self, number: int, entry: str, choices: Sequence[Mapping[str, int]]
+    def time_all(self, number: int, entry: str, choices: Sequence[Mapping[str, int]], often: bool
                  ) -> Sequence[float]:
         """The times of runs with each of these thresholds."""
-        self._watch(entry)
-        return self.program.time_all(entry, self.placed[number], choices)
+        self._watch(entry, joins=often)
+        return self.program.time_all(entry, self.placed[number], choices, often=often)
+
+    def savings(self, number: int, entry: str, choices: Sequence[Mapping[str, int]]
+                ) -> Sequence[int]:
+        """How many launches and copies each of these runs could save."""
+        return self.program.savings(entry, self.placed[number], choices)
 
     def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
         """Run every version at every encounter; what became of the race."""
@@ -262,14 +267,18 @@ class Session:
             found = yield setting
             self._note("found", meeting, found)
 
-    def _watch(self, entry: str, source: str | None = None) -> None:
-        """Make what is only made once; from here on, time counts."""
+    def _watch(self, entry: str, source: str | None = None, *, joins: bool = False) -> None:
+        """Make what is only made once; from here on, time counts.
+
+        Kernels that join launches take long to build, a second for large ones, so that a run which
+        comes but a few times is not worth them.
+        """
         self.program._plan(entry)
         self._settle()
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None
-        executable.joins = False  # such kernels take long to build, a second for large ones
+        executable.joins = joins and not self.program.device.info.is_host
         executable.tapes_first = True
         if source is not None:
             getattr(executable, source)

@@ -363,7 +363,8 @@ class Follows:
         forced = {} if version is None else {"s": version}
         return self.cost * self.sim.time(entry, args, force=forced, thresholds=thresholds)
 
-    def time_all(self, entry: str, args: Any, choices: Sequence[Any]) -> list[float]:
+    def time_all(self, entry: str, args: Any, choices: Sequence[Any], *, often: bool = False
+                 ) -> list[float]:
         return [self.time(entry, args, thresholds=each) for each in choices]
 
 

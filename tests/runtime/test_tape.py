@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 from dataclasses import replace
 from typing import Any
@@ -353,6 +354,27 @@ def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None
     next(iter(tape._commands)).kernel.holder = None  # type: ignore[union-attr]
     session.timing(0, "main", {}, None)
     assert len(played) == 5
+    other.close()
+
+
+def test_runs_that_come_often_are_compared_with_launches_joined(
+        joining: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although nothing was joined while they were timed before."""
+    monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
+    own, other = multiprocessing.Pipe()
+    session = Session(joining, own)
+    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
+    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    for _ in range(PLAYS + 4):
+        session.timing(0, "main", {}, None)
+    (tape,) = _tapes(session.program)
+    (saved,) = session.savings(0, "main", [{}])
+    before = len(tape._commands)
+    assert saved > 0
+    assert len(session.time_all(0, "main", [{}, {}], True)) == 2
+    assert session.program._executable("main")._joined
+    assert len(tape._commands) == before - saved
+    assert session.savings(0, "main", [{}]) == [0]
     other.close()
 
 

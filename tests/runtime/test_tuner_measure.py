@@ -396,6 +396,30 @@ def test_undecided_runs_end_after_few_pairs_if_they_take_long(
     assert both.faster == (max(slow) < 1)
 
 
+@pytest.mark.parametrize(("launches", "asked"), [(0, False), (1, False), (40, True)])
+def test_runs_that_come_often_decide_where_they_launch_less(launches: int, asked: bool) -> None:
+    """The default one is slower, until its launches are joined."""
+    class Joining(Simulated):
+        often = False
+
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            return 1.1e-2 if options["thresholds"] else 1e-2 if self.often else 1.2e-2
+
+        def time_all(self, entry, args, choices, *, often=False):  # type: ignore[no-untyped-def]
+            self.often |= often
+            return super().time_all(entry, args, choices, often=often)
+
+        def savings(self, entry, args, choices):  # type: ignore[no-untyped-def]
+            return [0 if thresholds else launches for thresholds in choices]
+
+    sim = Joining.of(CHAIN, close)
+    (dataset,) = inputs(a=[2])
+    both = side_by_side(sim, dataset, {}, {"main.t0": 1}, 3)
+    assert both is not None
+    assert sim.often == asked
+    assert (both.faster, both.slower) == (not asked, asked)
+
+
 def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:
     """Records promise a gain for both datasets; run side by side, one of them loses."""
 
