@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 from dataclasses import replace
+from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,15 @@ class Alone(Device):
 def _tapes(program: Any, entry: str = "main") -> list[Any]:
     decisions = program._executable(entry).decisions.under(program.thresholds, {})
     return list(decisions.tapes.values())
+
+
+def _session(info: DeviceInfo) -> tuple[Session, Connection]:
+    """A worker's session with a small program and its arguments, and the connection's other end."""
+    own, other = multiprocessing.Pipe()
+    session = Session(info, own)
+    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
+    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    return session, other
 
 
 def _expected(text: str, args: list[Any]) -> list[Any]:
@@ -323,10 +333,7 @@ def test_launches_of_several_groups_are_not_joined(joining: DeviceInfo) -> None:
 
 def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
     """Kernels for a run that never comes again would take longer than all that is measured."""
-    own, other = multiprocessing.Pipe()
-    session = Session(joining, own)
-    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
-    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    session, other = _session(joining)
     for _ in range(PLAYS + 4):
         session.timing(0, "main", {}, None)
     assert isinstance(_tapes(session.program)[0], Tape)
@@ -338,10 +345,7 @@ def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None
     """The first run is put on a tape, and what is timed is played."""
     info = select("pthread")
     assert info is not None
-    own, other = multiprocessing.Pipe()
-    session = Session(info, own)
-    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
-    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    session, other = _session(info)
     played: list[Tape] = []
     play = Tape.play
     monkeypatch.setattr(Tape, "play", lambda self, run, args: (
@@ -361,10 +365,7 @@ def test_runs_that_come_often_are_compared_with_launches_joined(
         joining: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Although nothing was joined while they were timed before."""
     monkeypatch.setattr("runelift.runtime.program.WARM_SECONDS", math.inf)  # a simulator is slow
-    own, other = multiprocessing.Pipe()
-    session = Session(joining, own)
-    session.open(compile_source(Source("small", SMALL)), "all", False, {}, outside=False)
-    session.place(0, [np.int64(3), np.arange(8, dtype=np.float32)])
+    session, other = _session(joining)
     for _ in range(PLAYS + 4):
         session.timing(0, "main", {}, None)
     (tape,) = _tapes(session.program)
