@@ -303,11 +303,13 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
     that is no slower is compared again as runs are that come often, if these launch so much less
     on one side that it may change what is found.
     """
-    turns = _Turns(program, dataset, (default, tuned), max(repeats, PAIRS), end)
+    values = dataset.arguments()
+    turns = _Turns(program, dataset.entry, (default, tuned), max(repeats, PAIRS), end)
     try:
-        verified = turns.compared()
-        if not verified.slower and turns.may_differ_often(verified):
-            verified = turns.compared(often=True)
+        args = program.place(values)
+        verified = turns.compared(args)
+        if not verified.slower and turns.may_differ_often(args, verified):
+            verified = turns.compared(args, often=True)
     except Stopped as stopped:
         return turns.verdict(stopped)
     except RuneliftError:
@@ -317,31 +319,29 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
 
 @dataclass(slots=True)
 class _Turns:
-    """Runs of a dataset by default and tuned, in turn; ``which`` of them was begun last.
+    """Runs of an entry point by default and tuned, in turn; ``which`` of them was begun last.
 
     There are ``pairs`` at least, and about none after ``end``.  ``last`` are the seconds of the
     last run of each.
     """
 
     program: Measurable
-    dataset: Dataset
+    entry: str
     both: tuple[Mapping[str, int], Mapping[str, int]]
     pairs: int
     end: float
     which: int = 0
     last: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    _args: Args = ()
 
-    def compared(self, *, often: bool = False) -> Verified:
+    def compared(self, args: Args, *, often: bool = False) -> Verified:
         """Times of both until they are decided, maybe of runs that come ``often``."""
-        values = self.dataset.arguments()
         times: tuple[list[float], list[float]] = ([], [])
-        look, entry, last = self.pairs, self.dataset.entry, self.last
-        self._args = args = self.program.place(values)
-        for self.which in (0, 1):  # this pair warms up
-            last[self.which] = self.program.time(entry, args, thresholds=self.both[self.which])
+        look, entry, last = self.pairs, self.entry, self.last
         if often:  # kernels may be built for it, which is no part of the time
             self.program.time_all(entry, args, self.both, often=True)
+        else:
+            for self.which in (0, 1):  # this pair warms up
+                last[self.which] = self.program.time(entry, args, thresholds=self.both[self.which])
         started = time.perf_counter()
         end = min(self.end, started + PATIENCE)
         while True:
@@ -374,11 +374,11 @@ class _Turns:
                 # with a look after each pair, chance would decide some time
                 look = min(2 * look, MANY) if look < MANY else 2 * look
 
-    def may_differ_often(self, verified: Verified) -> bool:
+    def may_differ_often(self, args: Args, verified: Verified) -> bool:
         """Whether launches that are saved where runs come often may change what was found."""
         if verified.default.median > SHORT:
             return False
-        one, other = self.program.savings(self.dataset.entry, self._args, self.both)
+        one, other = self.program.savings(self.entry, args, self.both)
         return abs(one - other) * LAUNCH > TOLERANCE * verified.default.median
 
     def verdict(self, stopped: Stopped) -> Verified | None:

@@ -38,11 +38,6 @@ class Front:
         """The front of one choice."""
         return cls(cost.reshape(1, -1), (choice,))
 
-    @classmethod
-    def none(cls, width: int) -> Front:
-        """No choice at all."""
-        return cls(np.zeros((0, width)), ())
-
     def plus(self, other: Front, within: Within) -> Front:
         """All sums of one choice of each, pruned."""
         if len(self.choices) == len(other.choices) == 1:
