@@ -17,6 +17,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+LEFT_OUT = "left out"
+"""How it is said that a version was not run, as it seemed hopeless."""
 HOPELESS = 20.0
 """A version that should take so many times as long as the best is not run: where the estimate is
 wrong by a factor of two, it is still far behind."""
@@ -107,9 +109,10 @@ class Outlook:
     def hopeless(self, version: str, par: int, best: float) -> str | None:
         """Why a version need not be run beside one that takes ``best`` seconds, if so."""
         if (seconds := self.seconds(version, par, best)) > max(SHORT, HOPELESS * best):
-            return f"left out: would take about {seconds:.2g} s, by what it took on other datasets"
+            return (f"{LEFT_OUT}: would take about {seconds:.2g} s, by what it took on other "
+                    "datasets")
         if (seconds := self.alone(version, par)) > max(AT_LEAST, HOPELESS * best):
-            return (f"left out: {par:,} work-items would take more than {seconds:.2g} s for what "
+            return (f"{LEFT_OUT}: {par:,} work-items would take more than {seconds:.2g} s for what "
                     "other versions spread over the device")
         return None
 

@@ -13,14 +13,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.clocks import total
 from runelift.runtime.tuner.costs import Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
-from runelift.runtime.tuner.log import Measurements, Run
+from runelift.runtime.tuner.log import NO_TIME, Measurements, Run
 
-LEFT_OUT = "left out"
-"""What the errors of runs say that were not made."""
 FAR_BEHIND = 8.0
 """A version that should take so many times as long as the best one is not run."""
 
@@ -36,7 +35,8 @@ class Trends:
         """The versions that larger datasets can do without, by site, and how far behind they are.
 
         ``records`` are runs of the dataset at hand: what they chose is not ruled out, nor is
-        anything at sites where they had less to do than the datasets before, nor what failed there.
+        anything at sites where they had less to do than the datasets before, nor what failed there
+        or there was no time for.
         """
         if not self.runs:
             return {}
@@ -47,7 +47,8 @@ class Trends:
                 if each.site not in largest or each.time > largest[each.site].time:
                     largest[each.site] = each
         usable = {(each.site, each.chosen) for record in records for each in record.encounters}
-        given_up = {version for run in self.runs if run.error and LEFT_OUT in run.error
+        given_up = {version for run in self.runs
+                    if run.error and run.error != NO_TIME and LEFT_OUT in run.error
                     for version in run.force.items()}
         found = dict[str, dict[int, float]]()
         for name, encounter in largest.items():
@@ -84,6 +85,15 @@ def _seconds(point: Point, version: int) -> float:
     """What a version took at an encounter, with the best ones inside of it."""
     return total([point.own[version],
                   *(inner.bounds()[0] for inner in point.inner.get(version, ()))]).time
+
+
+def beside(behind: Mapping[str, Mapping[int, float]], record: Record
+           ) -> dict[str, dict[int, float]]:
+    """The versions that are behind, but for those that a run has chosen."""
+    chosen = set(record.path)
+    left = {site: {version: ratio for version, ratio in ratios.items()
+                   if (site, version) not in chosen} for site, ratios in behind.items()}
+    return {site: ratios for site, ratios in left.items() if ratios}
 
 
 def without(forest: Forest, behind: Mapping[str, Mapping[int, float]], records: Sequence[Record]

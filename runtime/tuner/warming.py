@@ -14,7 +14,7 @@ from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Run
 from runelift.runtime.tuner.measurable import Args, Dataset, Measurable
-from runelift.runtime.tuner.trends import Trends, left_out, without
+from runelift.runtime.tuner.trends import Trends, beside, left_out, without
 
 FAR_OFF = 10.0
 """Runs that take so many times as long as the best are made once only,"""
@@ -75,10 +75,10 @@ class WarmUp:
         if self._trends is None or not records:
             return
         trends, self._trends = self._trends, None
-        if trends.behind(records):
+        if behind := trends.behind(records):
             with suppress(UserError, CompilerLimitation):
                 untuned = self._program.record(self._dataset.entry, self._args)
-                behind = trends.behind([*records, untuned])
+                behind = beside(behind, untuned)
                 self.left_out = list(left_out(behind, self._dataset.name))
                 if self.left_out:
                     self._rest = self.instead = without(self._forest, behind, records)

@@ -1,5 +1,6 @@
 """Versions that earlier datasets rule out for larger ones."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -8,10 +9,10 @@ import pytest
 from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.log import Log
+from runelift.runtime.tuner.log import NO_TIME, Log
 from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.measure import Forced, measure
-from runelift.runtime.tuner.trends import FAR_BEHIND
+from runelift.runtime.tuner.trends import FAR_BEHIND, Trends
 from tests.runtime.simulated import Simulated, site
 
 SITE = site("s", ("t0", []), ("t1", []), (None, []))
@@ -59,6 +60,18 @@ def test_what_failed_is_tried_again() -> None:
     sim = Simulated.of([SITE], falling_behind, fail={("s", 0): CompilerLimitation("too big")})
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
     assert [run.error for run in found.runs if run.error] == ["too big"] * 2
+
+
+def test_what_there_was_no_time_for_is_run_on_the_next_dataset() -> None:
+    sim = Simulated.of([SITE], falling_behind)
+    (dataset,) = inputs(a=[2])
+    runs = [run if run.force["s"] != 0 else replace(run, record=None, error=NO_TIME, time=None)
+            for run in measure(sim, sim.forest, [dataset], repeats=1).runs]
+    record = sim.record("main", [4], force={"s": 2})
+    assert not Trends(sim.forest, runs).behind([record])
+    given_up = [replace(run, error="version s/0: left out: hopeless") if run.error else run
+                for run in runs]
+    assert list(Trends(sim.forest, given_up).behind([record])["s"]) == [0]
 
 
 def test_what_runs_by_default_is_measured() -> None:
