@@ -46,7 +46,7 @@ class Trends:
             for each in record.encounters:
                 if each.site not in largest or each.time > largest[each.site].time:
                     largest[each.site] = each
-        usable = {(each.site, each.chosen) for record in records for each in record.encounters}
+        usable = {version for record in records for version in record.path}
         given_up = {version for run in self.runs
                     if run.error and run.error != NO_TIME and LEFT_OUT in run.error
                     for version in run.force.items()}
