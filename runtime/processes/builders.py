@@ -78,8 +78,10 @@ class Builders:
     def _start(self, *, held: bool = False) -> None:
         """Start the processes."""
         self._waits = False
-        self._processes += [Process(self._device, builds=True, tries=self._tries, held=held)
-                            for _ in range(self._most)]
+        last = None
+        for _ in range(self._most):
+            last = Process(self._device, builds=True, tries=self._tries, held=held, after=last)
+            self._processes.append(last)
         for process in self._processes if self._patience is not None else ():
             process.outlive()
         self._starting.update(self._processes)

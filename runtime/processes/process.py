@@ -35,14 +35,19 @@ main(connection, lifeline, opened, builds, tries)
 class _Starting:
     """A process that starts, probably for this device, and is told later for which.
 
-    It opens no device before the ``gate`` is closed, then closes its end of ``opened``, and ends
-    with this object.
+    It opens no device before the ``gate`` is closed, nor before the process ``after`` which it
+    comes has opened its own or has ended; then it closes its end of ``opened``, and ends with this
+    object.
     """
 
-    def __init__(self, device: str | None, *, builds: bool, tries: bool = False) -> None:
+    def __init__(self, device: str | None, *, builds: bool, tries: bool = False,
+                 after: _Starting | None = None) -> None:
         self.connection, theirs = Pipe()
         ours, lifeline = os.pipe()
         behind, self.gate = Pipe(duplex=False)
+        if after is not None:
+            behind.close()
+            behind = after.opened
         self.opened, done = Pipe(duplex=False)
         given = theirs.fileno(), ours, behind.fileno(), done.fileno()
         self.process = subprocess.Popen(
@@ -52,7 +57,8 @@ class _Starting:
             start_new_session=True)  # Ctrl-C is for the process that started it
         theirs.close()
         os.close(ours)
-        behind.close()
+        if after is None:
+            behind.close()
         done.close()
         self.end = weakref.finalize(self, _end, self.process, lifeline)
 
@@ -82,13 +88,16 @@ class Process:
 
     It may be told which program it will be given (the path and the policy), to have it read by
     then, if it is kept.  One that builds and ``tries`` will be asked for trials of the device.  One
-    that is ``held`` does not open the device before :meth:`go`.
+    that is ``held`` does not open the device before :meth:`go`, nor one that comes ``after``
+    another before that one has: a driver that several ask for contexts at the same time lets all
+    of them wait until the last one has its own.
     """
 
     def __init__(self, device: str | None, *, builds: bool = False, tries: bool = False,
-                 held: bool = False, program: tuple[str, str] | None = None) -> None:
+                 held: bool = False, program: tuple[str, str] | None = None,
+                 after: Process | None = None) -> None:
         self._started = _ahead.pop() if _ahead and not builds else _Starting(
-            device, builds=builds, tries=tries)
+            device, builds=builds, tries=tries, after=None if after is None else after._started)
         self._told = device, program
         self.connection = self._started.connection
         self._process = self._started.process
