@@ -53,7 +53,8 @@ from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner import autotune, compare, refined
-from runelift.runtime.tuner.autotune import TOLERANCE, EntryTuning
+from runelift.runtime.tuner.autotune import EntryTuning
+from runelift.runtime.tuner.beside import TOLERANCE, side_by_side
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
 from runelift.runtime.tuner.exhaustive import exhaustive
 from runelift.runtime.tuner.fit import fit, objective
@@ -317,7 +318,7 @@ def beside(program: Program, dataset: Dataset, known: DatasetCosts, one: Mapping
     settings = other.keys() - one.keys()
     if known.path(one) == known.path(other) and not settings:
         return 1.0, 1.0, 1.0
-    both = autotune.side_by_side(program, dataset, one, other, repeats=3)
+    both = side_by_side(program, dataset, one, other, repeats=3)
     return (1 / both.gain, both.low, both.high) if both is not None else (math.inf,) * 3
 
 

@@ -194,8 +194,12 @@ class Executable:
 
         What does not build is left for the run that wants it, which says so.
         """
-        sources = dict.fromkeys(source for each in wanted
-                                if (source := self._source_of(each)) is not None)
+        self.make_ready(source for each in wanted
+                        if (source := self._source_of(each)) is not None)
+
+    def make_ready(self, programs: Iterable[tuple[str, ...]]) -> None:
+        """The same for these programs: texts and further options."""
+        sources = dict.fromkeys(programs)
         for source in sources.keys() & self._loading.keys():
             if (program := self._loading.pop(source).result()) is not None:
                 self._ready[source] = program

@@ -92,6 +92,12 @@ def joined(executable: Executable, commands: Sequence[Command]) -> list[Command]
     return found
 
 
+def sources(executable: Executable, commands: Sequence[Command]) -> list[tuple[str, ...]]:
+    """The programs of the kernels that this takes."""
+    return [(joint.source,) for part in _parts(executable, commands)
+            if len(part) > 1 and (joint := _joint(executable, part)) is not None]
+
+
 def saved(executable: Executable, commands: Sequence[Command]) -> int:
     """How many of the commands are saved, if the kernels that this takes build."""
     return len(commands) - sum(1 for _ in _parts(executable, commands))
@@ -124,8 +130,18 @@ def _launches(executable: Executable, part: Sequence[Command]) -> list[Launched]
     return found if fits and all(each.groups == 1 for each in found) else None
 
 
-def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
-    """One launch for all commands; None if the kernel does not build."""
+@dataclass(frozen=True, slots=True)
+class _Joint:
+    """A kernel to do commands with: its source, the launch's group, local memory and arguments."""
+
+    source: str
+    group: int
+    local: int
+    arguments: Arguments
+
+
+def _joint(executable: Executable, part: Sequence[Command]) -> _Joint | None:
+    """The kernel for all commands; None if there is nothing to launch among them."""
     launches = _launches(executable, part)
     if not launches:
         return None
@@ -144,8 +160,16 @@ def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
     group = launches[0].group
     source = joined_source(phases, len(arguments.buffers), arguments.prims, group,
                            executable.bases)
-    one = executable.joined(source, [*[None] * len(arguments.buffers),
-                                     *map(scalar_type, arguments.prims)])
+    return _Joint(source, group, room_for(launches), arguments)
+
+
+def _join(executable: Executable, part: Sequence[Command]) -> Issued | None:
+    """One launch for all commands; None if the kernel does not build."""
+    if (joint := _joint(executable, part)) is None:
+        return None
+    arguments = joint.arguments
+    one = executable.joined(joint.source, [*[None] * len(arguments.buffers),
+                                           *map(scalar_type, arguments.prims)])
     args: tuple[Any, ...] = (*arguments.buffers, *arguments.scalars)
     return None if one is None else Issued(
-        one, Launched(JOINED, (), 1, group, (room_for(launches),), args))
+        one, Launched(JOINED, (), 1, joint.group, (joint.local,), args))

@@ -33,6 +33,7 @@ from runelift.runtime.joining import (
     filled,
     joined,
     saved,
+    sources,
 )
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.persistent import Joined, Launched
@@ -154,6 +155,13 @@ def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
     """How many commands fewer a run on these arguments will have when it has come often."""
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
     return tape.savings() if isinstance(tape, Tape) else 0
+
+
+def shortened(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
+              force: Force) -> list[tuple[str, ...]]:
+    """The programs that make a run on these arguments shorter when it has come often."""
+    tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
+    return tape.shortened() if isinstance(tape, Tape) else []
 
 
 def _key(args: Mapping[str, Any]) -> tuple[int | bytes, ...]:
@@ -290,6 +298,10 @@ class Tape:
     def savings(self) -> int:
         """How many commands fewer it will have."""
         return 0 if self._is_short else saved(self.run.executable, self._commands)
+
+    def shortened(self) -> list[tuple[str, ...]]:
+        """The programs that make it shorter."""
+        return [] if self._is_short else sources(self.run.executable, self._commands)
 
     def warm(self) -> None:
         """The tape is about to be played; if that has happened a few times, make it shorter."""

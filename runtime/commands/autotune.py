@@ -55,12 +55,11 @@ from runelift.runtime.tuner import (
 )
 from runelift.runtime.tuner.autotune import (
     Tuning,
-    Verified,
     autotune,
     conclude,
     default_thresholds,
-    side_by_side,
 )
+from runelift.runtime.tuner.beside import Verified, side_by_side
 from runelift.runtime.tuner.held_out import leave_one_out
 from runelift.runtime.tuner.limits import UNLIMITED
 from runelift.runtime.tuner.log import Log, made_for, read_log

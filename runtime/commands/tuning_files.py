@@ -12,7 +12,8 @@ from runelift.ir.errors import UserError
 from runelift.runtime.commands.options import warn
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import held_out, parameters, refined, t4
-from runelift.runtime.tuner.autotune import Tuning, Verified
+from runelift.runtime.tuner.autotune import Tuning
+from runelift.runtime.tuner.beside import Verified
 from runelift.runtime.tuner.log import made_for
 from runelift.runtime.tuner.tuning_file import (
     PROGRAM,

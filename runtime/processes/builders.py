@@ -25,7 +25,7 @@ Job: TypeAlias = Source | str
 """A program to build, or the name of a trial (:data:`TRIALS`)."""
 TRIALS = ("prove_subgroups", "prove")
 """What :class:`~runelift.runtime.opened.Device` finds out about itself once and for all."""
-MOST = 6
+MOST = 10
 """How many processes there are at most; each takes memory of the device, and time to start."""
 TICK = 0.02
 """How often to look for Ctrl-C, and for programs to build, meanwhile (seconds)."""
@@ -44,7 +44,7 @@ class Builders:
                  first: Callable[[], object] | None = None, trials: Sequence[str] = (),
                  patience: float | None = None, nothing: bool = False) -> None:
         if count is None:
-            count = min(MOST, (os.cpu_count() or 1) // 2)
+            count = min(MOST, 5 * (os.cpu_count() or 1) // 8)
         self._device = device
         self._most = count
         self._patience = patience

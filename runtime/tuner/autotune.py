@@ -14,88 +14,24 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from runelift.ir.errors import RuneliftError, UserError
-from runelift.runtime.statistics import Summary, median_interval, summarise
+from runelift.ir.errors import UserError
+from runelift.runtime.tuner.beside import PAIRS, Pair, Verified, all_side_by_side
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
-from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import NO_TIME, Log, Measurements
-from runelift.runtime.tuner.measurable import Args, Dataset, Measurable, Method, Progress
+from runelift.runtime.tuner.measurable import Dataset, Measurable, Method, Progress
 from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.runners import running
-from runelift.runtime.tuner.schedule import SHORT
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program
 
-TOLERANCE = 0.01
-"""By how much the tuned program may seem slower on a dataset before we mind."""
 WORTHWHILE = 0.01
 """By how much the sum of relative times must get better: less could not be told from chance."""
-PAIRS = 6
-"""How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
-distorts, take more."""
-FEW = 3
-"""How often long runs are at least, which then end as soon as so many pairs cannot be certain."""
-MANY = 30
-"""How often at least short runs are,"""
-CLEAR = 0.1
-"""unless one is certain to be faster by more than this after twice the fewest pairs."""
-PATIENCE = 3.0
-"""After how many seconds of running a dataset is decided on what there is,"""
-ENOUGH = 0.15
-"""or after so many if it was run as often as needed, short runs twice as often."""
-LAUNCH = 1e-5
-"""How many seconds of the host a launch takes at most."""
 MEASURING = 0.75
 """The part of the time that is for measuring; the rest is for running the result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """Times of a dataset without forced versions, by default and tuned, run in turn.
-
-    ``low`` to ``high`` holds the median of tuned over default time with 95 % confidence.
-    """
-
-    default: Summary
-    tuned: Summary
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, default: Sequence[float], tuned: Sequence[float]) -> Verified:
-        """The comparison of as many times by default as tuned, in the order of measurement."""
-        ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
-        return cls(summarise(default), summarise(tuned), *median_interval(ratios))
-
-    @property
-    def gain(self) -> float:
-        """How many times faster the tuned program is."""
-        return self.default.median / self.tuned.median if self.tuned.median else math.inf
-
-    @property
-    def faster(self) -> bool:
-        """Whether the tuned program is faster for certain."""
-        return self.high < 1
-
-    @property
-    def slower(self) -> bool:
-        """Whether the tuned program is slower by more than chance, as far as can be seen."""
-        worse = 1 + TOLERANCE
-        return self.low > worse or self.tuned.median > self.default.median * worse
-
-    @property
-    def clear(self) -> bool:
-        """Whether one is faster for certain, by more than what distorts short runs."""
-        return self.high < 1 - CLEAR or self.low > 1 + CLEAR
-
-    @property
-    def decided(self) -> bool:
-        """Whether more runs would not change what is known."""
-        return self.faster or self.low > 1 + TOLERANCE or self.high <= 1 + TOLERANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +161,7 @@ def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Datas
               repeats: int, end: float = math.inf) -> EntryTuning:
     """Run tuned and default side by side; what got slower keeps its versions in the next fit."""
     found, times, kept = tuning.fit, dict[str, Verified](), set[str]()
-    seen: dict[tuple[str, tuple[int, ...]], Verified | None] = {}
+    seen: dict[tuple[str, tuple[int, ...]], Pair] = {}
     if not found.kept_default and objective(tuning.costs, found.thresholds, tuning.aim) > (
             1 - WORTHWHILE) * objective(tuning.costs, tuning.defaults, tuning.aim):
         return _by_default(tuning, found, kept, "others would gain less than 1 %")
@@ -273,7 +209,7 @@ def _listed(names: Collection[str]) -> str:
 
 def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets: Sequence[Dataset],
                  repeats: int, end: float,
-                 seen: dict[tuple[str, tuple[int, ...]], Verified | None]) -> dict[str, Verified]:
+                 seen: dict[tuple[str, tuple[int, ...]], Pair]) -> dict[str, Verified]:
     """Comparisons by dataset; where both thresholds lead to the same versions, none is needed.
 
     Nor is a second one of the same versions: ``seen`` are those that have been made.
@@ -282,121 +218,16 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets:
              if not tuning.costs.incomplete[d.name]}
     same = {d.name for d in tuning.costs.datasets if d.name in paths
             and d.path(tuning.defaults) == paths[d.name]}
-    compared: dict[str, Verified] = {}
+    pairs: dict[str, Pair] = {}
     for dataset in datasets:
         if dataset.name in same | _hopeless(tuning):
             continue
         key = dataset.name, paths.get(dataset.name, ())
         if not key[1] or key not in seen:
-            seen[key] = side_by_side(program, dataset, tuning.defaults, found.thresholds, repeats,
-                                     end)
-        if (both := seen[key]) is not None:
-            compared[dataset.name] = both
-    return compared
-
-
-def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, int],
-                 tuned: Mapping[str, int], repeats: int, end: float = math.inf) -> Verified | None:
-    """Times by default and tuned, until they are decided; None where the program fails.
-
-    A tuned program that is stopped, as it takes far longer, counts with the time until then.  One
-    that is no slower is compared again as runs are that come often, if these launch so much less
-    on one side that it may change what is found.
-    """
-    values = dataset.arguments()
-    turns = _Turns(program, dataset.entry, (default, tuned), max(repeats, PAIRS), end)
-    try:
-        args = program.place(values)
-        verified = turns.compared(args)
-        if not verified.slower and turns.may_differ_often(args, verified):
-            verified = turns.compared(args, often=True)
-    except Stopped as stopped:
-        return turns.verdict(stopped)
-    except RuneliftError:
-        return None
-    return verified
-
-
-@dataclass(slots=True)
-class _Turns:
-    """Runs of an entry point by default and tuned, in turn; ``which`` of them was begun last.
-
-    There are ``pairs`` at least, and about none after ``end``.  ``last`` are the seconds of the
-    last run of each.
-    """
-
-    program: Measurable
-    entry: str
-    both: tuple[Mapping[str, int], Mapping[str, int]]
-    pairs: int
-    end: float
-    which: int = 0
-    last: list[float] = field(default_factory=lambda: [0.0, 0.0])
-
-    def compared(self, args: Args, *, often: bool = False) -> Verified:
-        """Times of both until they are decided, maybe of runs that come ``often``."""
-        times: tuple[list[float], list[float]] = ([], [])
-        look, entry, last = self.pairs, self.entry, self.last
-        if often:  # kernels may be built for it, which is no part of the time
-            self.program.time_all(entry, args, self.both, often=True)
-        else:
-            for self.which in (0, 1):  # this pair warms up
-                last[self.which] = self.program.time(entry, args, thresholds=self.both[self.which])
-        started = time.perf_counter()
-        end = min(self.end, started + PATIENCE)
-        while True:
-            pair = len(times[0])
-            many = _affordable(last, started + ENOUGH - time.perf_counter(), look - pair)
-            order = [each for k in range(many) for each in ((0, 1) if (pair + k) % 2 else (1, 0))]
-            if many > 1:
-                self.which = 1  # who is stopped among so many short runs counts as tuned
-                made = self.program.time_all(entry, args, [self.both[each] for each in order])
-                for each, seconds in zip(order, made, strict=True):
-                    times[each].append(seconds)
-                    last[each] = seconds
-            else:
-                for self.which in order:
-                    last[self.which] = self.program.time(entry, args,
-                                                         thresholds=self.both[self.which])
-                    times[self.which].append(last[self.which])
-            pair += many
-            now = time.perf_counter()
-            fewest = 2 * PAIRS
-            if min(last) > SHORT:
-                fewest = FEW if _tied(*times) else PAIRS
-            late = now > end or (pair >= fewest and now > started + ENOUGH)
-            if pair == look or late:
-                verified = Verified.of(*times)
-                enough = (pair >= MANY or verified.default.median > SHORT
-                          or (pair >= 2 * PAIRS and verified.clear))
-                if late or (verified.decided and enough):
-                    return verified
-                # with a look after each pair, chance would decide some time
-                look = min(2 * look, MANY) if look < MANY else 2 * look
-
-    def may_differ_often(self, args: Args, verified: Verified) -> bool:
-        """Whether launches that are saved where runs come often may change what was found."""
-        if verified.default.median > SHORT:
-            return False
-        one, other = self.program.savings(self.entry, args, self.both)
-        return abs(one - other) * LAUNCH > TOLERANCE * verified.default.median
-
-    def verdict(self, stopped: Stopped) -> Verified | None:
-        """What a run that was stopped says; nothing if it was one by default."""
-        if not self.which or stopped.seconds < self.last[0]:
-            return None
-        return Verified.of(self.last[:1], [stopped.seconds])
-
-
-def _tied(default: Sequence[float], tuned: Sequence[float]) -> bool:
-    """Whether pairs say both that the tuned program is no faster and that it is no slower."""
-    ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
-    return max(ratios) >= 1 and min(ratios) <= 1 + TOLERANCE
-
-
-def _affordable(last: Sequence[float], seconds: float, most: int) -> int:
-    """How many pairs of runs, each as long as the last, take no more than so many seconds."""
-    return max(1, min(most, int(seconds / max(sum(last), 1e-6))))
+            seen[key] = Pair(program, dataset, tuning.defaults, found.thresholds,
+                             max(repeats, PAIRS), end)
+        pairs[dataset.name] = seen[key]
+    return all_side_by_side(pairs, anyway=bool(_hopeless(tuning)))
 
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,

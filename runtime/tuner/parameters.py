@@ -21,7 +21,8 @@ from runelift.runtime.one_by_one import Both
 from runelift.runtime.parameters import Space
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.searches import Meeting, Met, Searches
-from runelift.runtime.tuner.autotune import Verified, autotune, side_by_side
+from runelift.runtime.tuner.autotune import autotune
+from runelift.runtime.tuner.beside import Verified, side_by_side
 from runelift.runtime.tuner.contest import LOCAL, Contest, Trial
 from runelift.runtime.tuner.forest import Forest, Forests, plans
 from runelift.runtime.tuner.log import Run

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from runelift.runtime.finer import Finer, Guarded, to_json
-from runelift.runtime.tuner.autotune import TOLERANCE, EntryTuning, Verified, side_by_side
+from runelift.runtime.tuner.autotune import EntryTuning
+from runelift.runtime.tuner.beside import PAIRS, TOLERANCE, Pair, Verified, all_side_by_side
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.curves import version_name
 from runelift.runtime.tuner.fit import objective
@@ -151,9 +152,10 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
         if not refined.finer:
             return refined
         same = _same(tuning, refined)
-        found = {d.name: side_by_side(program, d, values, Guarded(values, refined.finer), repeats)
-                 for d in datasets if d.name not in same}
-        verified = {name: both for name, both in found.items() if both is not None}
+        guarded = Guarded(values, refined.finer)
+        verified = all_side_by_side(
+            {d.name: Pair(program, d, values, guarded, max(repeats, PAIRS))
+             for d in datasets if d.name not in same}, anyway=refined.loss < -WORTHWHILE)
         slower = {name for name, both in verified.items() if both.slower}
         if not slower:
             break

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from typing import Any
 
 from runelift.runtime.statistics import median
-from runelift.runtime.tuner.autotune import EntryTuning, Tuning, Verified
+from runelift.runtime.tuner.autotune import EntryTuning, Tuning
+from runelift.runtime.tuner.beside import Verified
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs, Point
 from runelift.runtime.tuner.curves import guard_curves, is_never, score_curves

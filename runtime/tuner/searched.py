@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from runelift.runtime.tuner.autotune import Verified, default_thresholds, side_by_side
+from runelift.runtime.tuner.autotune import default_thresholds
+from runelift.runtime.tuner.beside import Verified, side_by_side
 from runelift.runtime.tuner.forest import Forest, Forests
 from runelift.runtime.tuner.measurable import Dataset, Measurable
 from runelift.runtime.tuner.report import FORMAT, show_seconds, table

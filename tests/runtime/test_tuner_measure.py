@@ -18,14 +18,12 @@ from runelift.runtime.data.dataset import Generator
 from runelift.runtime.data.text import Spec
 from runelift.runtime.records import Timing
 from runelift.runtime.tuner.autotune import (
-    FEW,
-    PAIRS,
     Tuning,
     autotune,
     conclude,
     default_thresholds,
-    side_by_side,
 )
+from runelift.runtime.tuner.beside import FEW, PAIRS, Pair, all_side_by_side, side_by_side
 from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.held_out import leave_one_out
@@ -388,7 +386,7 @@ def test_undecided_runs_end_after_few_pairs_if_they_take_long(
 
     sim = Tied.of(CHAIN, close)
     (dataset,) = inputs(a=[2])
-    monkeypatch.setattr("runelift.runtime.tuner.autotune.time",
+    monkeypatch.setattr("runelift.runtime.tuner.beside.time",
                         SimpleNamespace(perf_counter=lambda: sim.taken))
     both = side_by_side(sim, dataset, {}, {"main.t0": 1}, 3)
     assert both is not None
@@ -418,6 +416,33 @@ def test_runs_that_come_often_decide_where_they_launch_less(launches: int, asked
     assert both is not None
     assert sim.often == asked
     assert (both.faster, both.slower) == (not asked, asked)
+
+
+@pytest.mark.parametrize(("seconds", "anyway", "asked"), [
+    ((1.1e-2, 1.1e-2), False, True),  # both are faster
+    ((1.1e-2, 1.3e-2), False, False),  # one is slower: others will be tried
+    ((1.2e-2, 1.2e-2), False, False),  # none is faster: the defaults stay
+    ((1.2e-2, 1.2e-2), True, True)])
+def test_kernels_for_runs_that_come_often_are_built_only_for_what_may_be_kept(
+        seconds: tuple[float, float], anyway: bool, asked: bool) -> None:
+    class Joining(Simulated):
+        often = False
+
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            return seconds[args[0]] if options["thresholds"] else 1.2e-2
+
+        def time_all(self, entry, args, choices, *, often=False):  # type: ignore[no-untyped-def]
+            self.often |= often
+            return super().time_all(entry, args, choices, often=often)
+
+        def savings(self, entry, args, choices):  # type: ignore[no-untyped-def]
+            return [0 if thresholds else 40 for thresholds in choices]
+
+    sim = Joining.of(CHAIN, close)
+    pairs = {d.name: Pair(sim, d, {}, {"main.t0": 1}, 3) for d in inputs(a=[0], b=[1])}
+    found = all_side_by_side(pairs, anyway=anyway)
+    assert found.keys() == pairs.keys()
+    assert sim.often == asked
 
 
 def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:

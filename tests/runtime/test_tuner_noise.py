@@ -12,7 +12,8 @@ import pytest
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import Meeting, Replayed, Spent
-from runelift.runtime.tuner.autotune import TOLERANCE, autotune
+from runelift.runtime.tuner.autotune import autotune
+from runelift.runtime.tuner.beside import TOLERANCE
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.measurable import Dataset, Method
 from runelift.runtime.tuner.measure import Forced
@@ -83,7 +84,7 @@ def test_what_is_shipped_is_not_slower(spread: float, method: Method,
                  for index in range(3) for par in PARS}
         sim = Bimodal.of(CHAIN, lambda where, index, par, times=times: float(times[index, par]))
         sim.random = random
-        monkeypatch.setattr("runelift.runtime.tuner.autotune.time",
+        monkeypatch.setattr("runelift.runtime.tuner.beside.time",
                             SimpleNamespace(perf_counter=lambda sim=sim: sim.clock))
         datasets = [Dataset(str(par), "main", lambda par=par: [par])  # type: ignore[misc]
                     for par in PARS]

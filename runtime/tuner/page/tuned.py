@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from runelift.runtime.tuner.autotune import EntryTuning, Tuning, Verified
+from runelift.runtime.tuner.autotune import EntryTuning, Tuning
+from runelift.runtime.tuner.beside import Verified
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.curves import (
     GuardCurves,
