@@ -163,6 +163,21 @@ class DatasetCosts:
                                              repr=False)
     _met: dict[str, list[Point]] = field(default_factory=dict, init=False, compare=False,
                                          repr=False)
+    _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
+                                             repr=False)
+
+    def once(self, what: Hashable, work: Callable[[], Result]) -> Result:
+        """What follows from these costs alone, worked out when it is first asked for."""
+        return _once(self._worked_out, what, work)
+
+    def compact(self) -> DatasetCosts:
+        """The same with encounters that no guard can tell apart as one."""
+        def made() -> DatasetCosts:
+            found = replace(self, points=together(self.points))
+            found._worked_out["compact"] = found
+            return found
+
+        return self.once("compact", made)
 
     def cost(self, thresholds: Thresholds) -> Cost:
         """The cost of a run under these thresholds."""
@@ -239,15 +254,12 @@ class Costs:
 
     def once(self, what: Hashable, work: Callable[[], Result]) -> Result:
         """What follows from these costs alone, worked out when it is first asked for."""
-        if what not in self._worked_out:
-            self._worked_out[what] = work()
-        found: Result = self._worked_out[what]
-        return found
+        return _once(self._worked_out, what, work)
 
     def compact(self) -> Costs:
         """The same with encounters that no guard can tell apart as one."""
         return self.once("compact", lambda: replace(self, datasets=tuple(
-            replace(d, points=together(d.points)) for d in self.datasets)))
+            d.compact() for d in self.datasets)))
 
     def preferring(self, names: Collection[str], thresholds: Thresholds) -> Costs:
         """The same, but that on these datasets nothing is cheaper than what thresholds choose.
@@ -256,6 +268,13 @@ class Costs:
         """
         return replace(self, datasets=tuple(d.preferring(thresholds) if d.name in names else d
                                             for d in self.datasets))
+
+
+def _once(known: dict[Hashable, Any], what: Hashable, work: Callable[[], Result]) -> Result:
+    if what not in known:
+        known[what] = work()
+    found: Result = known[what]
+    return found
 
 
 def together(points: Sequence[Point]) -> tuple[Point, ...]:

@@ -111,15 +111,17 @@ def _worst(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int]) -> s
 def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
             default: Mapping[str, int], enough: int) -> dict[str, Array]:
     """The least regrets that thresholds of each tree can have, each component by itself."""
-    found = {}
-    for tree in costs.forest.trees:
-        least = []
-        for index, clock in clocks.columns:
+    def of(dataset: DatasetCosts, clock: Clock, tree: Site) -> float:
+        def solved() -> float:
             solver = Solver(Sums(partial(_by_clock, clock)), default, enough)
-            best = solver.solve(tree, roots_of(datasets[index:index + 1], tree))
-            least.append(math.inf if best is None else best[0])
-        found[tree.name] = np.array(least)
-    return found
+            best = solver.solve(tree, roots_of([dataset], tree))
+            return math.inf if best is None else best[0]
+
+        return dataset.once(("floor", clock, tree.name, tuple(default.items()), enough), solved)
+
+    return {tree.name: np.array([of(datasets[index], clock, tree)
+                                 for index, clock in clocks.columns])
+            for tree in costs.forest.trees}
 
 
 def _by_clock(clock: Clock, _: Point, cost: Cost) -> float:

@@ -97,7 +97,8 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     the log knows are not repeated.  ``only`` and ``every`` are as for :class:`Forced`.
     """
     result, outlook = Measurements(forest.entry), Outlook(at_once=program.at_once)
-    trends = None if every or only is not None else Trends(forest)
+    trends = None if every or only is not None else Trends(
+        forest, at_once=program.at_once)
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
     later: list[Callable[[], bool]] = []

@@ -3,8 +3,9 @@
 A run shows one version of every site, and a single hopeless one makes it take a hundred times as
 long as the best.  What a version took at the encounters of datasets with less work says what it
 takes at those of one with more: with so many times as much parallelism it gains that much on the
-others at best, as they may have filled the device before (:mod:`runelift.runtime.outlook` asks the
-same of outermost sites, before a first run).
+others at best, as they may have filled the device before.  Where all of it was busy already, more
+of the same parallelism gains nothing but time for launches; rows of another length may
+(:mod:`runelift.runtime.outlook` asks the same of outermost sites, before a first run).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter, Record
-from runelift.runtime.tuner.clocks import total
+from runelift.runtime.tuner.clocks import Cost, total
 from runelift.runtime.tuner.costs import Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
 from runelift.runtime.tuner.log import NO_TIME, Measurements, Run
@@ -26,10 +27,14 @@ FAR_BEHIND = 8.0
 
 @dataclass(slots=True)
 class Trends:
-    """What the datasets so far say of the versions of an entry point."""
+    """What the datasets so far say of the versions of an entry point.
+
+    More than ``at_once`` work-items take turns on the device.
+    """
 
     forest: Forest
     runs: list[Run] = field(default_factory=list)
+    at_once: float = math.inf
 
     def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
         """The versions that larger datasets can do without, by site, and how far behind they are.
@@ -54,7 +59,8 @@ class Trends:
         for name, encounter in largest.items():
             site = self.forest.sites()[name]
             points = [point for _, point in met(datasets, name)]
-            ratios = {version: ratio for version, ratio in _ratios(site, points, encounter).items()
+            ratios = {version: ratio for version, ratio
+                      in _ratios(site, points, encounter, self.at_once).items()
                       if ratio >= FAR_BEHIND and (name, version) not in usable
                       and (ratio < math.inf or (name, version) in given_up)}
             if ratios:
@@ -62,29 +68,35 @@ class Trends:
         return found
 
 
-def _ratios(site: Site, points: Sequence[Point], encounter: Encounter) -> dict[int, float]:
+def _ratios(site: Site, points: Sequence[Point], encounter: Encounter, at_once: float
+            ) -> dict[int, float]:
     """How many times as long as the best a version takes at an encounter with more work.
 
     It is told from the point with the most work.
     """
-    taken = [{version: _seconds(point, version) for version in sorted(point.feasible)}
+    taken = [{version: _cost(point, version) for version in sorted(point.feasible)}
              for point in points]
-    best, number = max(((min(each.values()), number) for number, each in enumerate(taken)),
-                       default=(0.0, 0))
-    if not best or taken[number].get(encounter.chosen, 0.0) > encounter.time:
+    best, number = max(((min(cost.time for cost in each.values()), number)
+                        for number, each in enumerate(taken)), default=(0.0, 0))
+    if not best or (encounter.chosen in taken[number]
+                    and taken[number][encounter.chosen].time > encounter.time):
         return {}
-    par = points[number].par
-    if any(encounter.par[guard.name] < par[guard.name] for guard in site.guards):
+    before = {guard.name: max(1, points[number].par[guard.name]) for guard in site.guards}
+    growths = [encounter.par[name] / par for name, par in before.items()]
+    if min(growths, default=1.0) < 1:
         return {}
-    growth = max([1.0, *(encounter.par[guard.name] / max(1, par[guard.name])
-                         for guard in site.guards)])
-    return {version: seconds / best / growth for version, seconds in taken[number].items()}
+    growth = max(growths, default=1.0)
+    filling = max((min(encounter.par[name], at_once) / min(par, at_once)
+                   for name, par in before.items()), default=1.0)
+    longer = growth / min(growths, default=1.0)
+    return {version: max(cost.time / growth, (cost.device - cost.host) / (filling * longer)) / best
+            for version, cost in taken[number].items()}
 
 
-def _seconds(point: Point, version: int) -> float:
+def _cost(point: Point, version: int) -> Cost:
     """What a version took at an encounter, with the best ones inside of it."""
     return total([point.own[version],
-                  *(inner.bounds()[0] for inner in point.inner.get(version, ()))]).time
+                  *(inner.bounds()[0] for inner in point.inner.get(version, ()))])
 
 
 def beside(behind: Mapping[str, Mapping[int, float]], record: Record

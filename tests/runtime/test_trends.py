@@ -3,6 +3,7 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,31 @@ def test_with_so_much_more_parallelism_it_could_have_caught_up(factor: int) -> N
     """It was fifty times as slow as the best."""
     sim = Simulated.of([SITE], gaining)
     assert (0 in made(sim, 2, 2 * factor)[str(2 * factor)]) == (50 / factor < FAR_BEHIND)
+
+
+@pytest.mark.parametrize(("at_once", "before", "after", "host", "runs"), [
+    (1, (8, 64), (64, 512), 0.0, False),  # all of the device was busy: more gains nothing
+    (1, (8, 64), (64, 512 * 8), 0.0, True),  # rows are longer: that may be what it is good for
+    (16, (8, 64), (64, 512), 0.0, False),
+    (64, (8, 64), (64, 512), 0.0, True),  # so much of the device was idle
+    (1, (8, 64), (64, 512), 0.9, True)])  # most of it was the host's time for launches
+def test_more_parallelism_than_the_device_has_gains_nothing(
+        at_once: int, before: tuple[int, int], after: tuple[int, int], host: float, runs: bool
+        ) -> None:
+    """It was thirty times as slow as the best; both guards have eight times as much to compare."""
+    sim = Simulated.of([SITE], lambda where, index, par: [30.0, 12.0, 1.0][index])
+
+    def points(pars: tuple[int, int]) -> Any:
+        return lambda record: replace(record, encounters=tuple(replace(
+            each, par=dict(zip(("main.t0", "main.t1"), pars, strict=True)),
+            issue=host * each.time) for each in record.encounters), issue=host * record.span)
+
+    found = measure(sim, sim.forest, inputs(a=[8]), repeats=1)
+    known = [replace(run, record=points(before)(run.record), time=run.record.span,
+                     issue=host * run.record.span) for run in found.runs if run.record]
+    record = points(after)(sim.record("main", [64], force={"s": 2}))
+    ruled_out = Trends(sim.forest, known, at_once).behind([record]).get("s", {})
+    assert (0 not in ruled_out) == runs
 
 
 def test_what_failed_is_tried_again() -> None:
