@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pyopencl as cl
@@ -14,9 +16,8 @@ from runelift.codegen.opencl import count_meetings
 from runelift.runtime import cache as disk
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.opened import Device
+from runelift.runtime.processes.bare import KERNELS, Bare, name_of
 
-KERNELS = "kernels"
-"""Where binaries lie in the cache."""
 BUILT_ONCE = b""
 """What lies there in place of a binary that is kept when the program is built a second time."""
 
@@ -79,4 +80,15 @@ def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[
 
 def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
     """Under which name the binary of a program lies in the cache."""
-    return disk.key(source, " ".join(_all_options(info, source, options)), info.label)
+    return name_of(info.label, source, " ".join(_all_options(info, source, options)))
+
+
+def bare_of(info: DeviceInfo) -> Bare | None:
+    """What others need to build for a device as the bindings do; None if they cannot."""
+    if not info.locked_compiler or info.slow_binaries or info.optimised_size < math.inf:
+        return None
+    context: Any = SimpleNamespace(devices=[info.handle])
+    with suppress(AttributeError, TypeError, ValueError):  # pyopencl does not promise to have it
+        added, _ = cl.Program._process_build_options(context, [])
+        return Bare(info.label, added.decode())
+    return None

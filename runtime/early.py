@@ -13,6 +13,7 @@ import atexit
 import ctypes
 import os
 import threading
+from typing import Any, NamedTuple
 
 from runelift.runtime.spec import INTERPRETER, asked, fits, parted
 
@@ -39,6 +40,15 @@ _MakeContext = ctypes.CFUNCTYPE(_Pointer, _Pointer, ctypes.c_uint, _Pointer, _Po
 _thread: threading.Thread | None = None
 _contexts: dict[int, int] = {}
 """The address of the context for the device at an address."""
+_table: Any = None
+"""The driver's functions."""
+
+
+class Made(NamedTuple):
+    """A driver's functions, as a table of their addresses, and the address of a context."""
+
+    table: Any
+    context: int
 
 
 def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = None,
@@ -67,8 +77,19 @@ def take_context(device: int) -> int | None:
     return _contexts.pop(device, None)
 
 
+def made() -> Made | None:
+    """The context that was made, if there is one; it stays here.
+
+    Waits if the driver is getting ready.
+    """
+    if _thread is not None:
+        _thread.join()
+    return next((Made(_table, context) for context in _contexts.values()), None)
+
+
 def _open(spec: str | None, driver: str, gate: int | None = None, runs: bool = True) -> None:
     """Look for devices; make a context for the one that is meant."""
+    global _table
     try:
         library = ctypes.CDLL(driver)
         find = library.clGetExtensionFunctionAddress
@@ -96,6 +117,7 @@ def _open(spec: str | None, driver: str, gate: int | None = None, runs: bool = T
                  if fits(name, _name(table[DEVICE_INFO], device, DEVICE_NAME), maker)]
     if gate is not None:
         os.read(gate, 1)
+    _table = table
     for device in found[number:number + 1]:
         made = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None,
                                                  None)

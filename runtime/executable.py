@@ -32,11 +32,12 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.runtime import cache as disk
 from runelift.runtime import persistent
-from runelift.runtime.building import KERNELS, Infeasible, build_program, cache_name, quietly
+from runelift.runtime.building import Infeasible, build_program, cache_name, quietly
 from runelift.runtime.decisions import Remembered
 from runelift.runtime.opened import Device
 from runelift.runtime.parameters import Setting, Space, default_of, settings_under, spaces
 from runelift.runtime.prepared import Prepared
+from runelift.runtime.processes.bare import KERNELS
 from runelift.runtime.scalars import SCALARS
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from runelift.ir.source import Source
-from runelift.runtime.building import Infeasible, build_program, quietly
+from runelift.runtime.building import Infeasible, bare_of, build_program, quietly
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.executable import Executable
 from runelift.runtime.opened import open_device
@@ -45,7 +45,7 @@ class FirstRun:
     def __init__(self, info: DeviceInfo, device: str | None, count: int) -> None:
         self._roomy = info.global_bytes >= ROOMY
         self._builders = Builders(device, count, first=partial(open_device, info), trials=TRIALS,
-                                  patience=PATIENCE)
+                                  patience=PATIENCE, bare=bare_of(info))
 
     def leave_trial(self, name: str) -> None:
         """Wait for a trial that another process is making."""

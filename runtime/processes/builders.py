@@ -16,6 +16,7 @@ from multiprocessing.connection import wait
 from typing import TypeAlias
 
 from runelift.runtime import interrupts
+from runelift.runtime.processes.bare import BUILD, Bare
 from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.processes.process import Process
 
@@ -35,21 +36,23 @@ class Builders:
     """Processes that wait for programs to build; they start in the background.
 
     They do not open the device before ``first`` has been done.  Before all programs they make the
-    ``trials``.  With ``patience``, they end when there has been nothing to do for so many seconds,
-    and are not waited for when this process ends.  Where probably ``nothing`` is to be built, they
-    do not start before something is: they would keep others from the driver.
+    ``trials``, those of them that are ready for it.  Who can build through the driver alone is told
+    how (``bare``).  With ``patience``, they end when there has been nothing to do for so many
+    seconds, and are not waited for when this process ends.  Where probably ``nothing`` is to be
+    built, they do not start before something is: they would keep others from the driver.
     """
 
     def __init__(self, device: str | None, count: int | None = None, *,
                  first: Callable[[], object] | None = None, trials: Sequence[str] = (),
-                 patience: float | None = None, nothing: bool = False) -> None:
+                 patience: float | None = None, nothing: bool = False,
+                 bare: Bare | None = None) -> None:
         if count is None:
             count = min(MOST, 5 * (os.cpu_count() or 1) // 8)
         self._device = device
         self._most = count
         self._patience = patience
         self._changed = threading.Condition()
-        self._waits, self._tries = nothing, bool(trials)
+        self._waits, self._trials, self._bare = nothing, len(trials), bare
         self._processes: list[Process] = []
         self._starting = set[Process]()
         if not nothing:
@@ -79,8 +82,9 @@ class Builders:
         """Start the processes."""
         self._waits = False
         last = None
-        for _ in range(self._most):
-            last = Process(self._device, builds=True, tries=self._tries, held=held, after=last)
+        for number in range(self._most):
+            last = Process(self._device, builds=True, tries=number < self._trials, held=held,
+                           after=last, bare=self._bare)
             self._processes.append(last)
         for process in self._processes if self._patience is not None else ():
             process.outlive()
@@ -146,7 +150,8 @@ class Builders:
                     idle = [each for each in self._idle() if each.is_there]
                     if idle:
                         self._processes.remove(idle[0])
-                        self._processes.append(another := Process(self._device, builds=True))
+                        self._processes.append(another := Process(self._device, builds=True,
+                                                                  bare=self._bare))
                         self._starting.add(another)
                         return idle[0]
                     self._changed.wait(TICK)
@@ -250,13 +255,17 @@ class Builders:
         for process in self._idle():
             if self._taking or not self._left:
                 return
-            job = self._left[0]
+            job = next((each for each in self._left
+                        if process.tries or not isinstance(each, str)), None)
+            if job is None:
+                continue
             try:
-                send(process.connection, (job,) if isinstance(job, str) else ("build", job))
+                send(process.connection, (job,) if isinstance(job, str) else (BUILD, job))
             except OSError:
                 self._lost(process)
                 continue
-            self._busy[process] = self._left.pop(0)
+            self._left.remove(job)
+            self._busy[process] = job
         if not self._processes:
             self._over.update(self._left)
             self._left.clear()

@@ -12,7 +12,9 @@ import threading
 import weakref
 from collections.abc import Iterator
 from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 
+from runelift.runtime.processes.bare import Bare
 from runelift.runtime.processes.channel import send
 
 GRACE = 5.0
@@ -24,9 +26,7 @@ sys.path[:] = path
 from runelift.runtime import early, garbage
 early.begin(device, gate=gate)
 garbage.look_seldom()
-from runelift.runtime.device import register_runtimes
-register_runtimes()  # before anything imports pyopencl
-from runelift.runtime.tuner.worker import main
+from runelift.runtime.processes.child import main
 main(connection, lifeline, opened, builds, tries)
 """
 """What such a process runs."""
@@ -48,6 +48,7 @@ class _Starting:
         if after is not None:
             behind.close()
             behind = after.opened
+        self.opened: Connection
         self.opened, done = Pipe(duplex=False)
         given = theirs.fileno(), ours, behind.fileno(), done.fileno()
         self.process = subprocess.Popen(
@@ -87,7 +88,9 @@ class Process:
     """A process that runs programs on a device, or only ``builds``; it is ready when it answers.
 
     It may be told which program it will be given (the path and the policy), to have it read by
-    then, if it is kept.  One that builds and ``tries`` will be asked for trials of the device.  One
+    then, if it is kept.  One that builds may do so through the driver alone, if it knows how
+    (``bare``), until it is asked for something else; if it ``tries``, it will be asked for trials
+    of the device, and is ready for these.  One
     that is ``held`` does not open the device before :meth:`go`, nor one that comes ``after``
     another before that one has: a driver that several ask for contexts at the same time lets all
     of them wait until the last one has its own.
@@ -95,10 +98,11 @@ class Process:
 
     def __init__(self, device: str | None, *, builds: bool = False, tries: bool = False,
                  held: bool = False, program: tuple[str, str] | None = None,
-                 after: Process | None = None) -> None:
-        self._started = _ahead.pop() if _ahead and not builds else _Starting(
+                 after: Process | None = None, bare: Bare | None = None) -> None:
+        self.tries = tries
+        self._started: _Starting = _ahead.pop() if _ahead and not builds else _Starting(
             device, builds=builds, tries=tries, after=None if after is None else after._started)
-        self._told = device, program
+        self._told = device, program, bare
         self.connection = self._started.connection
         self._process = self._started.process
         if not held:

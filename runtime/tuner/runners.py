@@ -67,9 +67,11 @@ class Runners(AbstractContextManager["Runners"]):
                 names = [spec_of(info) for info in self.devices]
                 self._workers += [Process(name, program=program) for name in names[1:]]
                 if self.devices[0].locked_compiler:
+                    from runelift.runtime.building import bare_of  # others do without it
+
                     self._builders = Builders(  # who runs the program opens the device before
                         names[0], first=self._workers[0].wait_until_open,
-                        nothing=_is_tuned_again(program))
+                        nothing=_is_tuned_again(program), bare=bare_of(self.devices[0]))
         except BaseException:
             self.close()
             raise

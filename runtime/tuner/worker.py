@@ -9,10 +9,7 @@ doing (notes), and ask for settings.
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
-import threading
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -41,9 +38,6 @@ if TYPE_CHECKING:
     from runelift.runtime.opened import Device
 
 Choice = Mapping[str, int] | None
-AFTER = 0.3
-"""How many seconds those who build outlive the process that started them: both at a time take
-longer to end."""
 TURNS = 0.0005
 """After how many seconds threads that compute let each other go on while the device is tried: a
 trial consists of many short calls, each of which waits for its turn."""
@@ -296,16 +290,18 @@ class Session:
 
 
 def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
-          opened: Callable[[], None] = lambda: None) -> None:
-    """Be told the device and open it; then answer requests until there are no more.
+          opened: Callable[[], None] = lambda: None, told: Sequence[Any] | None = None,
+          request: Sequence[Any] | None = None) -> None:
+    """Be ``told`` the device and open it; then answer requests until there are no more.
 
     ``opened`` is called in between.  Who only ``builds`` says when it is ready, and makes no
-    preparations for running programs, but for trials of the device if it ``tries``.
+    preparations for running programs, but for trials of the device if it ``tries``.  It may have
+    been ready before: then there is a first ``request``.
     """
     if tries:
         _expect_trials(connection)
     try:
-        spec, coming = receive(connection)
+        spec, coming, _ = told or receive(connection)
         info = select(spec)
     except EOFError:
         return
@@ -320,18 +316,21 @@ def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
         if not (builds or info.is_host):
             session.begin_trials(info)
         open_device(info)
-        opened()
+        if request is None:
+            opened()
         if builds:
-            send(connection, "ready")
+            if request is None:
+                send(connection, "ready")
         else:
             session.later += [session.expect, _import_runs]
     session.rest(0.0)
     session.later.clear()  # from here on it is done when it is needed
     while True:
         try:
-            name, *args = receive(connection)
+            name, *args = request or receive(connection)
         except EOFError:
             return
+        request = None
         send(connection, _answer(session, name, args))
         session.rest()
 
@@ -365,21 +364,3 @@ def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]
         return "error", error
     except Exception:
         return "bug", traceback.format_exc()
-
-
-def _end_with(lifeline: int, seconds: float) -> None:
-    """End this process, whatever it does, so long after the one that started it is gone."""
-    os.read(lifeline, 1)
-    time.sleep(seconds)
-    os._exit(0)
-
-
-def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool) -> None:
-    """The worker, given the descriptors of its connection and of a pipe that its parent holds.
-
-    The descriptor ``opened`` is closed as soon as the device is open.
-    """
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    threading.Thread(target=_end_with, args=(lifeline, AFTER if builds else 0.0),
-                     daemon=True).start()
-    serve(Connection(connection), builds=builds, tries=tries, opened=partial(os.close, opened))

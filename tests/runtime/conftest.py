@@ -6,6 +6,7 @@ import pytest
 
 from runelift.ir.source import Source
 from runelift.runtime import compiler
+from runelift.runtime.device import select
 
 ROWS = """\
 -- ==
@@ -37,3 +38,15 @@ def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
     monkeypatch.setattr(compiler, "compile_source", noted)
     return found
+
+
+@pytest.fixture
+def driver() -> str:
+    """PoCL, which is a library like NVIDIA's driver."""
+    info = select("pocl")
+    assert info is not None
+    driver = next((line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()
+                   if "libpocl" in line), None)
+    if driver is None:
+        pytest.skip("PoCL is another library here")
+    return driver

@@ -15,7 +15,6 @@ import pytest
 
 import runelift
 from runelift.runtime import cli, early, first_run
-from runelift.runtime.device import select
 from runelift.runtime.first_run import FirstRun
 from runelift.runtime.kept import if_current, read_kept
 from runelift.runtime.processes.builders import Builders, Source
@@ -222,18 +221,6 @@ def test_they_end_with_the_process_that_started_them(does: str, sends: int | Non
         process.send_signal(sends)
     process.wait()
     assert gone(pids)
-
-
-@pytest.fixture
-def driver() -> str:
-    """PoCL, which is a library like NVIDIA's driver."""
-    info = select("pocl")
-    assert info is not None
-    driver = next((line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines()
-                   if "libpocl" in line), None)
-    if driver is None:
-        pytest.skip("PoCL is another library here")
-    return driver
 
 
 @pytest.mark.parametrize("spec", [None, "pocl", "Portable:0"])

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.building import KERNELS
 from runelift.runtime.executable import Executable
 from runelift.runtime.foreseen import is_foreseen, read
+from runelift.runtime.processes.bare import KERNELS
 from runelift.runtime.processes.builders import Builders
 from runelift.runtime.program import Program
 from runelift.runtime.rehearsal import Rehearsal
@@ -140,7 +140,7 @@ def test_builders_start_when_there_is_something_to_build(
     builders.close()
     asked: list[bool] = []
     monkeypatch.setattr("runelift.runtime.tuner.runners.Builders",
-                        lambda device, first, nothing: (
+                        lambda device, first, nothing, bare: (
                             asked.append(nothing), first(), Builders(device, 0))[-1])
     info = runelift.compile(path, device="pocl").device_info
     monkeypatch.setattr("runelift.runtime.tuner.runners.select_alike", lambda *_, **__: (

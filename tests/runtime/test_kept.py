@@ -9,8 +9,9 @@ import pytest
 
 import runelift
 from runelift.ir.errors import ProgramWarning
-from runelift.runtime import building, compiler, kept
 from runelift.runtime import cache as disk
+from runelift.runtime import compiler, kept
+from runelift.runtime.processes.bare import KERNELS
 
 TEXT = """import "lib/scale"
 def size: i64 = #[param(size)] 3
@@ -106,10 +107,10 @@ def test_programs_given_as_text_are_not_kept(compilations: list[str], tmp_path: 
 
 def test_binaries_that_cost_much_are_kept_when_built_twice(
         program: Path, compilations: list[str], tmp_path: Path) -> None:
-    folder = tmp_path / "cache" / building.KERNELS
+    folder = tmp_path / "cache" / KERNELS
 
     def sizes() -> dict[str, int]:
-        return {path.name: len(disk.load(building.KERNELS, path.name) or b"")
+        return {path.name: len(disk.load(KERNELS, path.name) or b"")
                 for path in folder.iterdir()}
 
     first = answer(program)

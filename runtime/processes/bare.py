@@ -1,0 +1,96 @@
+"""Building kernels through NVIDIA's driver alone, without the OpenCL bindings.
+
+To import these, and what makes plans and runs them, takes a fifth of a second of a processor, in
+each of ten processes that start while the program is compiled.  So a process that builds begins
+with this, and imports the rest when it is asked for something else (:mod:`.child`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from runelift.runtime import cache, early
+from runelift.runtime.processes.channel import receive, send
+
+KERNELS = "kernels"
+"""Where binaries lie in the cache."""
+BUILD = "build"
+"""The request that is answered here."""
+CREATE_PROGRAM, RELEASE_PROGRAM, BUILD_PROGRAM, PROGRAM_INFO = 26, 29, 30, 32
+"""Where ``clCreateProgramWithSource``, ``clReleaseProgram``, ``clBuildProgram`` and
+``clGetProgramInfo`` are in the driver's table."""
+BINARY_SIZES, BINARIES = 0x1165, 0x1166
+
+_Pointer = ctypes.c_void_p
+_CreateProgram = ctypes.CFUNCTYPE(_Pointer, _Pointer, ctypes.c_uint,
+                                  ctypes.POINTER(ctypes.c_char_p), _Pointer, _Pointer)
+_ReleaseProgram = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer)
+_BuildProgram = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, _Pointer, ctypes.c_char_p,
+                                 _Pointer, _Pointer)
+_GetInfo = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, ctypes.c_size_t, _Pointer,
+                            _Pointer)
+
+
+class Bare(NamedTuple):
+    """What building for a device takes to know.
+
+    ``label`` is the device in names of the cache; ``further`` are the options that the bindings
+    add: the driver knows by them what it has built before.
+    """
+
+    label: str
+    further: str
+
+
+def name_of(label: str, text: str, options: str) -> str:
+    """Under which name the binary of a program for a device lies in the cache."""
+    return cache.key(text, options, label)
+
+
+def serve(connection: Connection, bare: Bare, made: early.Made) -> tuple[Any, ...] | None:
+    """Build what is asked for; the first request for something else, None at the end."""
+    while True:
+        try:
+            request: tuple[Any, ...] = receive(connection)
+        except EOFError:
+            return None
+        if request[0] != BUILD:
+            return request
+        build(request[1], bare, made)
+        send(connection, ("result", None))
+
+
+def build(source: Sequence[str], bare: Bare, made: early.Made) -> None:
+    """Build a program, given by its text and options, for the cache.
+
+    What does not build is left for the run that wants it, which says so.
+    """
+    text, *options = source
+    asked = " ".join(options)
+    encoded = ctypes.c_char_p(text.encode())
+    program = _CreateProgram(made.table[CREATE_PROGRAM])(made.context, 1, ctypes.byref(encoded),
+                                                         None, None)
+    if not program:
+        return
+    try:
+        failed = _BuildProgram(made.table[BUILD_PROGRAM])(
+            program, 0, None, f"{asked} {bare.further}".strip().encode(), None, None)
+        if not failed and (binary := _binary(program, made)):
+            cache.store(KERNELS, name_of(bare.label, text, asked), binary)
+    finally:
+        _ReleaseProgram(made.table[RELEASE_PROGRAM])(program)
+
+
+def _binary(program: int, made: early.Made) -> bytes:
+    """The binary of a program, which is for one device; empty if the driver does not give it."""
+    info, size = _GetInfo(made.table[PROGRAM_INFO]), ctypes.c_size_t()
+    if info(program, BINARY_SIZES, ctypes.sizeof(size), ctypes.addressof(size), None):
+        return b""
+    binary = ctypes.create_string_buffer(size.value)
+    place = _Pointer(ctypes.addressof(binary))
+    if info(program, BINARIES, ctypes.sizeof(place), ctypes.addressof(place), None):
+        return b""
+    return binary.raw

@@ -1,0 +1,62 @@
+"""What a process does that has been started to answer requests (:mod:`.process`)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from functools import partial
+from multiprocessing.connection import Connection
+from typing import Any
+
+from runelift.runtime import early
+from runelift.runtime.processes import bare
+from runelift.runtime.processes.channel import receive, send
+
+AFTER = 0.3
+"""How many seconds those who build outlive the process that started them: both at a time take
+longer to end."""
+
+
+def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool) -> None:
+    """Answer requests, given the descriptors of a connection and of a pipe that the parent holds.
+
+    The descriptor ``opened`` is closed as soon as the device is open.  Who only ``builds``, and
+    makes no trials of the device, does so through the driver alone until it is asked for more.
+    """
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    threading.Thread(target=_end_with, args=(lifeline, AFTER if builds else 0.0),
+                     daemon=True).start()
+    link, is_open = Connection(connection), partial(os.close, opened)
+    told, request = None, None
+    if builds and not tries:
+        try:
+            told = receive(link)
+        except EOFError:
+            return
+        about, made = told[-1], early.made()
+        if about is not None and made is not None:
+            is_open()
+            send(link, "ready")
+            if (request := bare.serve(link, about, made)) is None:
+                return
+    _go_on(link, builds, tries, is_open, told, request)
+
+
+def _go_on(link: Connection, builds: bool, tries: bool, is_open: partial[None],
+           told: tuple[Any, ...] | None, request: tuple[Any, ...] | None) -> None:
+    """The same with all that running programs takes."""
+    from runelift.runtime.device import register_runtimes
+
+    register_runtimes()  # before anything imports pyopencl
+    from runelift.runtime.tuner.worker import serve
+
+    serve(link, builds=builds, tries=tries, opened=is_open, told=told, request=request)
+
+
+def _end_with(lifeline: int, seconds: float) -> None:
+    """End this process, whatever it does, so long after the one that started it is gone."""
+    os.read(lifeline, 1)
+    time.sleep(seconds)
+    os._exit(0)

@@ -1,0 +1,152 @@
+"""Building kernels through a driver alone: PoCL's library stands in for NVIDIA's."""
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pyopencl as cl
+import pytest
+
+from runelift.runtime import cache as disk
+from runelift.runtime.building import bare_of, cache_name
+from runelift.runtime.device import DeviceInfo, select
+from runelift.runtime.opened import open_device
+from runelift.runtime.processes import process
+from runelift.runtime.processes.bare import KERNELS, Bare
+from runelift.runtime.processes.builders import Builders
+from runelift.runtime.processes.channel import receive, send
+from runelift.runtime.processes.process import Process
+
+SOURCE = "__kernel void f(__global int *xs) { xs[get_global_id(0)] = VALUE; }", "-DVALUE=7"
+BINDINGS = "pyopencl/_cl."
+"""The name of their library begins like this."""
+WRONG = "__kernel void f(__global int *xs) { no such thing }", "-DVALUE=7"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def info() -> DeviceInfo:
+    """PoCL, as if it were a device with a compiler that does one program at a time."""
+    found = select("pocl")
+    assert found is not None
+    return replace(found, locked_compiler=True, slow_binaries=False, optimised_size=math.inf)
+
+
+@pytest.fixture
+def bare(info: DeviceInfo) -> Bare:
+    found = bare_of(info)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def early_driver(driver: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Processes look for PoCL's library."""
+    begin = "early.begin(device, "
+    assert begin in process.RUN
+    monkeypatch.setattr(process, "RUN", process.RUN.replace(begin, f"{begin}{driver!r}, "))
+    return
+
+
+def binary_of(info: DeviceInfo) -> bytes | None:
+    return disk.load(KERNELS, cache_name(info, *SOURCE))
+
+
+def check(info: DeviceInfo) -> None:
+    """What is in the cache is a program."""
+    binary = binary_of(info)
+    assert binary
+    context = open_device(info).context
+    assert cl.Kernel(cl.Program(context, [info.handle], [binary]).build(), "f").num_args == 1
+
+
+def test_it_is_known_what_the_bindings_add(info: DeviceInfo, bare: Bare) -> None:
+    context = open_device(info).context
+    program = cl.Program(context, SOURCE[0]).build(options=[SOURCE[1]])
+    options = program.get_build_info(info.handle, cl.program_build_info.OPTIONS)
+    assert options.split() == [SOURCE[1], *bare.further.split()]
+
+
+@pytest.mark.parametrize("change", [{"locked_compiler": False}, {"slow_binaries": True},
+                                    {"optimised_size": 1e6}])
+def test_only_where_it_does_the_same(info: DeviceInfo, change: dict[str, object]) -> None:
+    assert bare_of(replace(info, **change)) is None  # type: ignore[arg-type]
+
+
+def test_a_device_is_left_to_the_bindings_if_they_do_not_say_what_they_add(
+        info: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(cl.Program, "_process_build_options")
+    assert bare_of(info) is None
+
+
+@pytest.mark.usefixtures("cache")
+def test_what_is_built_is_in_the_cache(driver: str, info: DeviceInfo, bare: Bare) -> None:
+    code = f"""
+import sys
+from runelift.runtime import early
+from runelift.runtime.processes import bare
+early.begin("pocl", {driver!r})
+for source in {WRONG!r}, {SOURCE!r}:
+    bare.build(source, bare.Bare(*{tuple(bare)!r}), early.made())
+assert "pyopencl" not in sys.modules and "numpy" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+    check(info)
+    assert disk.load(KERNELS, cache_name(info, *WRONG)) is None
+
+
+@pytest.mark.usefixtures("cache", "early_driver")
+def test_processes_build_and_do_more_when_asked(info: DeviceInfo, bare: Bare) -> None:
+    builders = Builders("pocl", 2, bare=bare)
+    builders.build([SOURCE, WRONG], 60.0)
+    check(info)
+    worker = builders.take()
+    assert worker is not None
+    loaded = Path(f"/proc/{worker._process.pid}/maps")
+    assert "libpocl" in loaded.read_text()
+    assert BINDINGS not in loaded.read_text()
+    send(worker.connection, ("drop", []))
+    assert receive(worker.connection) == ("result", None)
+    assert BINDINGS in loaded.read_text()
+    send(worker.connection, ("build", SOURCE))
+    assert receive(worker.connection) == ("result", None)
+    worker.kill()
+    builders.close()
+
+
+@pytest.mark.usefixtures("cache", "early_driver")
+def test_trials_are_for_those_that_are_ready_for_them(info: DeviceInfo, bare: Bare) -> None:
+    builders = Builders("pocl", 2, trials=["prove_subgroups"], bare=bare)
+    first, second = builders._processes
+    assert (first.tries, second.tries) == (True, False)
+    builders.build([SOURCE], 60.0)
+    builders.leave("prove_subgroups")
+    assert not builders._left
+    assert binary_of(info) is not None
+    builders.close()
+
+
+@pytest.mark.usefixtures("early_driver")
+def test_contexts_are_made_one_after_another(bare: Bare) -> None:
+    """The second process waits for the first, even if that ends."""
+    for ends in (False, True):
+        first = Process("pocl", builds=True, held=True, bare=bare)
+        second = Process("pocl", builds=True, after=first, bare=bare)
+        assert not second._started.opened.poll(0.5)
+        if ends:
+            first.kill()
+        else:
+            first.go()
+        second.wait_until_open()
+        assert receive(second.connection) == "ready"
+        if not ends:
+            assert receive(first.connection) == "ready"
+            first.kill()
+        second.kill()
