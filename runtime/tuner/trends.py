@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from runelift.ir.guards import Kind
 from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.clocks import Cost, total
@@ -85,12 +86,27 @@ def _ratios(site: Site, points: Sequence[Point], encounter: Encounter, at_once: 
     growths = [encounter.par[name] / par for name, par in before.items()]
     if min(growths, default=1.0) < 1:
         return {}
-    growth = max(growths, default=1.0)
-    filling = max((min(encounter.par[name], at_once) / min(par, at_once)
-                   for name, par in before.items()), default=1.0)
-    longer = growth / min(growths, default=1.0)
-    return {version: max(cost.time / growth, (cost.device - cost.host) / (filling * longer)) / best
+    growth, gain = max(growths, default=1.0), _gain(site, before, encounter.par, at_once)
+    return {version: max(cost.time / growth, (cost.device - cost.host) / gain) / best
             for version, cost in taken[number].items()}
+
+
+def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_once: float
+          ) -> float:
+    """How much quicker than the work grows kernels get at most.
+
+    More points than there are ``at_once`` take turns.  What they are may have become larger: by as
+    much as guards grow that compare with something else, or as points grow unlike each other.
+    """
+    points = [(before[guard.name], after[guard.name]) for guard in site.guards
+              if guard.kind is Kind.OUTER]
+    larger = [after[guard.name] / before[guard.name] for guard in site.guards
+              if guard.kind is not Kind.OUTER]
+    if points:
+        growths = [new / old for old, new in points]
+        larger.append(max(growths) / min(growths))
+    filling = max((min(new, at_once) / min(old, at_once) for old, new in points), default=1.0)
+    return filling * max(larger, default=1.0)
 
 
 def _cost(point: Point, version: int) -> Cost:

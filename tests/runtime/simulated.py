@@ -19,12 +19,13 @@ DEVICE = 64
 """The default threshold of the simulated device."""
 
 
-def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]]) -> Stm:
-    """A choice: per alternative the name of its guard and what is inside."""
+def site(name: str, *alternatives: tuple[str | None, Sequence[Stm]], kind: Kind = Kind.OUTER
+         ) -> Stm:
+    """A choice: per alternative the name of its guard, of this kind, and what is inside."""
     versions = tuple(
-        Version(None if guard is None else Guard(f"main.{guard}", guard, Kind.OUTER,
+        Version(None if guard is None else Guard(f"main.{guard}", guard, kind,
                                                  Size.var(VName("n", 1))),
-                Kind.FLAT if guard is None else Kind.OUTER, Body(tuple(inside), ()))
+                Kind.FLAT if guard is None else kind, Body(tuple(inside), ()))
         for guard, inside in alternatives)
     return Stm((), Versions(name, versions, ()))
 

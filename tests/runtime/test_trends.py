@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from runelift.ir.errors import CompilerLimitation
+from runelift.ir.guards import Kind
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.log import NO_TIME, Log
@@ -57,17 +58,19 @@ def test_with_so_much_more_parallelism_it_could_have_caught_up(factor: int) -> N
     assert (0 in made(sim, 2, 2 * factor)[str(2 * factor)]) == (50 / factor < FAR_BEHIND)
 
 
-@pytest.mark.parametrize(("at_once", "before", "after", "host", "runs"), [
-    (1, (8, 64), (64, 512), 0.0, False),  # all of the device was busy: more gains nothing
-    (1, (8, 64), (64, 512 * 8), 0.0, True),  # rows are longer: that may be what it is good for
-    (16, (8, 64), (64, 512), 0.0, False),
-    (64, (8, 64), (64, 512), 0.0, True),  # so much of the device was idle
-    (1, (8, 64), (64, 512), 0.9, True)])  # most of it was the host's time for launches
+@pytest.mark.parametrize(("at_once", "before", "after", "host", "kind", "runs"), [
+    (1, (8, 64), (64, 512), 0.0, Kind.OUTER, False),  # all of the device was busy: more gains nothing
+    (1, (8, 64), (64, 512 * 8), 0.0, Kind.OUTER, True),  # but that rows are longer may help it
+    (1, (8, 64), (64, 512), 0.0, Kind.INTRA, True),  # here, too
+    (16, (8, 64), (64, 512), 0.0, Kind.OUTER, False),
+    (64, (8, 64), (64, 512), 0.0, Kind.OUTER, True),  # so much of the device was idle
+    (1, (8, 64), (64, 512), 0.9, Kind.OUTER, True)])  # most of it was the host's, for launches
 def test_more_parallelism_than_the_device_has_gains_nothing(
-        at_once: int, before: tuple[int, int], after: tuple[int, int], host: float, runs: bool
-        ) -> None:
+        at_once: int, before: tuple[int, int], after: tuple[int, int], host: float, kind: Kind,
+        runs: bool) -> None:
     """It was thirty times as slow as the best; both guards have eight times as much to compare."""
-    sim = Simulated.of([SITE], lambda where, index, par: [30.0, 12.0, 1.0][index])
+    sim = Simulated.of([site("s", ("t0", []), ("t1", []), (None, []), kind=kind)],
+                       lambda where, index, par: [30.0, 12.0, 1.0][index])
 
     def points(pars: tuple[int, int]) -> Any:
         return lambda record: replace(record, encounters=tuple(replace(
