@@ -59,7 +59,7 @@ def test_with_so_much_more_parallelism_it_could_have_caught_up(factor: int) -> N
 
 
 @pytest.mark.parametrize(("at_once", "before", "after", "host", "kind", "runs"), [
-    (1, (8, 64), (64, 512), 0.0, Kind.OUTER, False),  # all of the device was busy: more gains nothing
+    (1, (8, 64), (64, 512), 0.0, Kind.OUTER, False),  # all of it was busy: more gains nothing
     (1, (8, 64), (64, 512 * 8), 0.0, Kind.OUTER, True),  # but that rows are longer may help it
     (1, (8, 64), (64, 512), 0.0, Kind.INTRA, True),  # here, too
     (16, (8, 64), (64, 512), 0.0, Kind.OUTER, False),
