@@ -138,6 +138,15 @@ class Builders:
                 self._changed.wait(TICK)
                 interrupts.check()
 
+    def settle(self, seconds: float) -> None:
+        """Wait until the trials are over, if somebody is there to make them."""
+        end = time.perf_counter() + seconds
+        with self._changed:
+            while time.perf_counter() < end and any(each.tries for each in self._processes) and any(
+                    isinstance(job, str) for job in (*self._left, *self._busy.values())):
+                self._changed.wait(TICK)
+                interrupts.check()
+
     def take(self) -> Process | None:
         """The first of them that is idle, as a worker, in whose place another one starts.
 

@@ -335,6 +335,10 @@ class Remote:
                     self.program.compiled.plans.update(what[0])
                 if kind == "wanted" and self._builders is not None:
                     self._have_built(worker, *what)
+                if kind == "trials":
+                    if self._builders is not None:
+                        self._builders.settle(BUILD)
+                    send(worker.connection, None)
                 if notes is not None:
                     notes(worker, (kind, *what))
                 yield kind, *what

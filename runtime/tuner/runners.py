@@ -12,7 +12,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.alike import place_of, select_alike, spec_of
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.foreseen import is_foreseen
-from runelift.runtime.processes.builders import Builders
+from runelift.runtime.processes.builders import TRIALS, Builders
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.crew import LocalCrew
@@ -70,7 +70,7 @@ class Runners(AbstractContextManager["Runners"]):
                     from runelift.runtime.building import bare_of  # others do without it
 
                     self._builders = Builders(  # who runs the program opens the device before
-                        names[0], first=self._workers[0].wait_until_open,
+                        names[0], first=self._workers[0].wait_until_open, trials=TRIALS,
                         nothing=_is_tuned_again(program), bare=bare_of(self.devices[0]))
         except BaseException:
             self.close()

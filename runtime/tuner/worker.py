@@ -62,6 +62,8 @@ class Session:
         self.outside = False
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
+        self.others_try = False
+        """Whether others make trials of the device, so that it is left to them."""
         self._trials: Future[None] | None = None
         self._turns = sys.getswitchinterval()
         self._expected: Program | None = None
@@ -107,6 +109,10 @@ class Session:
 
     def _settle(self) -> None:
         """Wait until it is known what the device can do."""
+        if self.others_try:
+            self.others_try = False
+            self._note("trials")
+            receive(self.connection)
         if self._trials is not None:
             self._trials.result()
             self._trials = None
@@ -139,6 +145,7 @@ class Session:
 
     def _load_ahead(self) -> None:
         assert self.kept is not None
+        self.others_try = False  # nobody does if it has been run here before
         self._settle()
         self._expected = Program(self.kept, self.device, {}, self.kept.policy)
         self._expected.load_ahead()
@@ -313,7 +320,8 @@ def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
         from runelift.runtime.opened import open_device
 
         warnings.simplefilter("ignore", cl.CompilerWarning)  # of all threads
-        if not (builds or info.is_host):
+        session.others_try = info.locked_compiler and not builds
+        if not (builds or info.is_host or session.others_try):
             session.begin_trials(info)
         open_device(info)
         if request is None:

@@ -23,7 +23,7 @@ from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.dataset import Drawn, Generator, parse_spec
 from runelift.runtime.opened import Device
 from runelift.runtime.processes import process
-from runelift.runtime.processes.builders import Builders, Source
+from runelift.runtime.processes.builders import TRIALS, Builders, Source
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.race import Race
@@ -465,6 +465,28 @@ it.timing("slow", args)
             return
         threading.Event().wait(0.05)
     assert "State:\tZ" in Path(f"/proc/{worker}/status").read_text()
+
+
+def test_trials_are_left_to_builders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker waits for them, or makes them if nobody does."""
+    begin = "from runelift.runtime.processes.child import main"
+    assert begin in process.RUN
+    monkeypatch.setattr(process, "RUN", process.RUN.replace(begin, f"""
+import dataclasses
+from runelift.runtime.device import register_runtimes
+register_runtimes()
+from runelift.runtime.tuner import worker
+select = worker.select
+worker.select = lambda spec: dataclasses.replace(select(spec), locked_compiler=True)
+{begin}"""))
+    program = runelift.compile(TEXT, device="pocl", tuning={})
+    for builders in None, Builders("pocl", 0, trials=TRIALS), Builders("pocl", 2, trials=TRIALS):
+        it = Remote(program, "pocl", builders=builders)
+        assert it.time("main", it.place([MATRIX])) > 0
+        if builders is not None:
+            assert {*builders._over} == {*TRIALS}
+            builders.close()
+        it.close()
 
 
 def test_an_ended_process_is_gone_some_time() -> None:
