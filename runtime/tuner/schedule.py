@@ -74,7 +74,7 @@ class Schedule:
                 ) -> list[int]:
         """Plans in the place of others; those that are to be run after so many repetitions."""
         found = [self.add(force) for force in forces]
-        self._over |= set(numbers) - set(found)
+        self._over = (self._over | set(numbers)) - set(found)
         return [number for number in found if self.wants(number, repeat)]
 
     def beside(self, seconds: float) -> None:

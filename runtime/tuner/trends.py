@@ -115,13 +115,18 @@ def _cost(point: Point, version: int) -> Cost:
                   *(inner.bounds()[0] for inner in point.inner.get(version, ()))])
 
 
-def beside(behind: Mapping[str, Mapping[int, float]], record: Record
+def beside(behind: Mapping[str, Mapping[int, float]], known: Mapping[str, Mapping[int, float]]
            ) -> dict[str, dict[int, float]]:
-    """The versions that are behind, but for those that a run has chosen."""
-    chosen = set(record.path)
+    """The versions that are behind, but for those of which it was known."""
     left = {site: {version: ratio for version, ratio in ratios.items()
-                   if (site, version) not in chosen} for site, ratios in behind.items()}
+                   if version not in known.get(site, ())} for site, ratios in behind.items()}
     return {site: ratios for site, ratios in left.items() if ratios}
+
+
+def merged(one: Mapping[str, Mapping[int, float]], other: Mapping[str, Mapping[int, float]]
+           ) -> dict[str, dict[int, float]]:
+    """The versions of both."""
+    return {site: {**one.get(site, {}), **other.get(site, {})} for site in {**one, **other}}
 
 
 def without(forest: Forest, behind: Mapping[str, Mapping[int, float]], records: Sequence[Record]

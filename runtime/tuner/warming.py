@@ -14,7 +14,7 @@ from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Run
 from runelift.runtime.tuner.measurable import Args, Dataset, Measurable
-from runelift.runtime.tuner.trends import Trends, beside, left_out, without
+from runelift.runtime.tuner.trends import Trends, beside, left_out, merged, without
 
 FAR_OFF = 10.0
 """Runs that take so many times as long as the best are made once only,"""
@@ -26,7 +26,8 @@ class WarmUp:
     """Runs the plans ``todo`` of a dataset for the first time, after one by default.
 
     Versions that ``trends`` rule out are ``left_out`` once records tell how large the dataset is,
-    and the plans ``instead`` show the others.
+    and the plans ``instead`` show the others.  That is so after a run by default that is not long,
+    which may not meet all sites, and once more after the first plan.
     """
 
     def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
@@ -37,11 +38,16 @@ class WarmUp:
         self.left_out, self.instead = list[Run](), list[dict[str, int]]()
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
+        self._untuned, self._shown = list[Record](), list[Record]()
+        self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
         *self._rest, last = todo
         outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
         with suppress(UserError, CompilerLimitation):
             self.default = program.time(dataset.entry, args)
+        if trends is not None and trends.runs and self.default < LONG:
+            self._see_untuned()
+            self._rule_out(trends)
 
     def run(self, force: dict[str, int]) -> tuple[Run, bool]:
         """A run of a plan; whether no further one is needed."""
@@ -72,16 +78,23 @@ class WarmUp:
 
         What runs without tuning is measured all the same.
         """
-        if self._trends is None or not records:
-            return
-        trends, self._trends = self._trends, None
-        if behind := trends.behind(records):
-            with suppress(UserError, CompilerLimitation):
-                untuned = self._program.record(self._dataset.entry, self._args)
-                behind = beside(behind, untuned)
-                self.left_out = list(left_out(behind, self._dataset.name))
-                if self.left_out:
-                    self._rest = self.instead = without(self._forest, behind, records)
+        if self._trends is not None and records:
+            self._shown += records
+            trends, self._trends = self._trends, None
+            if not self._untuned and trends.behind(self._shown):
+                self._see_untuned()
+            self._rule_out(trends)
+
+    def _see_untuned(self) -> None:
+        with suppress(UserError, CompilerLimitation):
+            self._untuned.append(self._program.record(self._dataset.entry, self._args))
+
+    def _rule_out(self, trends: Trends) -> None:
+        behind = trends.behind([*self._untuned, *self._shown]) if self._untuned else {}
+        if new := beside(behind, self._behind):
+            self._behind = merged(self._behind, new)
+            self.left_out += left_out(new, self._dataset.name)
+            self._rest = self.instead = without(self._forest, self._behind, self._shown)
 
     def _prepare_rest(self) -> None:
         """Build what has not been built yet and may be run."""

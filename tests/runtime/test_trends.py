@@ -135,3 +135,34 @@ def test_everything_is_run_if_that_is_asked_for() -> None:
     found = Forced(every=True).measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
     assert {run.force["s"] for run in found.runs if run.record} == {0, 1, 2}
     assert all(run.record is not None for run in found.runs)
+
+
+class First(Simulated):
+    """By default the first version runs."""
+
+    default = dict.fromkeys(["main.t0", "main.t1", "main.t2"], 1)
+
+
+@pytest.fixture
+def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated runs take half a second, whatever is done."""
+    monkeypatch.setattr("runelift.runtime.tuner.warming.LONG", 1.0)
+
+
+@pytest.mark.usefixtures("long_runs")
+def test_what_falls_behind_is_not_the_first_to_be_run() -> None:
+    """Plans begin with the most parallelism; a run by default says how large a dataset is."""
+    sim = First.of([SITE], lambda where, index, par: 1e-3 * [1.0, 12.0, 100.0 * par][index])
+    assert made(sim, 2, 4) == {"2": {0, 1, 2}, "4": {0, 1}}
+
+
+@pytest.mark.usefixtures("long_runs")
+def test_what_a_run_by_default_does_not_meet_is_ruled_out_later() -> None:
+    """It meets the outer site only."""
+    inner = site("inner", ("t1", []), ("t2", []), (None, []))
+    sim = First.of([site("s", ("t0", []), (None, [inner]))], lambda where, index, par: 1e-3 * (
+        [2.0, 0.5][index] if where == "s" else [100.0 * par, 5.0, 1.0 * par][index]))
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
+    shown = {each.chosen for run in found.runs if run.dataset == "b" and run.record
+             for each in run.record.encounters if each.site == "inner"}
+    assert shown == {1, 2}
