@@ -1,9 +1,10 @@
 """How long tuning takes, beside Futhark's autotuner on the same device.
 
-``python benchmarks/tuning.py --futhark FUTHARK [--device NAME] [--programs NAME...]
-[--sittings N] [--limit SECONDS] [--json OUT]``
+``python benchmarks/tuning.py --futhark FUTHARK [--theirs FOLDER] [--device NAME]
+[--programs NAME...] [--sittings N] [--limit SECONDS] [--json OUT]``
 
-Both tune the same program text for the same datasets, those of the anchor rows.  A *sitting* is a
+Both tune for the same datasets, those of the anchor rows, and the same program text; with a folder
+of the public futhark-benchmarks the peer tunes its own text, where there is one.  A *sitting* is a
 run of ``futhark autotune`` (which compiles the program first) and one of ``runelift autotune
 --no-parameters`` with empty caches, those of the OpenCL driver, too, and then one of each with
 what the first have left in these caches.  Each sitting begins with empty caches.  The figures are
@@ -32,11 +33,16 @@ from runelift.runtime.statistics import median
 
 @dataclass(frozen=True, slots=True)
 class Datasets:
-    """The datasets of a program: the tag ``random`` or nothing, and what each has in braces."""
+    """The datasets of a program: the tag ``random`` or nothing, and what each has in braces.
+
+    ``theirs`` is the peer's own program in a folder of its benchmarks, with the same datasets as
+    it takes them.
+    """
 
     entry: str
     tag: str
     inputs: tuple[str, ...]
+    theirs: tuple[str, Datasets] | None = None
 
 
 def _numbers(*values: str) -> str:
@@ -44,10 +50,16 @@ def _numbers(*values: str) -> str:
 
 
 PROGRAMS = {
-    "lud": Datasets("dominant", "", ("32i64", "128i64", "512i64", "2048i64")),
+    "lud": Datasets("dominant", "", ("32i64", "128i64", "512i64", "2048i64"),
+                    ("rodinia/lud/lud.fut", Datasets("main", "random ", tuple(
+                        f"[{n}][{n}]f32" for n in (32, 128, 512, 2048))))),
     "LocVolCalib": Datasets("main", "", (_numbers("16i64", "32i64", "256i64", "256i64"),
                                          _numbers("128i64", "256i64", "32i64", "64i64"),
-                                         _numbers("256i64", "256i64", "256i64", "64i64"))),
+                                         _numbers("256i64", "256i64", "256i64", "64i64")),
+                            ("finpar/LocVolCalib.fut", Datasets("main", "", (
+                                _numbers("16", "32", "256", "256"),
+                                _numbers("128", "256", "32", "64"),
+                                _numbers("256", "256", "256", "64"))))),
     "matmul": Datasets("main", "random ", ("[1024][1024]f32 [1024][1024]f32",
                                            "[4096][4096]f32 [4096][4096]f32",
                                            "[16][1048576]f32 [1048576][16]f32",
@@ -73,6 +85,8 @@ def main() -> None:
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device")
     parser.add_argument("--futhark", type=Path, help="the peer's compiler (default: without it)")
+    parser.add_argument("--theirs", type=Path, metavar="FOLDER",
+                        help="the peer's benchmarks: it tunes its own texts")
     parser.add_argument("--futhark-device", metavar="NAME",
                         help="what the peer calls the device (default: the same)")
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=PROGRAMS)
@@ -119,13 +133,17 @@ def _show(name: str, state: str, runs: dict[str, list[Run]]) -> None:
 def _sitting(name: str, options: argparse.Namespace) -> dict[tuple[str, str], Run]:
     """Run both tuners, cold and built."""
     found: dict[tuple[str, str], Run] = {}
+    theirs = PROGRAMS[name].theirs
+    texts = dict.fromkeys(("peer", "ours"), (EXAMPLES / f"{name}.fut", PROGRAMS[name]))
+    if options.theirs is not None and theirs is not None:
+        texts["peer"] = options.theirs / theirs[0], theirs[1]
     with tempfile.TemporaryDirectory() as folder:
         for who in ("peer", "ours"):
             place = Path(folder, who)
             for cache in CACHES:
                 (place / cache).mkdir(parents=True)
-            (place / f"{name}.fut").write_text(
-                with_datasets((EXAMPLES / f"{name}.fut").read_text(), PROGRAMS[name]))
+            text, datasets = texts[who]
+            (place / f"{name}.fut").write_text(with_datasets(text.read_text(), datasets))
         environment = {who: {**os.environ, **{c: str(Path(folder, who, c)) for c in CACHES}}
                        for who in ("peer", "ours")}
         for state in ("cold", "built"):
