@@ -8,6 +8,7 @@ on while that measures what has been built already, or build what a first run ne
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -28,8 +29,15 @@ TRIALS = ("prove_subgroups", "prove")
 """What :class:`~runelift.runtime.opened.Device` finds out about itself once and for all."""
 MOST = 10
 """How many processes there are at most; each takes memory of the device, and time to start."""
+ITERATION, ITERATIONS = 100, 600
+"""To build an iteration of an unrolled loop takes about as long as so many characters, up to so
+many iterations: where there are more, most are alike (measured with NVIDIA's compiler)."""
 TICK = 0.02
 """How often to look for Ctrl-C, and for programs to build, meanwhile (seconds)."""
+
+_CONSTANTS = re.compile(r"^#define (\w+) (\d+)L$", re.MULTILINE)
+_UNROLLED = re.compile(r"^( *)#pragma unroll\n *for \(\w+ (\w+) = [^;]*; \w+ < (\w+?)L?;",
+                       re.MULTILINE)
 
 
 class Builders:
@@ -97,7 +105,7 @@ class Builders:
             new = self._new(sources)
             if new and self._waits:
                 self._start()
-            self._left += sorted(new, key=_length, reverse=True)
+            self._left += sorted(new, key=_effort, reverse=True)
             self._changed.notify_all()
 
     def build(self, sources: Sequence[Source], seconds: float) -> None:
@@ -209,7 +217,7 @@ class Builders:
         if wanted and self._waits:
             self._start()
         others = [each for each in self._left if each not in asked]
-        self._left = [*sorted(wanted, key=_length, reverse=True), *others]
+        self._left = [*sorted(wanted, key=_effort, reverse=True), *others]
         self._changed.notify_all()
 
     def _wait_for(self, asked: AbstractSet[Job], end: float) -> None:
@@ -312,5 +320,25 @@ class Builders:
         self._changed.notify_all()
 
 
-def _length(job: Job) -> int:
-    return len(job[0])
+def _effort(job: Job) -> int:
+    """About how long a program takes to build, in characters."""
+    return 0 if isinstance(job, str) else (
+        len(job[0]) + ITERATION * min(ITERATIONS, unrolled(job[0])))
+
+
+def unrolled(text: str) -> int:
+    """How many iterations of loops that are unrolled a compiler writes out.
+
+    A bound that is another loop's variable is half of what that goes up to.
+    """
+    known = {name: int(value) for name, value in _CONSTANTS.findall(text)}
+    around, count = list[tuple[int, int]](), 0
+    for indent, variable, bound in _UNROLLED.findall(text):
+        while around and around[-1][0] >= len(indent):
+            around.pop()
+        times = int(bound) if bound.isdigit() else known.get(bound, 1)
+        known[variable] = times // 2
+        all_times = times * (around[-1][1] if around else 1)
+        around.append((len(indent), all_times))
+        count += all_times
+    return count

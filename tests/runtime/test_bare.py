@@ -16,7 +16,7 @@ from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.opened import open_device
 from runelift.runtime.processes import process
 from runelift.runtime.processes.bare import KERNELS, Bare
-from runelift.runtime.processes.builders import Builders
+from runelift.runtime.processes.builders import Builders, unrolled
 from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.processes.process import Process
 
@@ -131,6 +131,29 @@ def test_trials_are_for_those_that_are_ready_for_them(info: DeviceInfo, bare: Ba
     assert not builders._left
     assert binary_of(info) is not None
     builders.close()
+
+
+LOOPS = """
+#define chunk 4L
+#pragma unroll
+for (long i = 0L; i < 32L; i += 1L) {
+    #pragma unroll
+    for (long k = 0L; k < i; k += 1L) {
+    }
+    for (long k = 0L; k < 100L; k += 1L) {
+    }
+}
+#pragma unroll
+for (long n = 0L; n < chunk; n += 1L) {
+}
+#pragma unroll
+for (long n = 0L; n < length; n += 1L) {
+}
+"""
+
+
+def test_loops_that_are_unrolled_take_long_to_build() -> None:
+    assert unrolled(LOOPS) == 32 + 32 * 16 + 4 + 1
 
 
 @pytest.mark.usefixtures("early_driver")
