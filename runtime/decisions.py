@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from runelift.runtime.finer import finer_of
+from runelift.runtime.finer import Finer, finer_of
 
 if TYPE_CHECKING:
     from runelift.runtime.tape import Tape
@@ -19,6 +20,8 @@ TAPES = 256
 SETTINGS = 64
 """For how many thresholds and forced versions decisions are remembered: a tuner runs some twenty
 choices in turn, and each is to be on its tape when it comes again."""
+RECENT = 4
+"""How many of them are looked for first."""
 
 
 class Met(Enum):
@@ -52,15 +55,40 @@ class Decisions:
         return count > REMEMBERED or len(self.tapes) > TAPES
 
 
+@dataclass(frozen=True, slots=True)
+class _Recent:
+    """What runs were given a moment ago, and what was decided."""
+
+    thresholds: dict[str, int]
+    finer: dict[str, Finer]
+    force: dict[str, int]
+    decisions: Decisions
+
+
 class Remembered:
     """Decisions by thresholds and forced versions; ``settings`` finds the values of parameters."""
 
     def __init__(self, settings: Callable[[Mapping[str, int]], tuple[int, ...]]) -> None:
         self._settings_under = settings
         self._settings: dict[tuple[Any, ...], Decisions] = {}
+        self._recent: deque[_Recent] = deque(maxlen=RECENT)
 
     def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
-        """What was decided with the same thresholds and forced versions."""
+        """What was decided with the same thresholds and forced versions.
+
+        It is asked in every run, and mappings are compared in a fraction of the time in which a
+        key is made of them.
+        """
+        finer = finer_of(thresholds)
+        for each in self._recent:
+            if (each.thresholds == thresholds and each.force == force and each.finer == finer
+                    and not each.decisions.crowded):
+                return each.decisions
+        found = self._find(thresholds, force)
+        self._recent.append(_Recent(dict(thresholds), dict(finer), dict(force), found))
+        return found
+
+    def _find(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
         key = (tuple(thresholds.items()), tuple(finer_of(thresholds).items()),
                tuple(force.items()))
         if (known := self._settings.get(key)) is None or known.crowded:
@@ -72,3 +100,4 @@ class Remembered:
     def forget(self) -> None:
         """A version turned out not to run: decisions may come out differently."""
         self._settings.clear()
+        self._recent.clear()

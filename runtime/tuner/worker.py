@@ -12,6 +12,7 @@ import contextlib
 import sys
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
@@ -25,6 +26,7 @@ from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.executor import DeviceFailed
+from runelift.runtime.finer import Guarded
 from runelift.runtime.kept import read_kept
 from runelift.runtime.one_by_one import Both
 from runelift.runtime.processes.channel import receive, send
@@ -41,6 +43,8 @@ Choice = Mapping[str, int] | None
 TURNS = 0.0005
 """After how many seconds threads that compute let each other go on while the device is tried: a
 trial consists of many short calls, each of which waits for its turn."""
+CHOICES = 16
+"""How many finer guards are known again."""
 IDLE = 0.02
 """After how many seconds without a request there may be time for something else."""
 
@@ -62,6 +66,7 @@ class Session:
         self.outside = False
         self.later: list[Callable[[], None]] = []
         """What is to be done while no request waits."""
+        self._choices: deque[Guarded] = deque(maxlen=CHOICES)
         self.others_try = False
         """Whether others make trials of the device, so that it is left to them."""
         self._trials: Future[None] | None = None
@@ -196,12 +201,14 @@ class Session:
     def record(self, number: int, entry: str, force: Choice, thresholds: Choice) -> Record:
         """The record of a run."""
         self._watch(entry)
-        return self.program.record(entry, self.placed[number], force=force, thresholds=thresholds)
+        return self.program.record(entry, self.placed[number], force=force,
+                                   thresholds=self._same(thresholds))
 
     def timing(self, number: int, entry: str, force: Choice, thresholds: Choice) -> Timing:
         """The times of a run."""
         self._watch(entry)
-        return self.program.timing(entry, self.placed[number], force=force, thresholds=thresholds)
+        return self.program.timing(entry, self.placed[number], force=force,
+                                   thresholds=self._same(thresholds))
 
     def measure_all(self, number: int, entry: str, forces: Sequence[Mapping[str, int]],
                     thresholds: Choice, recorded: Sequence[bool]) -> None:
@@ -221,12 +228,12 @@ class Session:
                  ) -> Sequence[float]:
         """The times of runs with each of these thresholds."""
         self._watch(entry, joins=often)
-        return self.program.time_all(entry, self.placed[number], choices, often=often)
+        return self.program.time_all(entry, self.placed[number], self._known(choices), often=often)
 
     def savings(self, number: int, entry: str, choices: Sequence[Mapping[str, int]]
                 ) -> Sequence[int]:
         """How many launches and copies each of these runs could save."""
-        return self.program.savings(entry, self.placed[number], choices)
+        return self.program.savings(entry, self.placed[number], self._known(choices))
 
     def replay(self, number: int, entry: str, race: Race) -> tuple[Replayed, Race]:
         """Run every version at every encounter; what became of the race."""
@@ -248,6 +255,25 @@ class Session:
         """How results with different thresholds differ."""
         self._watch(entry)
         return self.program.difference(entry, self.placed[number], before, after)
+
+    def _known(self, choices: Sequence[Mapping[str, int]]) -> Sequence[Mapping[str, int]]:
+        """The same thresholds, each of them as the object that it was in earlier requests."""
+        each_once = {id(each): self._same(each) for each in choices}
+        return [each_once[id(each)] or each for each in choices]
+
+    def _same(self, choice: Choice) -> Choice:
+        """The same for one of them.
+
+        Runs remember what they decided by thresholds and finer guards, and large tables that are
+        equal, but not the same object, take as long to compare as a short run.
+        """
+        if not isinstance(choice, Guarded):
+            return choice
+        for known in self._choices:
+            if known == choice and known.finer == choice.finer:
+                return known
+        self._choices.append(choice)
+        return choice
 
     def plans(self, known: Set[Any]) -> dict[Any, Plan]:
         """The plans that have been made, but for those that are known."""

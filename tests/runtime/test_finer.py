@@ -2,6 +2,8 @@
 
 import json
 import math
+import multiprocessing
+import pickle
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 
 import runelift
 from runelift.runtime.cli import main
+from runelift.runtime.decisions import SETTINGS, Remembered
 from runelift.runtime.finer import (
     Finer,
     Guarded,
@@ -36,6 +39,7 @@ from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.refine import Guards, refine
 from runelift.runtime.tuner.refined import confirm_guards, refine_guards, render
 from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
+from runelift.runtime.tuner.worker import Session
 from tests.runtime.simulated import Simulated, nested, site
 from tests.runtime.test_tuner_fit import CHAIN, costs_for, simulations
 
@@ -395,3 +399,38 @@ def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.Cap
         program = runelift.compile(path)
     assert isinstance(program.thresholds, Guarded)
     assert program.thresholds.finer.keys() == about["guards"]["sites"].keys()
+
+
+def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
+    """Not by which object they are: they may have changed."""
+    remembered = Remembered(lambda thresholds: (thresholds["t"],))
+    one = {"t": 1}
+    first = remembered.under(one, {})
+    assert remembered.under({"t": 1}, {}) is first
+    assert remembered.under(one, {"s": 0}) is not first
+    one["t"] = 2
+    assert remembered.under(one, {}).settings == (2,)
+    nearby = Nearby(("n",), {(1,): (1.0, 2.0)})
+    guarded = remembered.under(Guarded({"t": 1}, {"s": nearby}), {})
+    assert guarded is not first
+    assert remembered.under(Guarded({"t": 1}, {"s": nearby}), {}) is guarded
+    for number in range(SETTINGS):
+        remembered.under({"t": number + 3}, {})
+    assert remembered.under({"t": 1}, {}) is not first
+    again = remembered.under({"t": 1}, {})
+    remembered.forget()
+    assert remembered.under({"t": 1}, {}) is not again
+
+
+def test_the_tuner_s_process_knows_guards_again() -> None:
+    """Each request brings them anew."""
+    session = Session(None, multiprocessing.Pipe()[0])
+    guarded = Guarded({"t": 1}, {"s": Nearby(("n",), {(1,): (1.0, 2.0)})})
+    one, other = pickle.loads(pickle.dumps((guarded, guarded)))
+    plain = {"t": 1}
+    found = session._known([one, plain, other, {}])
+    assert found[0] is found[2]
+    assert found[1] is plain
+    assert session._same(pickle.loads(pickle.dumps(guarded))) is found[0]
+    assert session._same(Guarded({"t": 1}, {"s": Leaf(1)})) is not found[0]
+    assert session._same(None) is None
