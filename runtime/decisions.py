@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -71,7 +70,8 @@ class Remembered:
     def __init__(self, settings: Callable[[Mapping[str, int]], tuple[int, ...]]) -> None:
         self._settings_under = settings
         self._settings: dict[tuple[Any, ...], Decisions] = {}
-        self._recent: deque[_Recent] = deque(maxlen=RECENT)
+        self._recent: list[_Recent] = []
+        """The last one first: where two take turns, both are the second."""
 
     def under(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
         """What was decided with the same thresholds and forced versions.
@@ -80,12 +80,16 @@ class Remembered:
         key is made of them.
         """
         finer = finer_of(thresholds)
-        for each in self._recent:
+        recent = self._recent
+        for number, each in enumerate(recent):
             if (each.thresholds == thresholds and each.force == force and each.finer == finer
                     and not each.decisions.crowded):
+                if number:
+                    recent.insert(0, recent.pop(number))
                 return each.decisions
         found = self._find(thresholds, force)
-        self._recent.append(_Recent(dict(thresholds), dict(finer), dict(force), found))
+        recent.insert(0, _Recent(dict(thresholds), dict(finer), dict(force), found))
+        del recent[RECENT:]
         return found
 
     def _find(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
