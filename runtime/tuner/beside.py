@@ -95,7 +95,7 @@ class Pair:
     last: list[float] = field(default_factory=lambda: [0.0, 0.0])
     _found: Verified | None = None
     _is_compared: bool = False
-    _may_differ: bool = False
+    _may_lose: bool = False
 
     def once(self) -> Verified | None:
         """Times until they are decided; None where the program fails.
@@ -109,9 +109,10 @@ class Pair:
     def surely(self) -> Verified | None:
         """The same, and if the tuned program is no slower, as runs are that come often.
 
-        Unless these launch about as much less on both sides.
+        Unless the default ones save about as few launches then as the tuned ones, or fewer: they
+        gain no more.
         """
-        if (found := self.once()) is not None and self._may_differ and not found.slower:
+        if (found := self.once()) is not None and self._may_lose and not found.slower:
             self._compare(often=True)
         return self._found
 
@@ -121,7 +122,7 @@ class Pair:
         try:
             args = self.program.place(values)
             self._found = self._compared(args, often=often)
-            self._may_differ = not often and self._may_differ_often(args, self._found)
+            self._may_lose = not often and self._may_lose_often(args, self._found)
         except Stopped as stopped:
             self._found = self._verdict(stopped)
         except RuneliftError:
@@ -169,12 +170,12 @@ class Pair:
                 # with a look after each pair, chance would decide some time
                 look = min(2 * look, MANY) if look < MANY else 2 * look
 
-    def _may_differ_often(self, args: Args, verified: Verified) -> bool:
-        """Whether launches that are saved where runs come often may change what was found."""
+    def _may_lose_often(self, args: Args, verified: Verified) -> bool:
+        """Whether the default may save so much more where runs come often that it is faster."""
         if verified.default.median > SHORT:
             return False
         one, other = self.program.savings(self.dataset.entry, args, (self.default, self.tuned))
-        return abs(one - other) * LAUNCH > TOLERANCE * verified.default.median
+        return (one - other) * LAUNCH > TOLERANCE * verified.default.median
 
     def _verdict(self, stopped: Stopped) -> Verified | None:
         """What a run that was stopped says; nothing if it was one by default."""

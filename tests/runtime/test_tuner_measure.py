@@ -394,8 +394,10 @@ def test_undecided_runs_end_after_few_pairs_if_they_take_long(
     assert both.faster == (max(slow) < 1)
 
 
-@pytest.mark.parametrize(("launches", "asked"), [(0, False), (1, False), (40, True)])
-def test_runs_that_come_often_decide_where_they_launch_less(launches: int, asked: bool) -> None:
+@pytest.mark.parametrize(("launches", "others", "asked"), [
+    (0, 0, False), (1, 0, False), (40, 0, True), (40, 39, False), (0, 40, False)])
+def test_runs_that_come_often_decide_where_the_default_launches_less(
+        launches: int, others: int, asked: bool) -> None:
     """The default one is slower, until its launches are joined."""
     class Joining(Simulated):
         often = False
@@ -408,7 +410,7 @@ def test_runs_that_come_often_decide_where_they_launch_less(launches: int, asked
             return super().time_all(entry, args, choices, often=often)
 
         def savings(self, entry, args, choices):  # type: ignore[no-untyped-def]
-            return [0 if thresholds else launches for thresholds in choices]
+            return [others if thresholds else launches for thresholds in choices]
 
     sim = Joining.of(CHAIN, close)
     (dataset,) = inputs(a=[2])
