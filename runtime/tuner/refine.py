@@ -245,10 +245,11 @@ def _last(values: Array, costs: Array) -> tuple[float, int]:
     """The best single question about some values: what it leads to, and the least value above."""
     order = np.argsort(values, kind="stable")
     ordered, below = values[order], np.cumsum(costs[order], axis=0)[:-1]
+    above = np.cumsum(costs[order][::-1], axis=0)[-2::-1]  # differences of infinite sums are none
     tells = np.flatnonzero(ordered[1:] != ordered[:-1])
     if not len(tells):
         return math.inf, 0
-    both = below[tells].min(axis=1) + (costs.sum(axis=0) - below[tells]).min(axis=1)
+    both = below[tells].min(axis=1) + above[tells].min(axis=1)
     at = int(tells[both.argmin()])
     return float(both.min()), Interval(int(ordered[at]), int(ordered[at + 1])).middle()
 

@@ -53,7 +53,8 @@ class WarmUp:
         """A run of a plan; whether no further one is needed."""
         versions, best = list(self._outer(force)), min(self.default, self._best)
         for version, points in versions:
-            if (why := self._outlook.hopeless(version, points, best)) is not None:
+            why = self._outlook.hopeless(version, points, best)
+            if why is not None and not self._is_untuned(version):
                 return Run(self._dataset.name, force, None, f"version {version}: {why}"), True
         try:
             record = self._program.record(self._dataset.entry, self._args, force=force)
@@ -84,6 +85,13 @@ class WarmUp:
             if not self._untuned and trends.behind(self._shown):
                 self._see_untuned()
             self._rule_out(trends)
+
+    def _is_untuned(self, version: str) -> bool:
+        """Whether a version runs by default in a short run: chance alone makes it seem hopeless."""
+        if not self._untuned and self.default < LONG:
+            self._see_untuned()
+        site, _, index = version.rpartition("/")
+        return any((site, int(index)) in record.path for record in self._untuned)
 
     def _see_untuned(self) -> None:
         with suppress(UserError, CompilerLimitation):

@@ -5,13 +5,15 @@ import math
 import multiprocessing
 import pickle
 import warnings
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import runelift
@@ -30,6 +32,7 @@ from runelift.runtime.finer import (
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import refined
 from runelift.runtime.tuner.autotune import EntryTuning, conclude
+from runelift.runtime.tuner.clocks import Cost
 from runelift.runtime.tuner.conflicts import conflicts
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.fit import fit, objective
@@ -132,9 +135,15 @@ def test_a_memo_loses_no_more_than_what_it_leaves_to_thresholds(found: tuple[Sim
                                                                 ) -> None:
     """Encounters of a chain do not depend on each other, so each size gets its best version.
 
-    A memo has what gains 3 %, if all datasets together gain 1 %.
+    A memo has what gains 3 %, if all datasets together gain 1 %.  What runs on some datasets and
+    not on others, though the sizes are the same, is not chosen at all.
     """
     sim, costs = found
+    runs = defaultdict[tuple[Any, ...], set[bool]](set)
+    for point in (p for d in costs.datasets for p in d.points):
+        for version, cost in point.own.items():
+            runs[tuple(point.par.items()), version].add(math.isfinite(cost.device))
+    assume(all(len(each) == 1 for each in runs.values()))
     thresholds = fit(costs, sim.default).thresholds
     finer = refine(costs, thresholds, Guards.MEMO)
     best = len(costs.datasets)
@@ -399,6 +408,20 @@ def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.Cap
         program = runelift.compile(path)
     assert isinstance(program.thresholds, Guarded)
     assert program.thresholds.finer.keys() == about["guards"]["sites"].keys()
+
+
+def test_versions_that_were_left_out_are_no_part_of_a_tree() -> None:
+    """They cost infinitely much."""
+    sim = Simulated.of(CHAIN, lambda where, index, par: float(
+        [3, 1, 2][index] if par < 8 else [1, 3, 2][index]))
+    costs = costs_for(sim, {str(par): [par] for par in (2, 4, 8, 16)})
+    lost = replace(costs, datasets=tuple(replace(d, points=tuple(replace(
+        point, own={**point.own, 2: Cost(math.inf)}) for point in d.points))
+        for d in costs.datasets))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = refine(lost, sim.default, Guards.TREE)
+    assert [d.path(found) for d in lost.datasets] == [(1,), (1,), (0,), (0,)]
 
 
 def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
