@@ -32,6 +32,7 @@ from runelift.runtime.commands.options import (
     existing,
     open_program,
     print_json,
+    warn,
 )
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.program import Program
@@ -40,11 +41,12 @@ from runelift.runtime.tuner.compare import Comparison, compare, facts, render
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.log import Measurements, made_for, read_log
-from runelift.runtime.tuner.logged import logged_forest
+from runelift.runtime.tuner.logged import logged_forest, without_gaps
 from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.page.compared import compared
 from runelift.runtime.tuner.page.document import document, write_page
+from runelift.runtime.tuner.refine import HOPELESS
 from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.runners import running
 from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
@@ -185,9 +187,12 @@ def _replayed(args: argparse.Namespace, strategies: Strategies,
 
 def _simulated(args: argparse.Namespace, strategies: Strategies, forest: Forest,
                default: dict[str, int], measurements: Measurements) -> list[Comparison]:
-    costs = costs_of(forest, measurements)
+    costs, guesses = without_gaps(costs_of(forest, measurements), measurements)
     if not costs.datasets or not forest.trees:
         return []
+    if guesses:
+        warn(f"{guesses} times of versions that were left out count as {HOPELESS:.0f} times those "
+             "of the best ('--strategy instrumentation:every=true' measures all)")
     return [compare(strategies, costs, default,
                     lambda seed: Recorded(costs, default, measurements,
                                           Noise.of(measurements, seed) if args.noise else None),

@@ -6,14 +6,23 @@ which version.  It does not have the thresholds that hold without tuning.
 
 from __future__ import annotations
 
+import math
+import re
+from collections import defaultdict
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
+from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter
+from runelift.runtime.tuner.clocks import Cost
+from runelift.runtime.tuner.costs import Costs, Point
 from runelift.runtime.tuner.forest import Alternative, Forest, Site
 from runelift.runtime.tuner.log import Measurements
+from runelift.runtime.tuner.refine import HOPELESS
 
 Inside = tuple[str, int]
 """A version: its site, and its index there."""
@@ -62,3 +71,39 @@ def logged_forest(measurements: Measurements) -> Forest:
 def _guard(name: str) -> Guard:
     kind = Kind.INTRA if "suff_intra" in name else Kind.OUTER
     return Guard(name, name, kind, Size.var(VName("par", 0)))
+
+
+def without_gaps(costs: Costs, measurements: Measurements) -> tuple[Costs, int]:
+    """The costs with an estimate for what was left out, and how many estimates these are.
+
+    It takes :data:`~.refine.HOPELESS` times as long as the best, which is far too long to be
+    chosen; of what takes infinitely long, searches would not learn anything.
+    """
+    left_out = defaultdict[str, set[Inside]](set)
+    for run in measurements.runs:
+        if found := _LEFT_OUT.match(run.error or ""):
+            for version in found[1].split(", "):
+                site, _, index = version.rpartition("/")
+                left_out[run.dataset].add((site, int(index)))
+    filled = replace(costs, datasets=tuple(
+        replace(d, points=tuple(_filled(p, left_out[d.name]) for p in d.points))
+        for d in costs.datasets))
+    count = sum(one.estimates() - other.estimates()
+                for one, other in zip(filled.datasets, costs.datasets, strict=True))
+    return filled, count
+
+
+_LEFT_OUT = re.compile(f"version ([^:]*): {LEFT_OUT}")
+
+
+def _filled(point: Point, left_out: AbstractSet[Inside]) -> Point:
+    """An encounter and those inside of it."""
+    inner = {k: tuple(_filled(p, left_out) for p in points) for k, points in point.inner.items()}
+    gaps = {k for k, cost in point.own.items()
+            if math.isinf(cost.device) and (point.site.name, k) in left_out}
+    least = point.bounds()[0]
+    if math.isinf(least.time):
+        gaps = set()
+    guess = Cost(HOPELESS * least.device, HOPELESS * least.host)
+    return replace(point, inner=inner, own={**point.own, **dict.fromkeys(gaps, guess)},
+                   estimated=point.estimated | gaps)

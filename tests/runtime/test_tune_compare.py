@@ -6,12 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from runelift.ir.errors import CompilerLimitation
 from runelift.runtime.cli import main
 from runelift.runtime.tuner.compare import compare, render
 from runelift.runtime.tuner.costs import costs_of
 from runelift.runtime.tuner.log import Log
+from runelift.runtime.tuner.logged import without_gaps
 from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.measure import measure
+from runelift.runtime.tuner.refine import HOPELESS
 from runelift.runtime.tuner.strategies import STRATEGIES
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.recorded import Recorded
@@ -174,3 +177,34 @@ entry main [n][m] (xss: [n][m]f32): [n]f32 = map (\\xs -> reduce (+) 0 xs) xss
     assert runs["instrumentation"] == found["versions"] * 2
     assert 0 < runs["binary"] <= found["versions"] * 2
     assert all(each[0]["seconds"] > 0 for each in found["strategies"].values())
+
+
+def test_what_was_left_out_is_far_too_long(tmp_path: Path, run: Out) -> None:
+    """The first version falls behind, and is not run on the larger datasets."""
+    sim = Simulated.of([site("s", ("t0", []), ("t1", []), (None, []))],
+                       lambda where, index, par: [100.0 * par, 12.0, 1.0 * par][index])
+    path = tmp_path / "gaps.fut.tuning.log"
+    written = Log(path)
+    datasets = [Dataset(str(par), "main", lambda par=par: [par])  # type: ignore[misc]
+                for par in (2, 4, 8, 16)]
+    measured = measure(sim, sim.forest, datasets, repeats=1, log=written)
+    written.close()
+    costs, count = without_gaps(costs_of(sim.forest, measured), measured)
+    assert count == 3
+    points = [d.points[0] for d in costs.datasets]
+    assert [point.own[0].device / min(point.own[1].device, point.own[2].device)
+            for point in points] == pytest.approx([100.0, HOPELESS, HOPELESS, HOPELESS])
+    status, out, err = run(path, "--strategy", "simple", "--strategy", "binary", "--strategy",
+                           "exhaustive")
+    assert status == 0
+    assert "inf" not in out
+    assert "3 times of versions that were left out count as 30 times" in err
+
+
+def test_what_failed_stays_so() -> None:
+    sim = Simulated.of(LOOP, cost, fail={("s", 0): CompilerLimitation("too big")})
+    measured = measure(sim, sim.forest, [Dataset("a", "main", lambda: [2])], repeats=1)
+    costs = costs_of(sim.forest, measured)
+    filled, count = without_gaps(costs, measured)
+    assert count == 0
+    assert [d.points[0].own for d in filled.datasets] == [d.points[0].own for d in costs.datasets]
