@@ -48,7 +48,7 @@ import runelift
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.device import select
 from runelift.runtime.finer import Guarded, Leaf
-from runelift.runtime.processes.builders import Builders
+from runelift.runtime.processes.builders import Builders, how_many
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.statistics import median
@@ -238,7 +238,8 @@ def opened(sizes: Sizes, device: str | None, count: int | None = None
     program = open_program(sizes, device)
     info = program.device_info
     assert info is not None
-    builders = Builders(device, count) if info.locked_compiler else None
+    builders = Builders(device, how_many(info.global_bytes) if count is None else count
+                        ) if info.locked_compiler else None
     return program, Remote(program, device, limit=limit_on(info), worker=worker,
                            builders=builders)
 

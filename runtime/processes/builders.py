@@ -28,7 +28,9 @@ Job: TypeAlias = Source | str
 TRIALS = ("prove_subgroups", "prove")
 """What :class:`~runelift.runtime.opened.Device` finds out about itself once and for all."""
 MOST = 10
-"""How many processes there are at most; each takes memory of the device, and time to start."""
+"""How many processes there are at most; each takes time to start,"""
+ROOM = 2 << 30
+"""and memory of the device, of which there are to be so many bytes for each."""
 ITERATION, ITERATIONS = 100, 600
 """To build an iteration of an unrolled loop takes about as long as so many characters, up to so
 many iterations: where there are more, most are alike (measured with NVIDIA's compiler)."""
@@ -38,6 +40,11 @@ TICK = 0.02
 _CONSTANTS = re.compile(r"^#define (\w+) (\d+)L$", re.MULTILINE)
 _UNROLLED = re.compile(r"^( *)#pragma unroll\n *for \(\w+ (\w+) = [^;]*; \w+ < (\w+?)L?;",
                        re.MULTILINE)
+
+
+def how_many(global_bytes: int) -> int:
+    """How many processes build for a device with so much memory."""
+    return max(1, min(MOST, 5 * (os.cpu_count() or 1) // 8, global_bytes // ROOM))
 
 
 class Builders:
@@ -50,12 +57,10 @@ class Builders:
     built, they do not start before something is: they would keep others from the driver.
     """
 
-    def __init__(self, device: str | None, count: int | None = None, *,
+    def __init__(self, device: str | None, count: int, *,
                  first: Callable[[], object] | None = None, trials: Sequence[str] = (),
                  patience: float | None = None, nothing: bool = False,
                  bare: Bare | None = None) -> None:
-        if count is None:
-            count = min(MOST, 5 * (os.cpu_count() or 1) // 8)
         self._device = device
         self._most = count
         self._patience = patience

@@ -12,7 +12,7 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.alike import place_of, select_alike, spec_of
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.foreseen import is_foreseen
-from runelift.runtime.processes.builders import TRIALS, Builders
+from runelift.runtime.processes.builders import TRIALS, Builders, how_many
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.crew import LocalCrew
@@ -69,9 +69,11 @@ class Runners(AbstractContextManager["Runners"]):
                 if self.devices[0].locked_compiler:
                     from runelift.runtime.building import bare_of  # others do without it
 
-                    self._builders = Builders(  # who runs the program opens the device before
-                        names[0], first=self._workers[0].wait_until_open, trials=TRIALS,
-                        nothing=_is_tuned_again(program), bare=bare_of(self.devices[0]))
+                    info = self.devices[0]
+                    self._builders = Builders(
+                        names[0], how_many(info.global_bytes), trials=TRIALS,
+                        first=self._workers[0].wait_until_open,  # who runs the program comes first
+                        nothing=_is_tuned_again(program), bare=bare_of(info))
         except BaseException:
             self.close()
             raise

@@ -1,6 +1,7 @@
 """Building kernels through a driver alone: PoCL's library stands in for NVIDIA's."""
 
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.opened import open_device
 from runelift.runtime.processes import process
 from runelift.runtime.processes.bare import KERNELS, Bare
-from runelift.runtime.processes.builders import Builders, unrolled
+from runelift.runtime.processes.builders import Builders, how_many, unrolled
 from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.processes.process import Process
 
@@ -150,6 +151,14 @@ for (long n = 0L; n < chunk; n += 1L) {
 for (long n = 0L; n < length; n += 1L) {
 }
 """
+
+
+@pytest.mark.parametrize(("cores", "gigabytes", "count"), [
+    (1, 80, 1), (4, 80, 2), (16, 80, 10), (64, 80, 10), (16, 8, 4), (16, 1, 1)])
+def test_how_many_processes_build(cores: int, gigabytes: int, count: int,
+                                  monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    assert how_many(gigabytes << 30) == count
 
 
 def test_loops_that_are_unrolled_take_long_to_build() -> None:

@@ -140,7 +140,7 @@ def test_builders_start_when_there_is_something_to_build(
     builders.close()
     asked: list[bool] = []
     monkeypatch.setattr("runelift.runtime.tuner.runners.Builders",
-                        lambda device, first, nothing, **_: (
+                        lambda device, count, first, nothing, **_: (
                             asked.append(nothing), first(), Builders(device, 0))[-1])
     info = runelift.compile(path, device="pocl").device_info
     monkeypatch.setattr("runelift.runtime.tuner.runners.select_alike", lambda *_, **__: (
