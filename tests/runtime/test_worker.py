@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ entry slow (n: i64): i32 =
 entry get [n] (xs: [n]i32) (i: i64): i32 = xs[i]
 """
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 40)).astype(np.int32)
+METHODS = None, Replaying(rounds=1)
 BAD = """
 from runelift.runtime.executor import Run
 import os, time
@@ -61,6 +63,15 @@ Run._enqueue = bad
 @pytest.fixture(scope="module")
 def program() -> Program:
     return runelift.compile(TEXT, device="pocl", tuning={})
+
+
+@pytest.fixture(scope="module")
+def built(program: Program) -> None:
+    """All that tuning runs has been built: PoCL does that while kernels seem to run."""
+    for method in METHODS:
+        with closing(Remote(program, "pocl", limit=TimeLimit(least=30.0))) as it:
+            autotune(it, program.tree, [Dataset("a", "main", lambda: [MATRIX])], 1 << 30,
+                     method=method, repeats=1)
 
 
 @pytest.fixture(scope="module")
@@ -382,7 +393,8 @@ def test_what_ends_its_process_is_told(program: Program) -> None:
 @pytest.mark.parametrize(("does", "why"), [
     ("time.sleep(60)", "timeout: not over after 0."),
     ("os.kill(os.getpid(), 9)", "crash: the process that ran it was ended by SIGKILL")])
-@pytest.mark.parametrize("method", [None, Replaying(rounds=1)])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.usefixtures("built")
 def test_bad_versions_are_never_chosen(program: Program, method: Replaying | None, does: str,
                                        why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version hangs or crashes: the others are measured all the same, and one of them holds."""
