@@ -6,18 +6,24 @@ takes at those of one with more: with so many times as much parallelism it gains
 others at best, as they may have filled the device before.  Where all of it was busy already, more
 of the same parallelism gains nothing but time for launches; rows of another length may
 (:mod:`runelift.runtime.outlook` asks the same of outermost sites, before a first run).
+
+What is far behind has run only once, and first runs are late in many ways: only the time of its
+kernels counts (as in :mod:`.contenders`).
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from runelift.ir.guards import Kind
 from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.clocks import Cost, total
+from runelift.runtime.tuner.contenders import at_least
 from runelift.runtime.tuner.costs import Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
 from runelift.runtime.tuner.log import NO_TIME, Measurements, Run
@@ -56,12 +62,12 @@ class Trends:
         given_up = {version for run in self.runs
                     if run.error and run.error != NO_TIME and LEFT_OUT in run.error
                     for version in run.force.items()}
-        found = dict[str, dict[int, float]]()
+        found, busy = dict[str, dict[int, float]](), _busy(self.runs)
         for name, encounter in largest.items():
             site = self.forest.sites()[name]
-            points = [point for _, point in met(datasets, name)]
+            points = [(dataset.name, point) for dataset, point in met(datasets, name)]
             ratios = {version: ratio for version, ratio
-                      in _ratios(site, points, encounter, self.at_once).items()
+                      in _ratios(site, points, busy, encounter, self.at_once).items()
                       if ratio >= FAR_BEHIND and (name, version) not in usable
                       and (ratio < math.inf or (name, version) in given_up)}
             if ratios:
@@ -69,26 +75,53 @@ class Trends:
         return found
 
 
-def _ratios(site: Site, points: Sequence[Point], encounter: Encounter, at_once: float
-            ) -> dict[int, float]:
+_Met: TypeAlias = tuple[str, str, tuple[tuple[str, int], ...], int]
+"""A dataset, a site, the sizes there, and a version."""
+
+
+def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
+    """How long the kernels of versions took at least, without those of encounters inside."""
+    found = dict[_Met, float]()
+    for run in runs:
+        encounters = run.record.encounters if run.record is not None else ()
+        inside, launches = defaultdict[int | None, float](float), Counter[int | None]()
+        for each in encounters:
+            inside[each.parent] += each.busy
+            launches[each.parent] += each.launches
+        for each in encounters:
+            key = run.dataset, each.site, tuple(sorted(each.sizes.items())), each.chosen
+            least = at_least(max(0.0, each.busy - inside[each.number]),
+                             max(0, each.launches - launches[each.number]))
+            found[key] = min(least, found.get(key, math.inf))
+    return found
+
+
+def _ratios(site: Site, points: Sequence[tuple[str, Point]], busy: Mapping[_Met, float],
+            encounter: Encounter, at_once: float) -> dict[int, float]:
     """How many times as long as the best a version takes at an encounter with more work.
 
     It is told from the point with the most work.
     """
     taken = [{version: _cost(point, version) for version in sorted(point.feasible)}
-             for point in points]
+             for _, point in points]
     best, number = max(((min(cost.time for cost in each.values()), number)
                         for number, each in enumerate(taken)), default=(0.0, 0))
     if not best or (encounter.chosen in taken[number]
                     and taken[number][encounter.chosen].time > encounter.time):
         return {}
-    before = {guard.name: max(1, points[number].par[guard.name]) for guard in site.guards}
+    dataset, point = points[number]
+    before = {guard.name: max(1, point.par[guard.name]) for guard in site.guards}
     growths = [encounter.par[name] / par for name, par in before.items()]
     if min(growths, default=1.0) < 1:
         return {}
     growth, gain = max(growths, default=1.0), _gain(site, before, encounter.par, at_once)
-    return {version: max(cost.time / growth, (cost.device - cost.host) / gain) / best
-            for version, cost in taken[number].items()}
+    found, sizes = dict[int, float](), tuple(sorted(point.sizes.items()))
+    for version, cost in taken[number].items():
+        own = point.own[version].device
+        kernels = busy.get((dataset, site.name, sizes, version), own)
+        device = cost.device - own + min(own, kernels) if math.isfinite(own) else own
+        found[version] = max(device / growth, (device - cost.host) / gain) / best
+    return found
 
 
 def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_once: float

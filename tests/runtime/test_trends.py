@@ -137,6 +137,18 @@ def test_everything_is_run_if_that_is_asked_for() -> None:
     assert all(run.record is not None for run in found.runs)
 
 
+def test_a_first_run_that_was_late_rules_nothing_out() -> None:
+    """The device waited for what was built meanwhile: kernels alone took no time at all."""
+    sim = Simulated.of([SITE], falling_behind)
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=1)
+    late = [replace(run, record=replace(run.record, encounters=tuple(
+        replace(each, busy=0.1) for each in run.record.encounters)))
+        if run.record and run.force["s"] == 0 else run for run in found.runs]
+    record = sim.record("main", [4], force={"s": 2})
+    assert list(Trends(sim.forest, found.runs).behind([record])["s"]) == [0]
+    assert not Trends(sim.forest, late).behind([record])
+
+
 class First(Simulated):
     """By default the first version runs."""
 
