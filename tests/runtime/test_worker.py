@@ -391,7 +391,7 @@ def test_what_ends_its_process_is_told(program: Program) -> None:
 
 
 @pytest.mark.parametrize(("does", "why"), [
-    ("time.sleep(60)", "timeout: not over after 0."),
+    ("time.sleep(60)", "timeout: not over after 2"),
     ("os.kill(os.getpid(), 9)", "crash: the process that ran it was ended by SIGKILL")])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.usefixtures("built")
@@ -402,7 +402,7 @@ def test_bad_versions_are_never_chosen(program: Program, method: Replaying | Non
     lines = process.RUN.strip().splitlines()
     monkeypatch.setattr(process, "RUN", "\n".join(
         [*lines[:-1], BAD.format(version=bad, does=does), lines[-1]]))
-    it = Remote(program, "pocl", limit=TimeLimit(least=0.2))
+    it = Remote(program, "pocl", limit=TimeLimit(least=2.0))  # others may need the processor
     tuning = autotune(it, program.tree, [Dataset("a", "main", lambda: [MATRIX])], 1 << 30,
                       method=method, repeats=1)
     it.close()
