@@ -87,14 +87,14 @@ class Remembered:
                 if number:
                     recent.insert(0, recent.pop(number))
                 return each.decisions
-        found = self._find(thresholds, force)
+        found = self._find(thresholds, finer, force)
         recent.insert(0, _Recent(dict(thresholds), dict(finer), dict(force), found))
         del recent[RECENT:]
         return found
 
-    def _find(self, thresholds: Mapping[str, int], force: Mapping[str, int]) -> Decisions:
-        key = (tuple(thresholds.items()), tuple(finer_of(thresholds).items()),
-               tuple(force.items()))
+    def _find(self, thresholds: Mapping[str, int], finer: Mapping[str, Finer],
+              force: Mapping[str, int]) -> Decisions:
+        key = tuple(thresholds.items()), tuple(finer.items()), tuple(force.items())
         if (known := self._settings.get(key)) is None or known.crowded:
             while len(self._settings) >= SETTINGS:  # the oldest
                 del self._settings[next(iter(self._settings))]

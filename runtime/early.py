@@ -119,10 +119,10 @@ def _open(spec: str | None, driver: str, gate: int | None = None, runs: bool = T
         os.read(gate, 1)
     _table = table
     for device in found[number:number + 1]:
-        made = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None,
-                                                 None)
-        if made and device.value:
-            _contexts[device.value] = made
+        context = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None,
+                                                    None)
+        if context and device.value:
+            _contexts[device.value] = context
 
 
 def _name(function: int | None, of: ctypes.c_void_p, key: int) -> str:

@@ -90,10 +90,9 @@ class Process:
     It may be told which program it will be given (the path and the policy), to have it read by
     then, if it is kept.  One that builds may do so through the driver alone, if it knows how
     (``bare``), until it is asked for something else; if it ``tries``, it will be asked for trials
-    of the device, and is ready for these.  One
-    that is ``held`` does not open the device before :meth:`go`, nor one that comes ``after``
-    another before that one has: a driver that several ask for contexts at the same time lets all
-    of them wait until the last one has its own.
+    of the device, and is ready for these.  One that is ``held`` does not open the device before
+    :meth:`go`, nor one that comes ``after`` another before that one has: a driver that several ask
+    for contexts at the same time lets all of them wait until the last one has its own.
     """
 
     def __init__(self, device: str | None, *, builds: bool = False, tries: bool = False,

@@ -47,10 +47,10 @@ def contenders(runs: Iterable[Run]) -> Choices:
 
     Of a kind are encounters with the same sizes: that one of them was late is chance.
     """
-    meetings: dict[_Key, dict[int, _Attempt]] = defaultdict(dict)
+    meetings: dict[_Key, dict[int, Attempt]] = defaultdict(dict)
     kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Key]] = defaultdict(list)
     for run in runs:
-        for key, version, attempt in _attempts(run):
+        for key, version, attempt in attempts_of(run):
             if key not in meetings:
                 kinds[key[-1][0], attempt.sizes].append(key)
             meetings[key].setdefault(version, attempt).also(attempt)
@@ -70,7 +70,7 @@ def contenders(runs: Iterable[Run]) -> Choices:
 
 
 @dataclass(slots=True)
-class _Attempt:
+class Attempt:
     """A version at an encounter: ``least`` and ``taken`` seconds, without those ``inside``."""
 
     sizes: tuple[tuple[str, int], ...]
@@ -78,14 +78,14 @@ class _Attempt:
     taken: float
     inside: set[_Key] = field(default_factory=set)
 
-    def also(self, other: _Attempt) -> None:
+    def also(self, other: Attempt) -> None:
         """Another run of the same."""
         self.least = min(self.least, other.least)
         self.taken = min(self.taken, other.taken)
         self.inside |= other.inside
 
 
-def _attempts(run: Run) -> Iterator[tuple[_Key, int, _Attempt]]:
+def attempts_of(run: Run) -> Iterator[tuple[_Key, int, Attempt]]:
     """What a run says about each of its encounters; nothing if it failed."""
     if (record := run.record) is None:
         return
@@ -107,18 +107,18 @@ def _attempts(run: Run) -> Iterator[tuple[_Key, int, _Attempt]]:
         taken = max(each.time - sum(inner.time for inner in below),
                     each.issue - sum(inner.issue for inner in below))
         least = at_least(max(0.0, busy), max(0, launches))
-        yield keys[each.number], each.chosen, _Attempt(
+        yield keys[each.number], each.chosen, Attempt(
             tuple(each.sizes.items()), least, max(least, share * taken),
             {keys[inner.number] for inner in below})
 
 
-def _least(attempt: _Attempt, meetings: Mapping[_Key, Mapping[int, _Attempt]]) -> float:
+def _least(attempt: Attempt, meetings: Mapping[_Key, Mapping[int, Attempt]]) -> float:
     """What a version takes at least, with the best versions inside of it."""
     return attempt.least + sum(min(_least(inner, meetings) for inner in meetings[key].values())
                                for key in attempt.inside)
 
 
-def _best(attempt: _Attempt, meetings: Mapping[_Key, Mapping[int, _Attempt]]) -> float:
+def _best(attempt: Attempt, meetings: Mapping[_Key, Mapping[int, Attempt]]) -> float:
     """What a version takes at most, with the best versions inside of it."""
     return attempt.taken + sum(min(_best(inner, meetings) for inner in meetings[key].values())
                                for key in attempt.inside)

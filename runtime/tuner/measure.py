@@ -97,8 +97,6 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     the log knows are not repeated.  ``only`` and ``every`` are as for :class:`Forced`.
     """
     result, outlook = Measurements(forest.entry), Outlook(at_once=program.at_once)
-    trends = None if every or only is not None else Trends(
-        forest, at_once=program.at_once)
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
     later: list[Callable[[], bool]] = []
@@ -128,8 +126,9 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 result.left_out += [] if known else [dataset.name]
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
-            if trends is not None:
-                trends.runs = [run for run in result.runs if run.dataset != dataset.name]
+            trends = None if every or only is not None else Trends(
+                forest, [run for run in result.runs if run.dataset != dataset.name],
+                program.at_once)
             runs = patient_runs(program, forest, dataset, repeats, outlook, known, deadline,
                                 only, trends, patient=small and math.isinf(budget))
             if not take(index, runs):

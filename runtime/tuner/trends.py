@@ -14,17 +14,17 @@ kernels counts (as in :mod:`.contenders`).
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from runelift.ir.guards import Kind
 from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.clocks import Cost, total
-from runelift.runtime.tuner.contenders import at_least
-from runelift.runtime.tuner.costs import Point, costs_of, met
+from runelift.runtime.tuner.contenders import attempts_of
+from runelift.runtime.tuner.costs import Costs, Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
 from runelift.runtime.tuner.log import NO_TIME, Measurements, Run
 
@@ -32,16 +32,24 @@ FAR_BEHIND = 8.0
 """A version that should take so many times as long as the best one is not run."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True)
 class Trends:
-    """What the datasets so far say of the versions of an entry point.
+    """What ``runs`` of the datasets so far say of the versions of an entry point.
 
     More than ``at_once`` work-items take turns on the device.
     """
 
     forest: Forest
-    runs: list[Run] = field(default_factory=list)
+    runs: Sequence[Run]
     at_once: float = math.inf
+
+    @cached_property
+    def _costs(self) -> Costs:
+        return costs_of(self.forest, Measurements(self.forest.entry, list(self.runs)))
+
+    @cached_property
+    def _kernels(self) -> dict[_Met, float]:
+        return _busy(self.runs)
 
     def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
         """The versions that larger datasets can do without, by site, and how far behind they are.
@@ -52,7 +60,6 @@ class Trends:
         """
         if not self.runs:
             return {}
-        datasets = costs_of(self.forest, Measurements(self.forest.entry, self.runs)).datasets
         largest = dict[str, Encounter]()
         for record in records:
             for each in record.encounters:
@@ -62,12 +69,13 @@ class Trends:
         given_up = {version for run in self.runs
                     if run.error and run.error != NO_TIME and LEFT_OUT in run.error
                     for version in run.force.items()}
-        found, busy = dict[str, dict[int, float]](), _busy(self.runs)
+        found = dict[str, dict[int, float]]()
         for name, encounter in largest.items():
             site = self.forest.sites()[name]
-            points = [(dataset.name, point) for dataset, point in met(datasets, name)]
+            points = [(dataset.name, point)
+                      for dataset, point in met(self._costs.datasets, name)]
             ratios = {version: ratio for version, ratio
-                      in _ratios(site, points, busy, encounter, self.at_once).items()
+                      in _ratios(site, points, self._kernels, encounter, self.at_once).items()
                       if ratio >= FAR_BEHIND and (name, version) not in usable
                       and (ratio < math.inf or (name, version) in given_up)}
             if ratios:
@@ -83,16 +91,9 @@ def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
     """How long the kernels of versions took at least, without those of encounters inside."""
     found = dict[_Met, float]()
     for run in runs:
-        encounters = run.record.encounters if run.record is not None else ()
-        inside, launches = defaultdict[int | None, float](float), Counter[int | None]()
-        for each in encounters:
-            inside[each.parent] += each.busy
-            launches[each.parent] += each.launches
-        for each in encounters:
-            key = run.dataset, each.site, tuple(sorted(each.sizes.items())), each.chosen
-            least = at_least(max(0.0, each.busy - inside[each.number]),
-                             max(0, each.launches - launches[each.number]))
-            found[key] = min(least, found.get(key, math.inf))
+        for key, version, attempt in attempts_of(run):
+            met = run.dataset, key[-1][0], tuple(sorted(attempt.sizes)), version
+            found[met] = min(attempt.least, found.get(met, math.inf))
     return found
 
 

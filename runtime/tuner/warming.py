@@ -38,7 +38,8 @@ class WarmUp:
         self.left_out, self.instead = list[Run](), list[dict[str, int]]()
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
-        self._untuned, self._shown = list[Record](), list[Record]()
+        self._untuned: list[Record] | None = None
+        self._shown = list[Record]()
         self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
         *self._rest, last = todo
@@ -82,18 +83,20 @@ class WarmUp:
         if self._trends is not None and records:
             self._shown += records
             trends, self._trends = self._trends, None
-            if not self._untuned and trends.behind(self._shown):
+            if self._untuned is None and trends.behind(self._shown):
                 self._see_untuned()
             self._rule_out(trends)
 
     def _is_untuned(self, version: str) -> bool:
         """Whether a version runs by default in a short run: chance alone makes it seem hopeless."""
-        if not self._untuned and self.default < LONG:
+        if self._untuned is None and self.default < LONG:
             self._see_untuned()
         site, _, index = version.rpartition("/")
-        return any((site, int(index)) in record.path for record in self._untuned)
+        return any((site, int(index)) in record.path for record in self._untuned or ())
 
     def _see_untuned(self) -> None:
+        """Record a run by default; once, also if it fails."""
+        self._untuned = []
         with suppress(UserError, CompilerLimitation):
             self._untuned.append(self._program.record(self._dataset.entry, self._args))
 
