@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 
+from runelift.codegen.unrolling import in_pieces
 from runelift.codegen.wrapping import goes_round
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
@@ -33,6 +34,9 @@ FAILURE_ARGS = 32
 
 UNROLLED = 64
 """Loops of at most as many iterations are unrolled where the kernel asks for it."""
+
+IN_WHOLE = "#pragma unroll"
+"""What compilers are told then."""
 
 PLAIN = 24
 """Loops of at most as many steps in a row are partly unrolled on devices that gain by it."""
@@ -241,12 +245,14 @@ class _Printer:
             case imp.Store(mem, index, value):
                 return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
             case imp.For(index, start, bound, step, body, unroll):
-                i = name(index)
-                lines = [f"{pad}{how}" for how in self.unrolling(unroll, bound, body)]
+                i, how = name(index), self.unrolling(unroll, bound, body)
+                lines = [f"{pad}{each}" for each in how]
                 if goes_round(index, body):
                     lines.append(f"{pad}GOES_ROUND")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
+                if how == [IN_WHOLE] and in_pieces(stm, self.kernel):
+                    lines.append(f"{pad}    NEXT_PIECE;")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
             case imp.While(cond, body):
                 return [f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
@@ -300,7 +306,7 @@ class _Printer:
             if any(isinstance(stm, imp.For) for stm in body):  # over lanes, which are unrolled
                 return ["PARTLY_UNROLLED" if self._bound(bound) is None else "LARGELY_UNROLLED"]
         elif unroll and self.is_short(bound):
-            return ["#pragma unroll"]
+            return [IN_WHOLE]
         return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
 
     def is_short(self, bound: Exp) -> bool:

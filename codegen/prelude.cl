@@ -11,6 +11,8 @@
 // QUICK_ROOTS: whether div_sqrt has a quick way, see below.
 // PARTLY_UNROLLED: short loops without branches; GPUs have no other means to overlap their loads.
 // LARGELY_UNROLLED: those whose iterations are counted when the kernel is built.
+// NEXT_PIECE: NVIDIA's compiler takes time that grows with the square of the code that it sees at
+// once; what comes before is apart from what comes after for it (and no instruction for the device).
 // GOES_ROUND: loops that LLVM 14 and 15 vectorise wrongly (wrapping.py), which it is told not to.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
@@ -25,10 +27,12 @@
 #ifndef PLAIN
 #define QUICK_ROOTS
 #endif
+#define NEXT_PIECE asm volatile("" ::: "memory")
 inline float near_rsqrt(float x) { float y; asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 inline void fence_device() { asm volatile("membar.gl;" ::: "memory"); }
 inline ulong peek(volatile __global ulong *p) { return *p; }
 #else
+#define NEXT_PIECE
 inline float near_rsqrt(float x) { return rsqrt(x); }
 #define PARTLY_UNROLLED
 #define LARGELY_UNROLLED

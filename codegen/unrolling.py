@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import blocks, expressions, statements, subexpressions
+from runelift.ir.imp.traverse import blocks, expressions, statements, subexpressions, variables
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -159,3 +159,22 @@ def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
             return replace(stm, then_=tuple(_whole(unrolled, each) for each in then_),
                            else_=tuple(_whole(unrolled, each) for each in else_))
     return stm
+
+
+def in_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:
+    """Whether compilers lose nothing by looking at each iteration of an unrolled loop by itself.
+
+    That is so if it reads global memory only, each iteration elsewhere, and private arrays, which
+    are in registers by then.  It is worth it around unrolled loops that are as long as this one has
+    run: together they are long, and compilers take time that grows with the square of that.
+    """
+    inside = statements(loop.body)
+    if not any(isinstance(stm, imp.For) and stm.unroll is True
+               and loop.index in variables(stm.bound) for stm in inside):
+        return False
+    own = {stm.name for stm in statements(kernel.body) if isinstance(stm, imp.DeclareArray)}
+    shared = {param.name for param in kernel.params}
+    reads = [part for stm in inside for exp in expressions(stm) for part in subexpressions(exp)
+             if isinstance(part, imp.Load)]
+    return all(read.mem in own or (read.mem in shared and loop.index in variables(read.index))
+               for read in reads)

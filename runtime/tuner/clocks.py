@@ -91,6 +91,8 @@ class Clocks:
         self.columns = [(index, clock) for index, dataset in enumerate(datasets)
                         for clock in _clocks(dataset)]
         self._datasets = datasets
+        self._first = [k for k, (index, _) in enumerate(self.columns)
+                       if not k or index != self.columns[k - 1][0]]
         self._rest = np.array([datasets[index].rest.of(clock) for index, clock in self.columns])
         self._places = {d.name: [(k, clock) for k, (at, clock) in enumerate(self.columns)
                                  if at == index] for index, d in enumerate(datasets)}
@@ -126,9 +128,7 @@ class Clocks:
 
     def times(self, costs: Array) -> Array:
         """The times (choices × datasets) of runs whose encounters cost so much."""
-        times = np.zeros((len(costs), len(self._datasets)))
-        for (index, _), column in zip(self.columns, (costs + self._rest).T, strict=True):
-            np.maximum(times[:, index], column, out=times[:, index])
+        times: Array = np.maximum.reduceat(costs + self._rest, self._first, axis=1)
         return times
 
 

@@ -136,7 +136,8 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
     ``floors`` are the least regrets of trees, as far as they are known.
     """
     weights = np.array([*aim.weights(datasets).values()])
-    limits, score = clocks.limits(allowed_times(datasets, default)), aim.score(datasets, known)
+    fast_enough = below(clocks.limits(allowed_times(datasets, default)))
+    score = aim.score(datasets, known)
 
     def scores(spent: Array) -> Array:
         return aim.scores(clocks.times(spent), weights)
@@ -145,7 +146,9 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
         """What may lead to something if everything else costs at least so much."""
         def found(regrets: Array) -> Array:
             spent = least + regrets
-            allowed: Array = below(limits)(spent) & (scores(spent) <= (1 + ROUNDING) * score)
+            allowed = fast_enough(spent)
+            if allowed.any():
+                allowed &= scores(spent) <= (1 + ROUNDING) * score
             return allowed
 
         return found

@@ -102,6 +102,17 @@ def test_rows_that_loops_change_are_in_registers(simulator: str) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+def test_iterations_that_share_no_reads_are_compiled_by_themselves(simulator: str) -> None:
+    apart = runelift.compile(SOLVE, device=simulator, tuning={}).source("kernels")
+    shared = runelift.compile(SOLVE.replace("matrix[i, k]", "matrix[0, k]"), device=simulator,
+                              tuning={}).source("kernels")
+    once = re.findall(r"#pragma unroll\n *for \(long (\w+) = [^\n]*\n *NEXT_PIECE;", apart)
+    assert once
+    assert all(re.search(rf"< {index};", apart) for index in once)
+    assert "NEXT_PIECE;" not in shared
+    assert len(re.findall("#pragma unroll", shared)) == len(re.findall("#pragma unroll", apart))
+
+
 @pytest.mark.parametrize("d", [1, 2, 5, 8, 33, 100])
 def test_small_arrays_of_what_is_reduced(simulator: str, d: int) -> None:
     """The kernel for short paths has them in private memory, that for long ones in scratch."""
