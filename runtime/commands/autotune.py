@@ -22,9 +22,10 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from functools import partial
 from itertools import starmap
 from pathlib import Path
 
@@ -54,6 +55,7 @@ from runelift.runtime.tuner import (
     t4,
 )
 from runelift.runtime.tuner.autotune import (
+    EntryTuning,
     Tuning,
     autotune,
     conclude,
@@ -212,9 +214,19 @@ def _measure(args: argparse.Namespace, program: Program, runner: Triable, output
     try:
         return autotune(runner, program.tree, datasets, program.device_info.choice.threshold,
                         method=method, repeats=args.runs, verify=not args.no_verify, log=log,
-                        progress=shown.measured, aim=Objective(args.objective), end=end)
+                        progress=shown.measured, aim=Objective(args.objective), end=end,
+                        meanwhile=_guards_ahead(args, program, runner))
     finally:
         log.close()
+
+
+def _guards_ahead(args: argparse.Namespace, program: Program, runner: Triable
+                  ) -> Callable[[EntryTuning], object] | None:
+    """How finer guards are fitted while runs keep nothing busy that this needs, if that is so."""
+    guards, info = Guards(args.guards), program.device_info
+    if guards is Guards.THRESHOLD or not isinstance(runner, Remote) or info is None or info.is_host:
+        return None
+    return partial(refined.refine_guards, guards=guards)
 
 
 def _part(end: float, part: float) -> float:

@@ -9,8 +9,11 @@ in the next fit; where no dataset gains for certain, the default stays.
 from __future__ import annotations
 
 import math
+import sys
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +35,8 @@ WORTHWHILE = 0.01
 """By how much the sum of relative times must get better: less could not be told from chance."""
 MEASURING = 0.75
 """The part of the time that is for measuring; the rest is for running the result."""
+TURNS = 0.0005
+"""After how many seconds a thread that computes lets the one go on that asks for runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +100,15 @@ def default_thresholds(forest: Forest, device: int) -> dict[str, int]:
 def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset], device: int, *,
              method: Method | None = None, repeats: int | None = None, verify: bool = True,
              log: Log | None = None, progress: Callable[[Progress], None] = lambda _: None,
-             aim: Objective = Objective.RELATIVE, end: float = math.inf) -> Tuning:
+             aim: Objective = Objective.RELATIVE, end: float = math.inf,
+             meanwhile: Callable[[EntryTuning], object] | None = None) -> Tuning:
     """Tune all entry points that have datasets.
 
     ``device`` is the threshold that the device has by default, ``method`` how costs are measured:
     by forced runs if it is not given.  It says how many ``repeats`` are needed, if nobody else
     does.  ``aim`` is what is made small.  After Ctrl-C the thresholds are fitted to what has been
-    measured.  Entry points share the time until ``end`` (by :func:`time.perf_counter`).
+    measured.  Entry points share the time until ``end`` (by :func:`time.perf_counter`).  A thread
+    does ``meanwhile`` what can be done with a fit before it has been run beside the default.
     """
     method = method or Forced()
     repeats = repeats or method.repeats
@@ -119,8 +126,26 @@ def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
         if entries[-1].interrupted:
             break
         if verify:
-            entries[-1] = _verified(program, entries[-1], own, repeats, now + left)
+            with _beside(meanwhile, entries[-1]):
+                entries[-1] = _verified(program, entries[-1], own, repeats, now + left)
     return Tuning(tuple(entries))
+
+
+@contextmanager
+def _beside(work: Callable[[EntryTuning], object] | None, tuning: EntryTuning) -> Iterator[None]:
+    """Have a thread do ``work`` while this one mostly waits for runs, if there will be any."""
+    if work is None or tuning.fit.kept_default:
+        yield
+        return
+    turns = sys.getswitchinterval()
+    sys.setswitchinterval(TURNS)
+    try:
+        with ThreadPoolExecutor(1, "beside") as pool:
+            done = pool.submit(work, tuning)
+            yield
+        done.result()
+    finally:
+        sys.setswitchinterval(turns)
 
 
 def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],

@@ -159,10 +159,6 @@ class DatasetCosts:
     name: str
     rest: Cost
     points: tuple[Point, ...]
-    _bounds: list[tuple[Cost, Cost]] = field(default_factory=list, init=False, compare=False,
-                                             repr=False)
-    _met: dict[str, list[Point]] = field(default_factory=dict, init=False, compare=False,
-                                         repr=False)
     _worked_out: dict[Hashable, Any] = field(default_factory=dict, init=False, compare=False,
                                              repr=False)
 
@@ -193,11 +189,14 @@ class DatasetCosts:
 
     def met(self) -> Mapping[str, Sequence[Point]]:
         """The encounters of each site, inside of whichever version; looked for once."""
-        if not self._met:
+        def found() -> dict[str, list[Point]]:
+            by_site: dict[str, list[Point]] = defaultdict(list)
             for root in self.points:
                 for point in root.walk():
-                    self._met.setdefault(point.site.name, []).append(point)
-        return self._met
+                    by_site[point.site.name].append(point)
+            return dict(by_site)
+
+        return self.once("met", found)
 
     def replayed(self) -> float:
         """The time of a run in which every version runs at every encounter."""
@@ -218,11 +217,12 @@ class DatasetCosts:
 
     def bounds(self) -> tuple[Cost, Cost]:
         """Both clocks of a run at least and at most, whatever is chosen; added up once."""
-        if not self._bounds:
+        def added_up() -> tuple[Cost, Cost]:
             bounds = [point.bounds() for point in self.points]
-            self._bounds.append((total([self.rest, *(low for low, _ in bounds)]),
-                                 total([self.rest, *(high for _, high in bounds)])))
-        return self._bounds[0]
+            return (total([self.rest, *(low for low, _ in bounds)]),
+                    total([self.rest, *(high for _, high in bounds)]))
+
+        return self.once("bounds", added_up)
 
     def least(self) -> float:
         """The time of a run in which every choice is the best; no thresholds may reach it."""
@@ -271,8 +271,9 @@ class Costs:
 
 
 def _once(known: dict[Hashable, Any], what: Hashable, work: Callable[[], Result]) -> Result:
+    """What is known, or is worked out: twice, if two threads ask at the same time."""
     if what not in known:
-        known[what] = work()
+        known.setdefault(what, work())
     found: Result = known[what]
     return found
 

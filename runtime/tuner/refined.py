@@ -63,7 +63,9 @@ def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
     """The finer guards for the records of an entry point.
 
     Trees decide about sizes that were not measured, too.  They are as deep as is best for datasets
-    that are left out of the fit, and must not do worse on those than thresholds do.
+    that are left out of the fit, and must not do worse on those than thresholds do.  What that
+    takes, fits to all other datasets, is worked out once for an entry point, whatever becomes of
+    its own fit.
     """
     if guards is Guards.AUTO:
         return _automatic(tuning)
@@ -104,14 +106,19 @@ def _losses_of_guessing(tuning: EntryTuning, guards: Guards, depths: Sequence[in
 
     Negative if they are faster; 0 if there are too few datasets to say.
     """
-    logs: dict[int, list[float]] = {depth: [] for depth in depths}
-    for dataset, others, thresholds in fitted_to_others(tuning.costs, tuning.defaults, tuning.aim):
-        before = dataset.total(thresholds)
-        for depth, ratios in logs.items():
-            after = dataset.total(refine(others, thresholds, guards, tuning.aim, depth))
-            ratios.append(_slowdown(before, after))
-    return {depth: math.exp(sum(ratios) / len(ratios)) - 1 if len(ratios) >= FEW else 0.0
-            for depth, ratios in logs.items()}
+    costs, defaults, aim = tuning.costs, tuning.defaults, tuning.aim
+
+    def found() -> dict[int, float]:
+        logs: dict[int, list[float]] = {depth: [] for depth in depths}
+        for dataset, others, thresholds in fitted_to_others(costs, defaults, aim):
+            before = dataset.total(thresholds)
+            for depth, ratios in logs.items():
+                after = dataset.total(refine(others, thresholds, guards, aim, depth))
+                ratios.append(_slowdown(before, after))
+        return {depth: math.exp(sum(ratios) / len(ratios)) - 1 if len(ratios) >= FEW else 0.0
+                for depth, ratios in logs.items()}
+
+    return costs.once(("guessing", guards, tuple(depths), tuple(defaults.items()), aim), found)
 
 
 def _slowdown(before: float, after: float) -> float:

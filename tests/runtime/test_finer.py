@@ -100,6 +100,18 @@ def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch)
     assert "trees are 12 % slower" in dropped.why
 
 
+def test_how_guards_guess_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if runs side by side change the fit, as it is about fits to other datasets."""
+    tuning = concluded(unsolvable(), SHAPES)
+    found = refine_guards(tuning, Guards.AUTO)
+    monkeypatch.setattr(refined, "fitted_to_others", lambda *_: pytest.fail("once more"))
+    assert refine_guards(tuning, Guards.AUTO) == found
+    name = next(iter(SHAPES))
+    refine_guards(replace(tuning, unmoved=frozenset([name])), Guards.AUTO)
+    with pytest.raises(pytest.fail.Exception, match="once more"):
+        refine_guards(tuning, Guards.TREE)
+
+
 def test_no_tree_where_the_best_version_follows_from_nothing() -> None:
     chance = Simulated.of(
         [site("s", ("t0", []), (None, []))],

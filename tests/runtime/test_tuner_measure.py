@@ -2,6 +2,7 @@
 
 import json
 import math
+import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,6 +19,7 @@ from runelift.runtime.data.dataset import Generator
 from runelift.runtime.data.text import Spec
 from runelift.runtime.records import Timing
 from runelift.runtime.tuner.autotune import (
+    EntryTuning,
     Tuning,
     autotune,
     conclude,
@@ -264,6 +266,41 @@ def test_tuning_from_start_to_end() -> None:
     assert "main.t0" in text
     assert "within 0.00 % of the best of an exhaustive search" in text
     json.dumps(facts(tuning, device="simulated"), allow_nan=False)
+
+
+def test_what_follows_from_a_fit_is_worked_out_while_its_result_runs() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    class Waiting(Simulated):
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            if options.get("thresholds") is not None:
+                assert begun.wait(10)
+                ended.set()
+            return super().time(entry, args, **options)
+
+    def work(entry: EntryTuning) -> None:
+        assert not entry.verified
+        begun.set()
+        assert ended.wait(10)
+        done.append(threading.current_thread().name)
+
+    done = list[str]()
+    sim = Waiting.of(CHAIN, cost)
+    tune = partial(autotune, sim, Forests((sim.forest,)), inputs(a=[2, 4, 8], b=[16]), DEVICE,
+                   repeats=1)
+    tuning = tune(meanwhile=work)
+    assert len(done) == 1
+    assert done[0] != threading.current_thread().name
+    assert tuning.thresholds == tune().thresholds
+    with pytest.raises(ZeroDivisionError):
+        tune(meanwhile=lambda _: 1 // 0)
+
+
+def test_nothing_is_worked_out_where_the_default_stays() -> None:
+    sim = Simulated.of(CHAIN, cost, interrupt_after=1)
+    tuning = autotune(sim, Forests((sim.forest,)), inputs(a=[2]), DEVICE, repeats=1,
+                      meanwhile=lambda _: pytest.fail("there is nothing to work out"))
+    assert tuning.interrupted
 
 
 def test_interrupted_tuning_fits_what_it_has() -> None:
