@@ -22,8 +22,9 @@ soon as a program is done, and says
 With ``--strategies`` the strategies of the literature search on the same training datasets; the
 thresholds that each finds are run in turn.  ``beside best`` is by the costs of forced runs,
 ``when run`` the mean time of a dataset relative to the best strategy's.  What measures costs also
-finds finer guards, as ``runelift autotune`` does; ``alone`` are its thresholds without these.
-Kernels have been built before, so that all find them.
+finds finer guards, and runs them beside the thresholds alone, as ``runelift autotune`` does;
+``alone`` are its thresholds without these, and ``confirmed in`` are the seconds of those further
+runs, which no strategy's time has.  Kernels have been built before, so that all find them.
 """
 
 from __future__ import annotations
@@ -382,12 +383,15 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
 
     compared = compare.compare({name: parse_strategy(name) for name in names}, costs, default,
                                oracle, budget=Budget(seconds=options.search))
-    runner.finish()
     found = {row.strategy: row.found[0].search.thresholds for row in compared.rows}
+    confirmed = dict[str, float]()
     for name, each in zip(names, oracles, strict=True):
         if each.costs is not None:
+            started = time.perf_counter()
             found[f"{name}, alone"] = found[name]
-            found[name] = guarded(each.costs, default)
+            found[name] = guarded(runner, each.costs, default, own)
+            confirmed[name] = time.perf_counter() - started
+    runner.finish()
     when_run = run_together(program, costs, own, found | {"untuned": default})
     print(f"\n{sizes.program}: {compared.versions} versions, datasets "
           f"{', '.join(d.name for d in own)}")
@@ -397,10 +401,12 @@ def strategies(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
         ended, alone = "" if search.finished else " (ended)", when_run.get(f"{name}, alone")
         print(f"  {name + ended:24}{search.runs:6}{search.seconds:9.3f}"
               f"{100 * max(0.0, objective(costs, found[name]) / compared.best - 1):11.2f} %"
-              f"{when_run[name]:10.3f}" + (f"  alone {alone:.3f}" if alone else ""), flush=True)
+              f"{when_run[name]:10.3f}" + (
+                  f"  alone {alone:.3f}, confirmed in {confirmed[name]:.3f} s" if alone else ""),
+              flush=True)
     print(f"  {'untuned':24}{'-':>6}{'-':>9}{100 * compared.untuned:11.2f} %"
           f"{when_run['untuned']:10.3f}", flush=True)
-    return {**compare.facts(compared), "when_run": when_run}
+    return {**compare.facts(compared), "when_run": when_run, "confirmed": confirmed}
 
 
 @dataclass(slots=True)
@@ -416,11 +422,15 @@ class Measuring(Live):
         return found
 
 
-def guarded(costs: Costs, default: dict[str, int]) -> Mapping[str, int]:
-    """The thresholds and finer guards for costs, as far as costs alone tell."""
+def guarded(runner: Remote, costs: Costs, default: dict[str, int], several: Sequence[Dataset]
+            ) -> Mapping[str, int]:
+    """The thresholds for costs, with the finer guards that runs beside these bear out."""
     tuning = EntryTuning(costs.forest, default, Measurements(costs.forest.entry), costs,
                          fit(costs, default))
-    return Guarded(tuning.fit.thresholds, refined.refine_guards(tuning, Guards.AUTO).finer)
+    thresholds = tuning.fit.thresholds
+    guards = refined.confirm_guards(runner, tuning, refined.refine_guards(tuning, Guards.AUTO),
+                                    several, thresholds, Forced.repeats)
+    return Guarded(thresholds, guards.finer)
 
 
 def run_together(program: Program, costs: Costs, several: Sequence[Dataset],
