@@ -152,6 +152,8 @@ def _groups(costs: Costs, site: Site, chosen: Guarded, aim: Objective) -> list[_
             total += weights[name] * np.array(spent)
         runs = np.array([math.isfinite(total[k]) and all(k in p.feasible for _, p in points)
                          for k in range(len(total))])
+        if not runs.any():  # each of them was left out on some dataset: nothing can be said
+            continue
         found.append(_Group(dict(sizes), dict(par), np.where(runs, total, total[now]), now, runs))
     return found
 

@@ -436,6 +436,24 @@ def test_versions_that_were_left_out_are_no_part_of_a_tree() -> None:
     assert [d.path(found) for d in lost.datasets] == [(1,), (1,), (0,), (0,)]
 
 
+@pytest.mark.parametrize("guards", FINER)
+def test_sizes_of_which_every_version_was_left_out_somewhere_say_nothing(guards: Guards) -> None:
+    """Two datasets meet the same sizes, and neither of the versions has run on both."""
+    sim = Simulated.of(CHAIN, lambda where, index, par: float(
+        [3, 1, 2][index] if par < 8 else [1, 3, 2][index]))
+    costs = costs_for(sim, {"2": [2], "4": [4], "8": [8], "16": [16], "again": [16]})
+    lost = replace(costs, datasets=tuple(replace(d, points=tuple(
+        replace(point, own={k: Cost(math.inf) if (k == 2) == (d.name == "16") else cost
+                            for k, cost in point.own.items()}) for point in d.points))
+        if d.name in ("16", "again") else d for d in costs.datasets))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = refine(lost, sim.default, guards)
+    assert all(d.total(found) <= d.total(sim.default) for d in lost.datasets)
+    if guards is not Guards.NEAR:  # which has nothing that is right for both, and so nothing
+        assert [d.path(found) for d in lost.datasets[:3]] == [(1,), (1,), (0,)]
+
+
 def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
     """Not by which object they are: they may have changed."""
     remembered = Remembered(lambda thresholds: (thresholds["t"],))
