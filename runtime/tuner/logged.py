@@ -7,7 +7,6 @@ which version.  It does not have the thresholds that hold without tuning.
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
@@ -16,7 +15,6 @@ from dataclasses import replace
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.names import VName
 from runelift.ir.sizes import Size
-from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter
 from runelift.runtime.tuner.clocks import Cost
 from runelift.runtime.tuner.costs import Costs, Point
@@ -81,19 +79,15 @@ def without_gaps(costs: Costs, measurements: Measurements) -> tuple[Costs, int]:
     """
     left_out = defaultdict[str, set[Inside]](set)
     for run in measurements.runs:
-        if found := _LEFT_OUT.match(run.error or ""):
-            for version in found[1].split(", "):
-                site, _, index = version.rpartition("/")
-                left_out[run.dataset].add((site, int(index)))
+        for version in run.left_out:
+            site, _, index = version.rpartition("/")
+            left_out[run.dataset].add((site, int(index)))
     filled = replace(costs, datasets=tuple(
         replace(d, points=tuple(_filled(p, left_out[d.name]) for p in d.points))
         for d in costs.datasets))
     count = sum(one.estimates() - other.estimates()
                 for one, other in zip(filled.datasets, costs.datasets, strict=True))
     return filled, count
-
-
-_LEFT_OUT = re.compile(f"version ([^:]*): {LEFT_OUT}")
 
 
 def _filled(point: Point, left_out: AbstractSet[Inside]) -> Point:

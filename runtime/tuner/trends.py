@@ -26,7 +26,7 @@ from runelift.runtime.tuner.clocks import Cost, total
 from runelift.runtime.tuner.contenders import attempts_of
 from runelift.runtime.tuner.costs import Costs, Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
-from runelift.runtime.tuner.log import NO_TIME, Measurements, Run
+from runelift.runtime.tuner.log import Measurements, Run
 
 FAR_BEHIND = 8.0
 """A version that should take so many times as long as the best one is not run."""
@@ -66,8 +66,7 @@ class Trends:
                 if each.site not in largest or each.time > largest[each.site].time:
                     largest[each.site] = each
         usable = {version for record in records for version in record.path}
-        given_up = {version for run in self.runs
-                    if run.error and run.error != NO_TIME and LEFT_OUT in run.error
+        given_up = {version for run in self.runs if run.left_out
                     for version in run.force.items()}
         found = dict[str, dict[int, float]]()
         for name, encounter in largest.items():
@@ -178,9 +177,10 @@ def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterato
     for number in range(max(map(len, behind.values()), default=0)):
         force = {site: sorted(ratios)[number] for site, ratios in behind.items()
                  if number < len(ratios)}
-        names = ", ".join(f"{site}/{version}" for site, version in force.items())
+        names = tuple(f"{site}/{version}" for site, version in force.items())
         least = min(behind[site][version] for site, version in force.items())
         why = "as on other datasets" if math.isinf(least) else (
             f"would take more than {least:.0f} times as long as others, by what it took on other "
             "datasets")
-        yield Run(dataset, force, None, f"version {names}: {LEFT_OUT}: {why}")
+        yield Run(dataset, force, None, f"version {', '.join(names)}: {LEFT_OUT}: {why}",
+                  left_out=names)

@@ -56,7 +56,8 @@ class WarmUp:
         for version, points in versions:
             why = self._outlook.hopeless(version, points, best)
             if why is not None and not self._is_untuned(version):
-                return Run(self._dataset.name, force, None, f"version {version}: {why}"), True
+                return Run(self._dataset.name, force, None, f"version {version}: {why}",
+                           left_out=(version,)), True
         try:
             record = self._program.record(self._dataset.entry, self._args, force=force)
         except (UserError, CompilerLimitation) as error:

@@ -11,7 +11,7 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.log import NO_TIME, Log
+from runelift.runtime.tuner.log import NO_TIME, Log, read_log
 from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.measure import Forced, measure
 from runelift.runtime.tuner.trends import FAR_BEHIND, Trends
@@ -98,7 +98,7 @@ def test_what_there_was_no_time_for_is_run_on_the_next_dataset() -> None:
             for run in measure(sim, sim.forest, [dataset], repeats=1).runs]
     record = sim.record("main", [4], force={"s": 2})
     assert not Trends(sim.forest, runs).behind([record])
-    given_up = [replace(run, error="version s/0: left out: hopeless") if run.error else run
+    given_up = [replace(run, error="hopeless", left_out=("s/0",)) if run.error else run
                 for run in runs]
     assert list(Trends(sim.forest, given_up).behind([record])["s"]) == [0]
 
@@ -113,9 +113,10 @@ def test_left_out_versions_are_noted_and_never_chosen(tmp_path: Path) -> None:
     log = Log(tmp_path / "log")
     found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1, log=log)
     log.close()
-    (noted,) = [run.error for run in found.runs if run.error]
-    assert noted is not None
-    assert noted.startswith("version s/0: left out")
+    (noted,) = [run for run in found.runs if run.error]
+    assert str(noted.error).startswith("version s/0: left out")
+    assert noted.left_out == ("s/0",)
+    assert read_log(tmp_path / "log")["main"].runs == found.runs
     tuning = conclude(sim.forest, sim.default, found)
     (point,) = tuning.costs.datasets[1].points
     assert point.choose(tuning.fit.thresholds) != 0
