@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runelift.codegen import plan
+from runelift.codegen.builder import LINE
 from runelift.codegen.kernels import lower_segop
 from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
@@ -307,4 +308,9 @@ def test_small_arrays_are_private_in_a_kernel_built_for_their_size(m: int) -> No
     assert inside.group == Size.var(inside.kernel.constants[0])
     assert r.m in inside.kernel.constants
     assert not scratch.kernel.constants
+    # cores read ahead of what is theirs, so there is a line of the cache in between
+    strides = [s.size for s in branch.else_
+               if isinstance(s, plan.ComputeSize) and s.name.base == "stride"]
+    assert strides
+    assert set(strides) == {Size.var(r.m) + LINE // I64.bytes}
     r.check(results, [r.row_type])
