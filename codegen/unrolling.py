@@ -164,9 +164,10 @@ def _whole(unrolled: Collection[VName], stm: Stm) -> Stm:
 def in_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:
     """Whether compilers lose nothing by looking at each iteration of an unrolled loop by itself.
 
-    That is so if it reads global memory only, each iteration elsewhere, and private arrays, which
-    are in registers by then.  It is worth it around unrolled loops that are as long as this one has
-    run: together they are long, and compilers take time that grows with the square of that.
+    That is so if all its accesses are to global memory, each iteration elsewhere, or to private
+    arrays, which are in registers by then.  It is worth it around unrolled loops that are as long
+    as this one has run: together they are long, and compilers take time that grows with the square
+    of that.
     """
     inside = statements(loop.body)
     if not any(isinstance(stm, imp.For) and stm.unroll is True
@@ -174,7 +175,5 @@ def in_pieces(loop: imp.For, kernel: imp.Kernel) -> bool:
         return False
     own = {stm.name for stm in statements(kernel.body) if isinstance(stm, imp.DeclareArray)}
     shared = {param.name for param in kernel.params}
-    reads = [part for stm in inside for exp in expressions(stm) for part in subexpressions(exp)
-             if isinstance(part, imp.Load)]
-    return all(read.mem in own or (read.mem in shared and loop.index in variables(read.index))
-               for read in reads)
+    return all(mem in own or (mem in shared and loop.index in variables(place))
+               for mem, place in _accesses(inside))

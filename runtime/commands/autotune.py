@@ -222,9 +222,11 @@ def _measure(args: argparse.Namespace, program: Program, runner: Triable, output
 
 def _guards_ahead(args: argparse.Namespace, program: Program, runner: Triable
                   ) -> Callable[[EntryTuning], object] | None:
-    """How finer guards are fitted while runs keep nothing busy that this needs, if that is so."""
-    guards, info = Guards(args.guards), program.device_info
-    if guards is Guards.THRESHOLD or not isinstance(runner, Remote) or info is None or info.is_host:
+    """How finer guards are fitted while the result runs; None where that would disturb the runs."""
+    assert program.device_info is not None
+    guards = Guards(args.guards)
+    if (guards is Guards.THRESHOLD or not isinstance(runner, Remote)
+            or program.device_info.is_host):
         return None
     return partial(refined.refine_guards, guards=guards)
 

@@ -126,13 +126,13 @@ def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
         if entries[-1].interrupted:
             break
         if verify:
-            with _beside(meanwhile, entries[-1]):
+            with _meanwhile(meanwhile, entries[-1]):
                 entries[-1] = _verified(program, entries[-1], own, repeats, now + left)
     return Tuning(tuple(entries))
 
 
 @contextmanager
-def _beside(work: Callable[[EntryTuning], object] | None, tuning: EntryTuning) -> Iterator[None]:
+def _meanwhile(work: Callable[[EntryTuning], object] | None, tuning: EntryTuning) -> Iterator[None]:
     """Have a thread do ``work`` while this one mostly waits for runs, if there will be any."""
     if work is None or tuning.fit.kept_default:
         yield
@@ -140,7 +140,7 @@ def _beside(work: Callable[[EntryTuning], object] | None, tuning: EntryTuning) -
     turns = sys.getswitchinterval()
     sys.setswitchinterval(TURNS)
     try:
-        with ThreadPoolExecutor(1, "beside") as pool:
+        with ThreadPoolExecutor(1, "meanwhile") as pool:
             done = pool.submit(work, tuning)
             yield
         done.result()

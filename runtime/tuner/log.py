@@ -29,8 +29,8 @@ class Run:
     is a part of (:mod:`.replay`), if it was not one of its own.  ``place`` says which device made
     it (:func:`~runelift.runtime.alike.place_of`), if that was noted.  One made ``again`` was only
     timed: the record is that of the last run with these versions that has one.  One was not made
-    at all if what is known of other runs rules versions out: these (``site/index``) are
-    ``left_out``, and the error says why.
+    at all if what is known of other runs rules versions out: these are ``left_out``, and the error
+    says why.
     """
 
     dataset: str
@@ -42,7 +42,7 @@ class Run:
     replay: int | None = None
     place: str | None = None
     again: bool = False
-    left_out: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def reference(self) -> bool:
@@ -224,7 +224,7 @@ def read_log(path: Path, made_for: str | None = None) -> dict[str, Measurements]
             record = raw["record"] and _record(raw["record"])
             run = Run(raw["dataset"], raw["force"], record, raw["error"], raw.get("time"),
                       raw.get("issue"), raw.get("replay"), raw.get("place"),
-                      raw.get("again", False), tuple(raw.get("left_out", ())))
+                      raw.get("again", False), raw.get("left_out", {}))
             versions = run.dataset, tuple(run.force.items()), run.place
             if run.again:
                 run = replace(run, record=last[versions])

@@ -79,9 +79,7 @@ def without_gaps(costs: Costs, measurements: Measurements) -> tuple[Costs, int]:
     """
     left_out = defaultdict[str, set[Inside]](set)
     for run in measurements.runs:
-        for version in run.left_out:
-            site, _, index = version.rpartition("/")
-            left_out[run.dataset].add((site, int(index)))
+        left_out[run.dataset] |= run.left_out.items()
     filled = replace(costs, datasets=tuple(
         replace(d, points=tuple(_filled(p, left_out[d.name]) for p in d.points))
         for d in costs.datasets))

@@ -177,10 +177,9 @@ def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterato
     for number in range(max(map(len, behind.values()), default=0)):
         force = {site: sorted(ratios)[number] for site, ratios in behind.items()
                  if number < len(ratios)}
-        names = tuple(f"{site}/{version}" for site, version in force.items())
+        names = ", ".join(f"{site}/{version}" for site, version in force.items())
         least = min(behind[site][version] for site, version in force.items())
         why = "as on other datasets" if math.isinf(least) else (
             f"would take more than {least:.0f} times as long as others, by what it took on other "
             "datasets")
-        yield Run(dataset, force, None, f"version {', '.join(names)}: {LEFT_OUT}: {why}",
-                  left_out=names)
+        yield Run(dataset, force, None, f"version {names}: {LEFT_OUT}: {why}", left_out=force)

@@ -56,8 +56,9 @@ class WarmUp:
         for version, points in versions:
             why = self._outlook.hopeless(version, points, best)
             if why is not None and not self._is_untuned(version):
+                site = version.rpartition("/")[0]
                 return Run(self._dataset.name, force, None, f"version {version}: {why}",
-                           left_out=(version,)), True
+                           left_out={site: force[site]}), True
         try:
             record = self._program.record(self._dataset.entry, self._args, force=force)
         except (UserError, CompilerLimitation) as error:

@@ -98,7 +98,7 @@ def test_what_there_was_no_time_for_is_run_on_the_next_dataset() -> None:
             for run in measure(sim, sim.forest, [dataset], repeats=1).runs]
     record = sim.record("main", [4], force={"s": 2})
     assert not Trends(sim.forest, runs).behind([record])
-    given_up = [replace(run, error="hopeless", left_out=("s/0",)) if run.error else run
+    given_up = [replace(run, error="hopeless", left_out={"s": 0}) if run.error else run
                 for run in runs]
     assert list(Trends(sim.forest, given_up).behind([record])["s"]) == [0]
 
@@ -115,7 +115,7 @@ def test_left_out_versions_are_noted_and_never_chosen(tmp_path: Path) -> None:
     log.close()
     (noted,) = [run for run in found.runs if run.error]
     assert str(noted.error).startswith("version s/0: left out")
-    assert noted.left_out == ("s/0",)
+    assert noted.left_out == {"s": 0}
     assert read_log(tmp_path / "log")["main"].runs == found.runs
     tuning = conclude(sim.forest, sim.default, found)
     (point,) = tuning.costs.datasets[1].points
