@@ -21,6 +21,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from runelift.ir.errors import RuneliftError, UserError
 from runelift.runtime.commands.bench import EXCLUDED_TAGS
 from runelift.runtime.data.values import format_values
 from runelift.runtime.device import select
+from runelift.runtime.scripted import evaluate
 from runelift.runtime.statistics import median
 from runelift.runtime.testblocks import datasets_of
 from runelift.runtime.tuner.forest import plans
@@ -101,9 +103,10 @@ def _own(program: Any) -> Iterator[Case]:
     """The tuning datasets of an example."""
     for entry in program.entries:
         prims = [p.prim for p in program.interface(entry).params]
+        scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
         for case in datasets_of(program.compiled.source, entry, EXCLUDED_TAGS):
             if case.named:
-                yield Case(entry, case.dataset, lambda case=case, p=prims: case.arguments(p))
+                yield Case(entry, case.dataset, partial(case.arguments, scripts, prims))
 
 
 def _large(name: str, program: Any) -> Iterator[Case]:

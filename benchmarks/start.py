@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from compare import EXAMPLES
 
 from runelift.runtime.compiling import compile as compile_program
 from runelift.runtime.data.values import format_values
+from runelift.runtime.scripted import evaluate
 from runelift.runtime.statistics import median
 from runelift.runtime.testblocks import cases_of
 
@@ -65,7 +67,8 @@ def _command(path: Path, folder: Path, device: str | None) -> list[str]:
     entry = case.entries[0]
     prims = [p.prim for p in program.interface(entry).params]
     inputs = folder / "inputs"
-    inputs.write_bytes(format_values(case.arguments(prims), binary=True))
+    scripts = partial(evaluate, program=program.compiled.source, device=None)
+    inputs.write_bytes(format_values(case.arguments(scripts, prims), binary=True))
     chosen = ["--device", device] if device else []
     return [sys.executable, "-m", "runelift", "run", str(path), "--entry", entry,
             "--input", str(inputs), *chosen]

@@ -576,13 +576,17 @@ CoreDec: TypeAlias = ValDec | TypeDec
 
 @dataclass(slots=True, eq=False)
 class Flat(Node):
-    """A program without modules (:mod:`runelift.frontend.modules`), and the files it imports."""
+    """A program without modules (:mod:`runelift.frontend.modules`), and the files it imports.
+
+    ``only`` is the entry point that is wanted, if others are not.
+    """
 
     decs: tuple[CoreDec, ...]
     imports: tuple[Source, ...] = ()
+    only: str = ""
 
     @property
     def entry_points(self) -> tuple[ValDec, ...]:
         """The declarations marked as entry points, and the one called ``main``."""
-        return tuple(dec for dec in self.decs
-                     if isinstance(dec, ValDec) and (dec.entry or dec.name == "main"))
+        return tuple(dec for dec in self.decs if isinstance(dec, ValDec)
+                     and (dec.name == self.only if self.only else dec.entry or dec.name == "main"))

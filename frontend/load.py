@@ -46,9 +46,14 @@ def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAME
     return elaborate(checked(source), names, parameters)
 
 
-@_deep_recursion()
 def checked(source: Source) -> ast.Flat:
     """Parse and check a program; ProgramError with what is wrong with it."""
+    return checked_with(source)
+
+
+@_deep_recursion()
+def checked_with(source: Source, further: ast.ValDec | None = None) -> ast.Flat:
+    """The same with a ``further`` declaration at the end, which is the only entry point then."""
     imports: list[Source] = []
 
     def read(path: Path, span: Span) -> module_ast.Module:
@@ -56,8 +61,12 @@ def checked(source: Source) -> ast.Flat:
         imports.append(module.span.source)
         return module
 
-    program = with_library(flatten_modules(parse(source), read))
+    module = parse(source)
+    if further is not None:
+        module.decs += (further,)
+    program = with_library(flatten_modules(module, read))
     program.imports = tuple(imports)
+    program.only = further.name if further is not None else ""
     check_module(program)
     return program
 

@@ -45,15 +45,15 @@ def parse_type(text: str) -> ast.TypeExp:
     return type_
 
 
-def parse_exp(source: Source) -> ast.Exp:
-    """A single expression."""
-    exp: ast.Exp = _parse(source, "exp")
+def parse_exp(source: Source, text: str | None = None) -> ast.Exp:
+    """A single expression; ``text`` is what is read instead, with everything at its place."""
+    exp: ast.Exp = _parse(source, "exp", text)
     return exp
 
 
-def _parse(source: Source, start: str) -> Any:
+def _parse(source: Source, start: str, text: str | None = None) -> Any:
     try:
-        tree = SOURCE.grammar().parse(source.text, start=start)
+        tree = SOURCE.grammar().parse(source.text if text is None else text, start=start)
         return _Builder(source).transform(tree)
     except UnexpectedInput as error:
         raise syntax_error(source, error) from None

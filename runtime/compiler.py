@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from runelift.codegen.interface import interface
+from runelift.frontend import ast
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate, parameters_of
 from runelift.frontend.load import checked
 from runelift.frontend.signature import signatures
@@ -24,9 +25,14 @@ def compile_source(source: Source, *, policy: str = "all",
     ``rewriting`` limits and watches the rules of the optimiser; ``parameters`` are values for
     expressions with the attribute ``#[param(name)]``.
     """
-    rewriting = rewriting or Rewriting(Names())
+    return compile_module(source, checked(source), policy=policy,
+                          rewriting=rewriting or Rewriting(Names()), parameters=parameters)
+
+
+def compile_module(source: Source, module: ast.Flat, *, policy: str, rewriting: Rewriting,
+                   parameters: Mapping[str, int] = NO_PARAMETERS) -> Compiled:
+    """Compile a checked program from ``source``, as :func:`compile_source` does."""
     names = rewriting.names
-    module = checked(source)
     core = elaborate(module, names, parameters)
     optimised = optimise(core, names, rewriting)
     versioned = clean(flatten(optimised, names, policy=policy), names, rewriting)

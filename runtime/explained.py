@@ -9,6 +9,7 @@ import tempfile
 import textwrap
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from runelift.frontend.files import read_source
@@ -21,6 +22,7 @@ from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.runtime.data.values import load_values
 from runelift.runtime.report import as_text
+from runelift.runtime.scripted import evaluate
 from runelift.runtime.testblocks import parse_blocks
 from runelift.runtime.tuner.log import read_log
 from runelift.runtime.tuner.t4 import read_t4
@@ -65,10 +67,11 @@ def _run(path: Path) -> None:
     """Compile a program, and run it on the inputs of its test blocks."""
     source = read_source(path)
     program = load(source, Names())
+    scripts = partial(evaluate, program=source, device=None)
     for block in parse_blocks(source):
         for case in block.cases:
             for entry in case.entries:
-                interpret(program, entry, case.arguments())
+                interpret(program, entry, case.arguments(scripts))
 
 
 _READERS: dict[str, Callable[[Path], object]] = {

@@ -9,17 +9,19 @@ the test, what comes after gives cases::
     entries::= 'entry:' word*
     input  ::= 'input' '{' value* '}' | 'input' '@' file
              | 'random' 'input' '{' (type | value)* '}'
+             | 'script' 'input' ('{' expression '}' | '@' file)
     output ::= 'output' '{' value* '}' | 'output' '@' file | 'auto' 'output' | 'error:' regex
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias, assert_never
 
+from runelift.frontend.files import read_source
 from runelift.ir.prim import Prim
 from runelift.ir.source import Source
 from runelift.runtime.data.dataset import Drawn, Generator
@@ -52,6 +54,16 @@ class Random:
 
 
 @dataclass(frozen=True, slots=True)
+class Script:
+    """An expression with the names of the program; what stands around it in its file is blank."""
+
+    source: Source
+
+    def __str__(self) -> str:
+        return " ".join(self.source.text.split())
+
+
+@dataclass(frozen=True, slots=True)
 class Auto:
     """The output is what the interpreter says it is."""
 
@@ -63,8 +75,10 @@ class Failure:
     pattern: str
 
 
-Input: TypeAlias = Inline | InFile | Random
+Input: TypeAlias = Inline | InFile | Random | Script
 Output: TypeAlias = Inline | InFile | Auto | Failure | None
+Evaluate: TypeAlias = Callable[[Source], list[Value]]
+"""How the values of a script are found (:func:`runelift.runtime.scripted.evaluate`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +96,11 @@ class Case:
     line: int
     named: bool = False
 
-    def arguments(self, wanted: Sequence[Prim] = ()) -> list[Value]:
+    def arguments(self, evaluate: Evaluate, wanted: Sequence[Prim] = ()) -> list[Value]:
         """The values of the input; ``wanted`` for text files, as in :func:`.values.load_values`."""
         match self.input:
+            case Script(source):
+                return evaluate(source)
             case Inline(values):
                 return list(values)
             case InFile(path):
@@ -94,11 +110,11 @@ class Case:
             case _:
                 assert_never(self.input)
 
-    def recipes(self, wanted: Sequence[Prim] = ()) -> list[Value | Drawn]:
+    def recipes(self, evaluate: Evaluate, wanted: Sequence[Prim] = ()) -> list[Value | Drawn]:
         """The same, but arrays of random values are only made where they are needed."""
         if isinstance(self.input, Random):
             return Generator().recipes(self.input.specs)
-        return self.arguments(wanted)
+        return self.arguments(evaluate, wanted)
 
     def expected(self) -> list[Value] | None:
         """The values of the output, if the block says them."""
@@ -141,6 +157,7 @@ def cases_of(source: Source, entry: str | None = None, without: frozenset[str] =
 
 
 _COMMENT = re.compile(r"[ \t]*--[^\n]*\n?")
+_BRACE_OR_STRING = re.compile(r'[{}]|"(?:[^"\\]|\\.)*"')
 _SEPARATOR = re.compile(r"[ \t]*--[ \t]*==[ \t]*(?:\n|$)")
 
 
@@ -202,15 +219,12 @@ class _BlockReader:
     def _case(self, word: str, entries: tuple[str, ...]) -> Case:
         start = self._reader.position - len(word)
         line = self._source.text.count("\n", 0, start) + 1
-        name, tags, random = "", set(), False
+        name, tags, kind = "", set(), ""
         while word != "input":
             if word.startswith('"'):
                 name = word[1:-1]
-            elif word == "random":
-                random = True
-            elif word == "script":
-                self._reader.fail("Script input is not supported.", start,
-                                  hint="Write the values to a file and use 'input @ FILE'.")
+            elif word in ("random", "script"):
+                kind = word
             elif not re.fullmatch(r"[\w-]+", word):
                 self._reader.fail(f"Expected a test case, but found '{word}'.", start)
             else:
@@ -220,7 +234,9 @@ class _BlockReader:
                 self._reader.fail("Expected 'input', but the test block ends here.", start)
             start = self._reader.position
             word = self._word()
-        found = self._random() if random else self._values_or_file()
+        read: dict[str, Callable[[], Input]] = {
+            "": self._values_or_file, "random": self._random, "script": self._script}
+        found = read[kind]()
         return Case(entries, name or _name(found), frozenset(tags), found, self._output(), line,
                     named=bool(name))
 
@@ -254,6 +270,19 @@ class _BlockReader:
             specs.append(self._reader.spec_or_value())
         self._reader.expect("}")
         return Random(tuple(specs))
+
+    def _script(self) -> Script:
+        if self._reader.accept("@"):
+            return Script(read_source(Path(self._source.name).parent / self._word()))
+        self._reader.expect("{")
+        start, depth = self._reader.position, 1
+        for match in _BRACE_OR_STRING.finditer(self._text, start, self._end):
+            depth += {"{": 1, "}": -1}.get(match[0], 0)
+            if not depth:
+                self._reader.position = match.end()
+                before = re.sub(r"[^\n]", " ", self._text[:start])
+                return Script(Source(self._source.name, before + self._text[start : match.start()]))
+        self._reader.fail("The script has no end: a '}' is missing.", start - 1)
 
     def _structure(self) -> None:
         while not self._reader.accept("{"):
@@ -292,6 +321,8 @@ def _name(found: Input) -> str:
             text = " ".join(str(s) if isinstance(s, Spec) else format_value(s) for s in specs)
         case Inline(values):
             text = " ".join(_short(value) for value in values)
+        case Script():
+            text = str(found)
         case _:
             assert_never(found)
     return text if len(text) <= NAME_WIDTH else text[: NAME_WIDTH - 3] + "..."

@@ -37,6 +37,7 @@ from runelift.runtime.commands.options import (
 )
 from runelift.runtime.data.values import load_values
 from runelift.runtime.program import Program
+from runelift.runtime.scripted import evaluate
 from runelift.runtime.statistics import Summary, summarise
 from runelift.runtime.testblocks import Case, datasets_of
 from runelift.runtime.tuner.report import show_seconds, table
@@ -75,8 +76,10 @@ def inputs(args: argparse.Namespace, program: Program,
         entry = pick_entry(program, args.entry)
         return [(entry, path.name, partial(load_values, path, _types(program, entry)))]
     entries = program.entries if args.entry is None else (pick_entry(program, args.entry),)
+    scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
     found: list[Input] = [
-        (entry, case.dataset, partial(case.recipes, _types(program, entry))) for entry in entries
+        (entry, case.dataset, partial(case.recipes, scripts, _types(program, entry)))
+        for entry in entries
         for case in datasets(program.compiled.source, entry)
         if args.only is None or args.only in case.dataset]
     if not found:

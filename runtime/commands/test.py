@@ -39,6 +39,7 @@ from runelift.runtime.commands.options import (
     print_json,
 )
 from runelift.runtime.data.compare import first_difference
+from runelift.runtime.scripted import evaluate
 from runelift.runtime.testblocks import Block, Case, Failure, parse_blocks
 from runelift.runtime.tuner.tuning_file import tuning_of
 
@@ -252,15 +253,18 @@ class _Subject:
         self._args = args
         if args.interpreter:
             self._core = load(source, Names(), tuning_of(path, args.tuning).values)
+            device = None
         else:
             self._program = compile_program(path, device=args.device, tuning=args.tuning,
                                             policy=args.policy,
                                             fp_contract=args.fp_contract, runs=False)
             self._core = self._program.compiled.core
+            device = self._program.device_info
+        self._evaluate = partial(evaluate, program=source, device=device)
 
     def test(self, case: Case, entry: str) -> None:
         """Run a case in the ways asked for; Mismatch if something is wrong."""
-        arguments = case.arguments(_argument_types(self._core, entry))
+        arguments = case.arguments(self._evaluate, _argument_types(self._core, entry))
         expected = case.expected()
         large = COMPILED in case.tags
         if expected is None and not large and not isinstance(case.output, Failure):

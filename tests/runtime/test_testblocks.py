@@ -1,6 +1,7 @@
 """Test blocks in the comments of programs."""
 
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pytest
@@ -21,6 +22,10 @@ from runelift.runtime.testblocks import (
     training_of,
     validation_of,
 )
+
+
+def no_scripts(script: Source) -> NoReturn:
+    raise AssertionError(script.text)
 
 
 def blocks(text: str) -> tuple[Block, ...]:
@@ -53,7 +58,7 @@ def test_entries_hold_for_the_following_cases() -> None:
 
 def test_values_over_several_lines() -> None:
     found = case("-- input { [1,\n--   2]\n--   3i64 }\n-- output { 4 }\n")
-    first, second = found.arguments()
+    first, second = found.arguments(no_scripts)
     assert first.tolist() == [1, 2]
     assert second == np.int64(3)
 
@@ -73,10 +78,10 @@ def test_random_input_and_name() -> None:
     assert found.tags == {"notest", "nobench"}
     assert isinstance(found.input, Random)
     assert found.output == Auto()
-    array, five = found.arguments()
+    array, five = found.arguments(no_scripts)
     assert array.shape == (3, 4)
     assert five == 5
-    np.testing.assert_array_equal(array, found.arguments()[0])
+    np.testing.assert_array_equal(array, found.arguments(no_scripts)[0])
 
 
 def test_errors_of_runs_and_of_compilation() -> None:
@@ -93,7 +98,7 @@ def test_structure_and_warnings_are_ignored() -> None:
 
 
 def test_empty_input() -> None:
-    assert case("-- input {}\n-- output { 1 }\n").arguments() == []
+    assert case("-- input {}\n-- output { 1 }\n").arguments(no_scripts) == []
 
 
 def test_datasets_are_named_from_their_values() -> None:
@@ -120,7 +125,6 @@ def test_last_line_without_newline() -> None:
     ("-- ==\n-- nobench\n", "2:11"),
     ("-- ==\n-- random input { [2]f3 }\n", "2:22"),
     ("-- ==\n-- input {\n", "3:1"),
-    ("-- ==\n-- script input { $x }\n", "2:4"),
 ])
 def test_malformed_blocks_name_line_and_column(text: str, place: str) -> None:
     with pytest.raises(ProgramError) as caught:

@@ -1,0 +1,93 @@
+"""Scripts: the expressions that compute the inputs of test cases, as in FutharkScript.
+
+A script is an expression of the language with the names of the program that it stands in, and what
+the language does not have: values from files (``$loaddata "FILE"``, ``$loadbytes "FILE"``),
+``empty([0]f32)``, and functions of several parameters that are applied to one tuple.  A script
+becomes an entry point at the end of its program, with a parameter for each value of the first
+two kinds.  Its source has the places of the program's, and is blank where no script is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runelift.frontend import ast
+from runelift.frontend.nodes import walk
+from runelift.frontend.parser import parse, parse_exp, parse_type
+from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.source import Source, Span
+
+ENTRY = "script'input"
+"""The name of the entry point."""
+BUILTINS = ("loaddata", "loadbytes")
+
+_GIVEN = re.compile(r"""
+    "(?: [^"\\] | \\. )*"
+  | \$ (?P<builtin> [\w']* ) (?: \s* "(?P<file> [^"\n]* )" )?
+  | \b empty \s* \( (?P<type> [^()]* ) \)
+""", re.VERBOSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A value that a script is given: by a ``builtin`` with its argument, or an empty array."""
+
+    name: str
+    builtin: str
+    argument: str
+    span: Span
+
+
+def given(script: Source) -> list[Given]:
+    """The values that a script needs; ProgramError if one cannot be found out."""
+    found: list[Given] = []
+    for match in _GIVEN.finditer(script.text):
+        span = Span(script, match.start(), match.end())
+        if match["type"] is not None:
+            found.append(Given(_name(found), "empty", match["type"], span))
+        elif match["builtin"] is not None:
+            if match["builtin"] not in BUILTINS or match["file"] is None:
+                raise ProgramError(Diagnostic(
+                    "malformed-data", span, f"'{match[0].strip()}' is no input: there are "
+                    + " and ".join(f'${name} "FILE"' for name in BUILTINS) + "."))
+            found.append(Given(_name(found), match["builtin"], match["file"], span))
+    return found
+
+
+def _name(before: Sequence[Given]) -> str:
+    return f"given'{len(before)}"
+
+
+def entry_point(program: Source, script: Source, types: Sequence[str]) -> ast.ValDec:
+    """The script as a declaration for the end of the program.
+
+    ``types`` are those of what it is given.
+    """
+    values, text = given(script), script.text
+    for value in reversed(values):
+        hidden = value.name.ljust(value.span.end - value.span.start)
+        text = text[: value.span.start] + hidden + text[value.span.end :]
+    body = parse_exp(script, text)
+    _uncurry(body, {dec.name: len(dec.params) for dec in parse(program).decs
+                    if isinstance(dec, ast.ValDec)})
+    params = tuple(
+        ast.PatAscript(value.span, ast.PatName(value.span, value.name), parse_type(type_))
+        for value, type_ in zip(values, types, strict=True))
+    return ast.ValDec(body.span, ENTRY, body.span, True, (), params, None, body)
+
+
+def _uncurry(body: ast.Exp, parameters: dict[str, int]) -> None:
+    """Take tuples apart that a function of several ``parameters`` is applied to.
+
+    A script has no use for a function that still waits for arguments.
+    """
+    for node in walk(body):
+        match node:
+            case ast.Apply(_, ast.Name(span, name) as fun, (_,)) if (
+                    (count := parameters.get(str(name), 1)) > 1):
+                parts = [f"part'{number}" for number in range(count)]
+                taken = ast.PatTuple(span, tuple(ast.PatName(span, part) for part in parts))
+                node.fun = ast.LambdaExp(span, (taken,), None, ast.Apply(span, fun, tuple(
+                    ast.Name(span, ast.QualName((), part)) for part in parts)))
