@@ -88,6 +88,10 @@ class Sought(Protocol[Amount, Found]):
         """The same with a further threshold."""
         ...
 
+    def beaten(self, part: Found, found: Sequence[Found]) -> bool:
+        """Whether this part of a choice alone is worse than one that was found."""
+        ...
+
     def best(self, found: Sequence[Found]) -> Found | None:
         """The best of all, the first of equal ones; None if there are none."""
         ...
@@ -135,6 +139,10 @@ class Sums:
     def choosing(self, found: Sum, name: str, threshold: int) -> Sum:
         """See :class:`Sought`."""
         return found[0], ({name: threshold}, found[1])
+
+    def beaten(self, part: Sum, found: Sequence[Sum]) -> bool:
+        """See :class:`Sought`."""
+        return any(part[0] > each[0] for each in found)
 
     def best(self, found: Sequence[Sum]) -> Sum | None:
         """See :class:`Sought`."""
@@ -194,6 +202,10 @@ class Fronts:
     def choosing(self, found: Front, name: str, threshold: int) -> Front:
         """See :class:`Sought`."""
         return found.choosing({name: threshold})
+
+    def beaten(self, part: Front, found: Sequence[Front]) -> bool:
+        """See :class:`Sought`; that other choices trade this for that is not looked for."""
+        return False
 
     def best(self, found: Sequence[Front]) -> Front | None:
         """See :class:`Sought`."""
@@ -315,7 +327,7 @@ class _Chain(Generic[Amount, Found]):
             regret = regret + self._added(guard, taken & ~before)
             before = taken
             own = self._taken(guard, taken, regret)
-            if own is None:
+            if own is None or self._sought.beaten(own, found):
                 break  # with more encounters the regret is no less
             rest = self._from(guard + 1, left & ~taken)
             both = None if rest is None else self._sought.plus(own, rest)
