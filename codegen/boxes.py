@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from runelift.codegen import plan
+from runelift.codegen import distribution
 from runelift.codegen.builder import CodeBuilder
 from runelift.codegen.coarsening import Sum, as_sum, varies, varying, written_by
 from runelift.codegen.views import ceil_quot, lit, op, unflat_index, volume
@@ -78,7 +78,7 @@ class Boxed:
 
     code: list[Stm]
     before: dict[VName, list[Stm]]
-    boxes: tuple[plan.Box, ...]
+    boxes: tuple[distribution.Box, ...]
 
 
 def boxed(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName], group: Group) -> Boxed:
@@ -113,7 +113,7 @@ class _Boxer:
         self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
         self.sums = {name: Sum.of(name) for name in (group.segment, group.step, group.row, group.x)}
         self.before: dict[VName, list[Stm]] = {}
-        self.boxes: list[plan.Box] = []
+        self.boxes: list[distribution.Box] = []
 
     def stms(self, code: Sequence[Stm]) -> list[Stm]:
         """Statements that all work-items execute together."""
@@ -173,7 +173,7 @@ class _Boxer:
         self.before[inner] = fetch
         for array in inside.found:
             k.locals.append(imp.LocalArray(array.local, array.prim, array.size(self.group)))
-            self.boxes.append(plan.Box(array.prim.bytes, tuple(
+            self.boxes.append(distribution.Box(array.prim.bytes, tuple(
                 _walks(self.group, side) for side in array.sides)))
         return imp.For(start, loop.start, loop.bound, tile, tuple(around))
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.boxes import Boxed, Group, boxed
 from runelift.codegen.coarsening import Lanes, coarsen
 from runelift.codegen.launches import (
@@ -89,12 +89,12 @@ def lower_coarse(lowering: Lowering, segments: Segments | None,
                        plan.Branch(apart, others, steps)]
 
 
-def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> plan.Coarse:
+def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.Coarse:
     """How many segments and elements there are, and what is to be chosen."""
     fresh = lowering.names.fresh
     *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
     height = Size.of(0) if shared.axis == len(outer) else outer.pop(shared.axis)
-    return plan.Coarse(
+    return distribution.Coarse(
         fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
         fresh("cells"), fresh("tile"), height, width, product(outer), length, shared.slides,
         sum(require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
@@ -109,13 +109,13 @@ class _Coarse:
     begin early enough to be whole, and leave to others what is theirs.
     """
 
-    def __init__(self, lowering: Lowering, segments: Segments, sizes: plan.Coarse,
+    def __init__(self, lowering: Lowering, segments: Segments, sizes: distribution.Coarse,
                  axis: int, *, boxes: bool = False) -> None:
         self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
         self.exp = exp = segments.exp
         self.k = lowering.builder()
         self.tiled = boxes
-        self.roots, self.loops, self.boxes = False, 0, tuple[plan.Box, ...]()
+        self.roots, self.loops, self.boxes = False, 0, tuple[distribution.Box, ...]()
         *self.k.constants, tile = sizes.names()
         if boxes:
             self.k.constants.append(tile)

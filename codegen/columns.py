@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.builder import Value
 from runelift.codegen.launches import (
     GROUP_ID,
@@ -128,7 +128,7 @@ def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
                    otherwise: tuple[plan.Step, ...]) -> None:
     """Kernels for strips where the device and the sizes are worth it, else other steps."""
     fresh = lowering.names.fresh
-    strip = plan.Strip(fresh("group"), fresh("columns"), fresh("pieces"),
+    strip = distribution.Strip(fresh("group"), fresh("columns"), fresh("pieces"),
                        lowering.size(space[-1].width), total(lowering, space[:-1]),
                        lowering.size(columns.length))
     lowering.steps.append(strip)
@@ -142,7 +142,7 @@ def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
         plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
 
 
-def _whole(lowering: Lowering, space: Space, columns: Columns, strip: plan.Strip) -> None:
+def _whole(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip) -> None:
     """Whole columns, one strip for each work-item."""
     k = lowering.builder()
     outs = lowering.results
@@ -150,7 +150,7 @@ def _whole(lowering: Lowering, space: Space, columns: Columns, strip: plan.Strip
     lowering.launch(k, "columns", _count(strip), Size.var(strip.group))
 
 
-def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: plan.Strip,
+def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.Strip,
            number: Exp) -> Strip:
     """The code for strip ``number``."""
     k.constants = list(strip.constants())
@@ -163,12 +163,12 @@ def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: plan.Strip,
     return Strip(k, columns, strip.columns, outer, own, width)
 
 
-def _count(strip: plan.Strip) -> Size:
+def _count(strip: distribution.Strip) -> Size:
     """How many strips there are."""
     return strip.batch * ceil_div(strip.width, Size.var(strip.columns))
 
 
-def _pieces(lowering: Lowering, space: Space, columns: Columns, strip: plan.Strip) -> None:
+def _pieces(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip) -> None:
     """Pieces of columns, and then the pieces of each column together."""
     pieces, points = Size.var(strip.pieces), total(lowering, space)
     partials = [lowering.temporary("partial", prim, points * pieces) for prim in columns.prims]
@@ -194,7 +194,7 @@ def _pieces(lowering: Lowering, space: Space, columns: Columns, strip: plan.Stri
     _combine(lowering, space, columns, strip, partials)
 
 
-def _combine(lowering: Lowering, space: Space, columns: Columns, strip: plan.Strip,
+def _combine(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip,
              partials: Sequence[VName]) -> None:
     """A work-item for each point."""
     k = lowering.builder()

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.arrays import Arrays
 from runelift.codegen.coalesce import CARRIED
 from runelift.codegen.course import with_course
@@ -242,12 +242,12 @@ def _recorded(exp: Versions) -> tuple[VName, ...]:
 
 
 def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
-        list[plan.ShareOut], tuple[plan.Step, ...]]:
+        list[distribution.ShareOut], tuple[plan.Step, ...]]:
     """The choices of group sizes that can be made before a version is chosen, and the rest."""
-    found, rest = list[plan.ShareOut](), list[plan.Step]()
+    found, rest = list[distribution.ShareOut](), list[plan.Step]()
     for step in steps:
         if isinstance(step, plan.Operation):
-            early = tuple(s for s in step.steps if isinstance(s, plan.ShareOut)
+            early = tuple(s for s in step.steps if isinstance(s, distribution.ShareOut)
                           and all(set(size.variables()) <= known for size in s.sizes()))
             found += early
             step = replace(step, early=early,

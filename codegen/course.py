@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.persistent import is_free, may_persist
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
@@ -134,10 +134,11 @@ def _bound(step: plan.Step) -> Iterator[VName]:
     """The scalars that a step binds."""
     match step:
         case (plan.Read(name) | plan.Compute(name) | plan.ConvertScalar(name)
-              | plan.ComputeSize(name) | plan.Bind(name) | plan.SubGroup(name)
-              | plan.Spread(name) | plan.Width(name)):
+              | plan.ComputeSize(name) | plan.Bind(name) | distribution.SubGroup(name)
+              | distribution.Spread(name) | distribution.Width(name)):
             yield name
-        case plan.Teams(teams, even):
+        case distribution.Teams(teams, even):
             yield from (teams, even)
-        case plan.ShareOut() | plan.Tile() | plan.Block() | plan.Coarse() | plan.Strip():
+        case (distribution.ShareOut() | distribution.Tile() | distribution.Block()
+              | distribution.Coarse() | distribution.Strip()):
             yield from step.names()

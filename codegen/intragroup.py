@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from runelift.codegen import plan
+from runelift.codegen import distribution
 from runelift.codegen.access import scanned_spaces
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.builder import Value
@@ -103,7 +103,7 @@ def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Siz
     for array in k.locals:
         if array.within is None:
             need = need + cells_of(array) * CELL_BYTES
-    lowering.steps.append(plan.Teams(k.teams, k.even, k.group, groups, need,
+    lowering.steps.append(distribution.Teams(k.teams, k.even, k.group, groups, need,
                                      lowering.setting(Quantity.TEAMS), apart))
     present = imp.Var(k.names.fresh("present"))
     surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Parameters, Quantity
@@ -171,7 +171,7 @@ class Lowering:
         """Finish and launch what :meth:`builder_of_groups` began."""
         size, subgroup = k.constants
         self._define(size, group or self.group)
-        self.steps.append(plan.SubGroup(subgroup, size))
+        self.steps.append(distribution.SubGroup(subgroup, size))
         self.fix(k)
         self.launch(k, kind, groups, group)
 
@@ -344,7 +344,7 @@ def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) ->
     if lowering.interleave or not (alone or busy):
         return lowering.group_size
     name = lowering.names.fresh("group")
-    lowering.steps.append(plan.ComputeSize(name, Size.of(1)) if alone else plan.Spread(
+    lowering.steps.append(plan.ComputeSize(name, Size.of(1)) if alone else distribution.Spread(
         name, lowering.group_size, total(lowering, space)))
     return name
 

@@ -11,7 +11,7 @@ from collections.abc import Set
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.ir.names import VName
 
 NameSet = Set[VName]
@@ -134,9 +134,10 @@ def _used(step: plan.Step) -> NameSet:
         case plan.Launch(_, args):
             return {arg for arg in args if isinstance(arg, VName)}
         case (plan.Alloc() | plan.Release() | plan.Compute() | plan.ConvertScalar()
-              | plan.ComputeSize() | plan.Check() | plan.ShareOut() | plan.Promise()
-              | plan.Teams() | plan.SubGroup() | plan.Spread() | plan.Width() | plan.Tile()
-              | plan.Statuses() | plan.Block() | plan.Strip() | plan.Coarse() | plan.Settle()):
+              | plan.ComputeSize() | plan.Check() | plan.Promise() | plan.Statuses() | plan.Settle()
+              | distribution.ShareOut() | distribution.Teams() | distribution.SubGroup()
+              | distribution.Spread() | distribution.Width() | distribution.Tile()
+              | distribution.Block() | distribution.Strip() | distribution.Coarse()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation()):

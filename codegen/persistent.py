@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.opencl import LOCAL_CELL, TYPES, phase_function, phase_name, prelude
 from runelift.ir import imp
 from runelift.ir.imp.traverse import asked, statements
@@ -54,27 +54,27 @@ def _is_steady(changing: Set[VName], step: plan.Step) -> bool:
             return changing.isdisjoint((*args, *cond))
         case plan.ConvertScalar(arg=arg) | plan.Bind(source=arg) | plan.Branch(cond=arg):
             return arg not in changing
-        case plan.ShareOut():
+        case distribution.ShareOut():
             return not _mention(changing, step.sizes())
-        case plan.Teams(groups=groups, bytes=size):
+        case distribution.Teams(groups=groups, bytes=size):
             return not _mention(changing, [groups, size])
-        case plan.Spread(points=size):
+        case distribution.Spread(points=size):
             return not _mention(changing, [size])
-        case plan.Width(points=points, rows=rows, beside=beside):
+        case distribution.Width(points=points, rows=rows, beside=beside):
             return not _mention(changing, [points, rows, beside])
-        case plan.Tile(points=tiled):
+        case distribution.Tile(points=tiled):
             return tiled not in changing
         case plan.Statuses(_, words):
             return not _mention(changing, [words])
-        case (plan.Block(height=height, width=width, batch=batch, length=length)
-              | plan.Coarse(height=height, width=width, batch=batch, length=length)):
+        case (distribution.Block(height=height, width=width, batch=batch, length=length)
+              | distribution.Coarse(height=height, width=width, batch=batch, length=length)):
             return not _mention(changing, [height, width, batch, length])
-        case plan.Strip(width=width, batch=batch, length=length):
+        case distribution.Strip(width=width, batch=batch, length=length):
             return not _mention(changing, [width, batch, length])
         case plan.Choose(_, versions, sizes):
             guards = [v.guard.par for v in versions if v.guard is not None]
             return changing.isdisjoint(sizes) and not _mention(changing, guards)
-        case plan.Release() | plan.Settle() | plan.Operation() | plan.SubGroup():
+        case plan.Release() | plan.Settle() | plan.Operation() | distribution.SubGroup():
             return True
         case plan.Fill():  # the first iterations have filled what is promised
             return True

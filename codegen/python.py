@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.ending import split, taken
 from runelift.codegen.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.overwritten import overwritten
@@ -279,8 +279,9 @@ class _Writer:
                 self._launch(step, version)
             case plan.Statuses(name, words):
                 self.line(f"{_var(name)} = rt.statuses({_size(words)})")
-            case (plan.ShareOut() | plan.Teams() | plan.SubGroup() | plan.Spread() | plan.Width()
-                  | plan.Tile() | plan.Block() | plan.Coarse() | plan.Strip()):
+            case (distribution.ShareOut() | distribution.Teams() | distribution.SubGroup()
+                  | distribution.Spread() | distribution.Width() | distribution.Tile()
+                  | distribution.Block() | distribution.Coarse() | distribution.Strip()):
                 self._share(step)
             case plan.Operation(_, parameters, steps):
                 if self.trials and parameters:
@@ -340,43 +341,43 @@ class _Writer:
         prims = "".join(f"{prim.value!r}, " for _, prim in course.columns)
         self.line(f"{name} = rt.course({name}, ({prims}), {_tuple(course.carried)})")
 
-    def _share(self, step: plan.Sharing) -> None:
+    def _share(self, step: distribution.Distribution) -> None:
         """How work is shared out, which depends on sizes and on the device."""
         match step:
-            case plan.ShareOut(_, _, _, chunks, loops, rows, groups, wanted, teams, apart):
+            case distribution.ShareOut(_, _, _, chunks, loops, rows, groups, wanted, teams, apart):
                 shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({shared}), ({looped}), ({reduced}), {_size(groups)}"
                           f"{_further(wanted)}, {teams}, {apart})")
-            case plan.Teams(teams, even, group, groups, size, wanted, apart):
+            case distribution.Teams(teams, even, group, groups, size, wanted, apart):
                 self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
                           f"{_size(size)}, {_atom(wanted)}, {apart})")
-            case plan.SubGroup(subgroup, group):
+            case distribution.SubGroup(subgroup, group):
                 self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
-            case plan.Spread(group, most, size):
+            case distribution.Spread(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
-            case plan.Width(name, points, rows, beside, size, shares, most, wanted):
+            case distribution.Width(name, points, rows, beside, size, shares, most, wanted):
                 sizes = ", ".join(map(_size, (points, rows, beside)))
                 self.line(f"{_var(name)} = rt.width({sizes}, {size}, {shares}, {most}, "
                           f"{_atom(wanted)})")
-            case plan.Tile(points=points, bytes=size, wanted=wanted):
+            case distribution.Tile(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size}{_further(wanted)})")
-            case plan.Block(height=height, width=width, batch=batch, length=length,
+            case distribution.Block(height=height, width=width, batch=batch, length=length,
                             wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
-            case plan.Coarse(height=height, width=width, batch=batch, length=length,
+            case distribution.Coarse(height=height, width=width, batch=batch, length=length,
                              wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 boxes = tuple((box.bytes, box.sides) for box in step.boxes)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
                           f"{step.bytes}, {boxes}{_further(wanted)})")
-            case plan.Strip(width=width, batch=batch, length=length):
+            case distribution.Strip(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.barriers import insert_barriers
 from runelift.codegen.collectives import group_scan, truth
 from runelift.codegen.launches import (
@@ -99,13 +99,13 @@ def _share(lowering: Lowering, exp: SegScan) -> Scan:
     """Choose the tiles."""
     prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
-    shares = plan.Tile(fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"),
+    shares = distribution.Tile(fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"),
                        fresh("patience"), lowering.scalar("points", total(lowering, exp.space)),
                        sum(p.bytes for ps in prims for p in ps),
                        (lowering.group_size, lowering.setting(Quantity.CHUNK)))
     points, tile = Size.var(shares.points), Size.var(shares.group) * Size.var(shares.chunk)
     subgroup = fresh("subgroup")
-    lowering.steps += [shares, plan.SubGroup(subgroup, shares.group)]
+    lowering.steps += [shares, distribution.SubGroup(subgroup, shares.group)]
     lowering.env = WithScalar(lowering.env, shares.patience)
     return Scan(exp, prims, shares, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from runelift.codegen import plan
+from runelift.codegen import distribution
 from runelift.codegen.barriers import PADDING, padded
 from runelift.codegen.launches import LID, LSIZE
 from runelift.codegen.lowering import KernelBuilder
@@ -103,11 +103,11 @@ class SharingBuilder(KernelBuilder):
         self.subgroup = self.names.fresh("subgroup")
 
     def share_out(self, groups: Size, wanted: tuple[Atom, Atom], *,
-                  teams: bool) -> plan.ShareOut:
+                  teams: bool) -> distribution.ShareOut:
         """The step that chooses the constants of the kernel, if possible as they are wanted."""
-        chunks = tuple(plan.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
-        return plan.ShareOut(self.group, self.staged, self.subgroup, chunks, tuple(self.loops),
-                             tuple(self.rows), groups, wanted, teams)
+        chunks = tuple(distribution.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
+        return distribution.ShareOut(self.group, self.staged, self.subgroup, chunks,
+                                     tuple(self.loops), tuple(self.rows), groups, wanted, teams)
 
     # Shares
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from runelift.codegen import plan
+from runelift.codegen import distribution
 from runelift.codegen.barriers import PADDING, insert_barriers, padded
 from runelift.codegen.collectives import group_scan, truth
 from runelift.codegen.launches import (
@@ -46,7 +46,7 @@ class Scan:
 
     exp: SegScan
     prims: list[list[Prim]]
-    shares: plan.Tile
+    shares: distribution.Tile
     subgroup: VName
     tiles: VName
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.builder import Value
 from runelift.codegen.coarsening import Lanes, coarsen
 from runelift.codegen.launches import (
@@ -60,7 +60,7 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
     prims = dict(zip(product.redomap.arrays, (p.type for p in product.redomap.lam.params),
                      strict=True))
     sizes = [sum(elem_of(prims[a]).bytes for a in some) for some in (product.left, product.right)]
-    block = plan.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
+    block = distribution.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
                        fresh("depth"), fresh("cells"), fresh("slabs"), fresh("pieces"), height,
                        width, total(lowering, space[:-2]),
                        Size.of(0) if length in computed else lowering.size(length),
@@ -81,7 +81,7 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
 class _Block:
     """The kernel of a product."""
 
-    def __init__(self, lowering: Lowering, product: Product, block: plan.Block) -> None:
+    def __init__(self, lowering: Lowering, product: Product, block: distribution.Block) -> None:
         self.lowering = lowering
         self.product = product
         self.k = lowering.builder()

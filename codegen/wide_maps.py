@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.launches import (
     GID,
     Lowering,
@@ -59,7 +59,7 @@ def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]
     rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
     one = lowering.names.fresh("one")
     lowering.steps += [
-        plan.Width(wide.width, total(lowering, exp.space), rows, beside, wide.bytes,
+        distribution.Width(wide.width, total(lowering, exp.space), rows, beside, wide.bytes,
                    not wide.is_flat and wide.shares, wide.most, lowering.setting(Quantity.WIDTH)),
         plan.Compute(one, "eq", Prim.I64, (wide.width, i64(1))),
         plan.Branch(one, otherwise, several)]

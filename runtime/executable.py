@@ -16,6 +16,7 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.codegen import joined
+from runelift.codegen.distribution import ShareOut, SubGroup
 from runelift.codegen.opencl import (
     opencl_program,
     parameters,
@@ -23,7 +24,7 @@ from runelift.codegen.opencl import (
     uses_subgroups,
 )
 from runelift.codegen.persistent import NAME, Merged, is_free, persistent_source
-from runelift.codegen.plan import Launch, Plan, ShareOut, Statuses, SubGroup, all_steps
+from runelift.codegen.plan import Launch, Plan, Statuses, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
 from runelift.codegen.python import FUNCTION, Generated, python_source
 from runelift.ir import imp

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.parameters import Parameter, Quantity
 from runelift.ir.names import VName
 from runelift.ir.types import Atom
@@ -157,15 +157,16 @@ class Space:
                   for each, value in zip(self.ranges, setting, strict=True)}
         for step in steps:
             match step:
-                case plan.Tile():
+                case distribution.Tile():
                     known |= self._tile(step, known)
-                case plan.Block():
+                case distribution.Block():
                     known |= self._block(step, known)
-                case plan.Coarse():
+                case distribution.Coarse():
                     known |= self._coarse(step, known)
         return known
 
-    def _tile(self, step: plan.Tile, known: Mapping[VName, int]) -> Iterator[tuple[VName, int]]:
+    def _tile(self, step: distribution.Tile, known: Mapping[VName, int]
+              ) -> Iterator[tuple[VName, int]]:
         """How groups share a scan."""
         info = self.info
         group, chunk = _wanted(step.wanted, known)
@@ -176,13 +177,14 @@ class Space:
                               "memory")
         return zip(step.names(), (*found, 0), strict=True)
 
-    def _block(self, step: plan.Block, known: Mapping[VName, int]) -> Iterator[tuple[VName, int]]:
+    def _block(self, step: distribution.Block, known: Mapping[VName, int]
+               ) -> Iterator[tuple[VName, int]]:
         """How groups share a product."""
         shares = block(self.info.shares, PLENTY, PLENTY, 1, 1, 1, step.bytes,
                        self.info.local_bytes, _wanted(step.wanted, known))
         return zip(step.names(), shares, strict=True)
 
-    def _coarse(self, step: plan.Coarse, known: Mapping[VName, int]) -> Mapping[VName, int]:
+    def _coarse(self, step: distribution.Coarse, known: Mapping[VName, int]) -> Mapping[VName, int]:
         """How groups share segments that are reduced together."""
         wanted = _wanted(step.wanted, known)
         combining = Combining(step.slides, step.roots, step.loops, step.bytes,
@@ -306,8 +308,8 @@ def _values(quantity: Quantity, operation: plan.Operation, info: DeviceInfo) -> 
             return _powers(1, shares.group)
         case Quantity.WIDTH:
             return _powers(1, max(s.most for s in plan.all_steps(operation.steps)
-                                  if isinstance(s, plan.Width)))
-        case Quantity.CHUNK if any(isinstance(s, plan.Tile)
+                                  if isinstance(s, distribution.Width)))
+        case Quantity.CHUNK if any(isinstance(s, distribution.Tile)
                                    for s in plan.all_steps(operation.steps)):
             most = LONGEST_PRIVATE if shares.staged else 4 * shares.tile
             return _powers(max(1, most // 64), most)

@@ -14,7 +14,7 @@ from runelift.runtime.decisions import REMEMBERED
 from runelift.runtime.shares import ShareLimits, over, power, power_below
 
 Boxes: TypeAlias = tuple[tuple[int, tuple[tuple[int, int, int, int], ...]], ...]
-"""The fields of each :class:`runelift.codegen.plan.Box`."""
+"""The fields of each :class:`runelift.codegen.distribution.Box`."""
 
 
 # Maps
@@ -31,7 +31,7 @@ FEWER_ITEMS = 8
 @lru_cache(REMEMBERED)
 def width(limits: ShareLimits, points: int, rows: int, beside: int, size: int, shares: bool,
           most: int, items: int, wanted: int = 0) -> int:
-    """The value of :class:`runelift.codegen.plan.Width` on a device that holds ``items`` at once.
+    """The value of :class:`.distribution.Width` on a device that holds ``items`` at once.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132)
     >>> def some(points, rows, beside, size, shares=False, wanted=0):
@@ -83,7 +83,7 @@ SPARE = 4
 def block(limits: ShareLimits, height: int, width: int, batch: int, length: int,
           units: int, sizes: tuple[int, int], local_bytes: int,
           wanted: tuple[int, ...] = (0, 0, 0)) -> tuple[int, ...]:
-    """The values of :class:`runelift.codegen.plan.Block` for elements of ``sizes`` bytes.
+    """The values of :class:`runelift.codegen.distribution.Block` for elements of ``sizes`` bytes.
 
     Work-items have as many points as make the product quickest: many are combined in less time,
     but large blocks do not come out even with the compute units.  There are few shapes, since a
@@ -185,7 +185,7 @@ class Segments(NamedTuple):
 
 
 class Combining(NamedTuple):
-    """What is done with the elements of segments: see :class:`runelift.codegen.plan.Coarse`.
+    """What is done with the elements of segments: see :class:`.distribution.Coarse`.
 
     Totals have ``size`` bytes.
     """
@@ -200,7 +200,7 @@ class Combining(NamedTuple):
 @lru_cache(REMEMBERED)
 def coarse(limits: ShareLimits, segments: Segments, combining: Combining, units: int,
            local_bytes: int, wanted: tuple[int, ...]) -> tuple[int, ...]:
-    """The values of :class:`runelift.codegen.plan.Coarse`.
+    """The values of :class:`runelift.codegen.distribution.Coarse`.
 
     A work-item has no more segments than there are in the dimension that it takes them from.  Of
     what is not ``wanted``, it takes as many steps as it can keep, and as many work-items share a
@@ -315,7 +315,7 @@ SHARES = 8
 @lru_cache(REMEMBERED)
 def strip(limits: ShareLimits, width: int, batch: int, length: int,
           units: int) -> tuple[int, int, int]:
-    """The values of :class:`runelift.codegen.plan.Strip`.
+    """The values of :class:`runelift.codegen.distribution.Strip`.
 
     Strips are as broad as the device likes unless the last would do much again that the one
     before it does, and pieces so short that what the next strip reads is still near.

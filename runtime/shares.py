@@ -92,7 +92,7 @@ class ShareLimits:
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int, *, rows: tuple[tuple[int, int], ...] = (),
               teams: bool = False, apart: int = 0) -> tuple[int, ...]:
-    """The values of :meth:`runelift.codegen.plan.ShareOut.names` for ``groups`` groups.
+    """The values of :meth:`runelift.codegen.distribution.ShareOut.names` for ``groups`` groups.
 
     Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
     if the others keep the device busy.  Of few rows (``rows``: how many, how long) each is reduced
@@ -158,7 +158,7 @@ def subgroup_of(limits: ShareLimits, group: int) -> int:
 
 def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: int,
           wanted: int = 0, apart: int = 0) -> int:
-    """The value of :class:`runelift.codegen.plan.Teams`, if possible as it is ``wanted``.
+    """The value of :class:`runelift.codegen.distribution.Teams`, if possible as it is ``wanted``.
 
     Groups that are large enough are alone where they know their row only if it is the only one.
 
@@ -206,7 +206,7 @@ def spread(group: int, points: int, groups: int) -> int:
 @lru_cache(REMEMBERED)
 def tile(limits: ShareLimits, points: int, size: int, groups: int,
          local_bytes: int, wanted: tuple[int, ...] = (0, 0)) -> tuple[int, int, int, int]:
-    """The values of :class:`runelift.codegen.plan.Tile` but for the last.
+    """The values of :class:`runelift.codegen.distribution.Tile` but for the last.
 
     Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
     Where there is no local memory to go through, one work-item has a tile.  Small tiles take less

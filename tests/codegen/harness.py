@@ -22,7 +22,7 @@ import pyopencl as cl
 import pytest
 
 import runelift
-from runelift.codegen import plan
+from runelift.codegen import distribution, plan
 from runelift.codegen.kernels import lower_segop
 from runelift.codegen.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
@@ -63,23 +63,23 @@ MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""
 
 ROWS = VName("rows", -3)
-"""How many rows of a block a work-item has, see :class:`plan.Block`."""
+"""How many rows of a block a work-item has, see :class:`distribution.Block`."""
 
 SLABS = VName("slabs", -6)
-"""How many slabs have room, see :class:`plan.Block`."""
+"""How many slabs have room, see :class:`distribution.Block`."""
 
 COLUMNS = 2
-"""How many columns a work-item reduces at a time, see :class:`plan.Strip`."""
+"""How many columns a work-item reduces at a time, see :class:`distribution.Strip`."""
 
 STAGED, CHUNK, WINDOW, PATIENCE = (
     VName(base, -tag) for tag, base in enumerate(("staged", "chunk", "window", "patience"), 10))
-"""How groups scan tiles, see :class:`plan.Tile`."""
+"""How groups scan tiles, see :class:`distribution.Tile`."""
 
 TEAMS = VName("teams", -4)
-"""How many groups run side by side, see :class:`plan.Teams`."""
+"""How many groups run side by side, see :class:`distribution.Teams`."""
 
 WIDTH = VName("width", -5)
-"""How many points of a map a work-item has, see :class:`plan.Width`."""
+"""How many points of a map a work-item has, see :class:`distribution.Width`."""
 
 DEVICE = {plan.GROUP_SIZE: 4, plan.NUM_GROUPS: 2, plan.SEQUENTIAL_SEGMENT: 3,
           plan.LOCAL_BYTES: 256, plan.COHERENT: 0, ROWS: 0,
@@ -311,36 +311,36 @@ class Machine:
                     self.scalars[name] = apply(op, prim, *map(self.atom, args))
                 case plan.Branch(cond, then_, else_):
                     self.run(then_ if self.atom(cond) else else_)
-                case plan.ShareOut():
+                case distribution.ShareOut():
                     values = share_out(self.shares, tuple(self.size(c.points) for c in step.chunks),
                                        tuple(map(self.size, step.loops)),
                                        self.size(step.groups), teams=step.teams,
                                        apart=step.apart, rows=tuple(
                                            (self.size(n), self.size(m)) for n, m in step.rows))
                     self.scalars.update(zip(step.names(), values, strict=True))
-                case plan.Teams(name, even, groups=groups):
+                case distribution.Teams(name, even, groups=groups):
                     self.scalars[name] = self.scalars[TEAMS]
                     self.scalars[even] = int(self.size(groups) % self.scalars[TEAMS] == 0)
-                case plan.SubGroup(name, group):
+                case distribution.SubGroup(name, group):
                     self.scalars[name] = subgroup_of(self.shares, self.scalars[group])
-                case plan.Spread(group, most, points):
+                case distribution.Spread(group, most, points):
                     self.scalars[group] = spread(self.scalars[most], self.size(points), 2)
-                case plan.Width(name, rows=rows, most=most):
+                case distribution.Width(name, rows=rows, most=most):
                     self.scalars[name] = max(1, min(self.scalars[WIDTH], most, self.size(rows)))
-                case plan.Tile():
+                case distribution.Tile():
                     given = plan.GROUP_SIZE, STAGED, CHUNK, WINDOW, PATIENCE
                     self.scalars.update(zip(step.names(), map(self.scalars.get, given),
                                             strict=True))
                 case plan.Statuses(name, words):
                     if name not in self.buffers:
                         self.put(name, np.zeros(self.size(words), np.uint64))
-                case plan.Block():
+                case distribution.Block():
                     values = (4, 2, self.scalars[ROWS], 1, 2, self.scalars[ROWS],
                               self.scalars[SLABS], 1)
                     self.scalars.update(zip(step.names(), values, strict=True))
-                case plan.Coarse():
+                case distribution.Coarse():
                     self.scalars.update(zip(step.names(), (4, 4, 1, 0, 1, 0, 0), strict=True))
-                case plan.Strip(width=width):
+                case distribution.Strip(width=width):
                     values = (1, COLUMNS if self.size(width) >= COLUMNS else 0, 2)
                     self.scalars.update(zip(step.names(), values, strict=True))
                 case plan.Launch():
