@@ -9,7 +9,6 @@ in the next fit; where no dataset gains for certain, the default stays.
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
+from runelift.runtime.processes.turns import short_turns
 from runelift.runtime.tuner.beside import PAIRS, Pair, Verified, all_side_by_side
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
@@ -35,8 +35,6 @@ WORTHWHILE = 0.01
 """By how much the sum of relative times must get better: less could not be told from chance."""
 MEASURING = 0.75
 """The part of the time that is for measuring; the rest is for running the result."""
-TURNS = 0.0005
-"""After how many seconds a thread that computes lets the one go on that asks for runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +135,10 @@ def _meanwhile(work: Callable[[EntryTuning], object] | None, tuning: EntryTuning
     if work is None or tuning.fit.kept_default:
         yield
         return
-    turns = sys.getswitchinterval()
-    sys.setswitchinterval(TURNS)
-    try:
-        with ThreadPoolExecutor(1, "meanwhile") as pool:
-            done = pool.submit(work, tuning)
-            yield
+    with short_turns(), ThreadPoolExecutor(1, "meanwhile") as pool:
+        done = pool.submit(work, tuning)
+        yield
         done.result()
-    finally:
-        sys.setswitchinterval(turns)
 
 
 def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],

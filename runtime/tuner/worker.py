@@ -9,7 +9,6 @@ doing (notes), and ask for settings.
 from __future__ import annotations
 
 import contextlib
-import sys
 import traceback
 import warnings
 from collections import deque
@@ -30,6 +29,7 @@ from runelift.runtime.finer import Guarded
 from runelift.runtime.kept import read_kept
 from runelift.runtime.one_by_one import Both
 from runelift.runtime.processes.channel import receive, send
+from runelift.runtime.processes.turns import short_turns
 from runelift.runtime.program import Program
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from runelift.runtime.opened import Device
 
 Choice = Mapping[str, int] | None
-TURNS = 0.0005
-"""After how many seconds threads that compute let each other go on while the device is tried: a
-trial consists of many short calls, each of which waits for its turn."""
 CHOICES = 16
 """How many finer guards are known again."""
 IDLE = 0.02
@@ -70,7 +67,7 @@ class Session:
         self.others_try = False
         """Whether others make trials of the device, so that it is left to them."""
         self._trials: Future[None] | None = None
-        self._turns = sys.getswitchinterval()
+        self._turns = contextlib.ExitStack()
         self._expected: Program | None = None
 
     def rest(self, idle: float = IDLE) -> None:
@@ -109,7 +106,7 @@ class Session:
             device.prove()
             device.prove_subgroups()
 
-        sys.setswitchinterval(TURNS)
+        self._turns.enter_context(short_turns())
         self._trials = ThreadPoolExecutor(1, "trials").submit(tried)
 
     def _settle(self) -> None:
@@ -121,7 +118,7 @@ class Session:
         if self._trials is not None:
             self._trials.result()
             self._trials = None
-            sys.setswitchinterval(self._turns)
+            self._turns.close()
 
     def _opened(self) -> Device:
         from runelift.runtime.opened import open_device
