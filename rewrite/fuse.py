@@ -43,7 +43,8 @@ from runelift.rewrite.rules.soac import operands
 from runelift.rewrite.rules.unused import may_fail_on_purpose
 
 BESIDE = (Map | Redomap, Scanomap, Scatter)
-"""What may be fused with its own kind where both read the same array."""
+"""What may be fused with its own kind where both read the same array; reductions that the host
+launches need not."""
 ALONE = frozenset({"sequential", "opaque", "nofuse"})
 """Attributes that hold for a whole operation, and so must not spread to another."""
 
@@ -90,9 +91,15 @@ class _Fuser:
     def __init__(self, rewriting: Rewriting) -> None:
         self.rewriting = rewriting
         self.defs: dict[VName, Stm] = {}
+        self.depth = 0
+        """How many functions are around what is fused; the host launches what has none."""
 
     def lambda_(self, lam: Lambda) -> Lambda:
-        return replace(lam, body=self.body(lam.body))
+        self.depth += 1
+        try:
+            return replace(lam, body=self.body(lam.body))
+        finally:
+            self.depth -= 1
 
     def body(self, body: Body) -> Body:
         """A body, its inner bodies first; fused again where fusion around it has added to it."""
@@ -244,7 +251,7 @@ class _Graph:
         return bool(reads & early or reads & now or late_reads & early or late_reads & now)
 
     def _beside(self, first: _Node, second: _Node) -> bool:
-        """Whether two operations read the same array, and are simple enough to be one."""
+        """Whether two operations share an array or launches, and are simple enough to be one."""
         one, two = first.stm.exp, second.stm.exp
         if not any(isinstance(one, kind) and isinstance(two, kind) for kind in BESIDE):
             return False
@@ -254,8 +261,11 @@ class _Graph:
             isinstance(one, Map) or isinstance(two, Map) or _scalar_operators(one, two)
         ):
             return False
-        shared = {a for a in one.arrays if a in two.arrays and not self._is_iota(a)}
-        return bool(shared) and not first.parallel and not second.parallel
+        if first.parallel or second.parallel:
+            return False
+        if self.fuser.depth == 0 and _only_reduces(first) and _only_reduces(second):
+            return True  # there is a launch less; nobody else could share the elements
+        return any(a in two.arrays and not self._is_iota(a) for a in one.arrays)
 
     def _is_iota(self, name: VName) -> bool:
         made = self.fuser.defs.get(name)
@@ -269,6 +279,12 @@ def _makes_rows(maker: Stm) -> bool:
     body = maker.exp.lam.body
     made = {p.name for stm in body.stms if isinstance(stm.exp, Map) for p in stm.pat}
     return made.issuperset(body.result)
+
+
+def _only_reduces(node: _Node) -> bool:
+    """Whether this is a reduction that leaves no array."""
+    exp = node.stm.exp
+    return isinstance(exp, Redomap) and len(node.stm.pat) == operands(exp)
 
 
 def _feeds(first: _Node, second: _Node) -> bool:

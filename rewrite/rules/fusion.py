@@ -222,7 +222,7 @@ HORIZONTAL: tuple[Rule, ...] = (
     maps_together, map_beside_redomap, redomap_beside_map, redomaps_together, scanomaps_together,
     scatters_together,
 )
-"""Both operations read the same array."""
+"""Neither operation reads what the other makes."""
 
 
 def joined(first: Stm, second: Stm, needed: frozenset[VName]) -> Stm:

@@ -73,6 +73,7 @@ def expressions(body: Body) -> Iterator[Exp]:
 
 
 VECTOR = "entry main [n] (xs: [n]i32) = "
+VECTORS = "entry main [n] [m] (xs: [n]i32) (ys: [n]i32) (zs: [m]i32) = "
 MATRIX = "entry main [n][m] (xss: [n][m]i32) = "
 
 
@@ -85,6 +86,16 @@ MATRIX = "entry main [n][m] (xss: [n][m]i32) = "
     (VECTOR + "let ys = map (* 2) xs in (i32.sum ys, i32.maximum ys, ys)", "redomap"),
     (VECTOR + "let ys = map (* 2) xs in (map (+ 1) ys, map (+ 2) ys)", "map"),
     (MATRIX + "(map i32.sum xss, map i32.maximum xss)", "map(redomap) map(redomap)"),
+    # reductions that the host launches need not share an array
+    (VECTORS + "(i32.sum xs, i32.maximum ys)", "redomap"),
+    (VECTORS + "loop s = 0 for _i < 3 do i32.sum (map (+ s) xs) * i32.maximum (map (* s) ys)",
+     "loop(redomap)"),
+    (VECTORS + "map (\\x -> i32.sum xs + x * i32.maximum ys) zs", "redomap map"),
+    ("entry main [n][m] (xss: [n][m]i32) (yss: [n][m]i32) = "
+     "map2 (\\xs ys -> i32.sum xs * i32.maximum ys) xss yss", "map(redomap redomap)"),
+    (VECTORS + "(i32.sum xs, i32.maximum zs)", "redomap redomap"),
+    (VECTORS + "let s = i32.sum xs in (s, i32.maximum (map (+ s) ys))", "redomap redomap"),
+    (VECTORS + "let ys = map (+ 1) ys in (i32.sum xs, i32.maximum ys, ys)", "redomap redomap"),
     # a result that is read at other indices, or inside of a lambda, blocks
     (VECTOR + "let ys = map (* 2) xs in map (\\i -> ys[n - 1 - i]) (iota n)", "map map"),
     (VECTOR + "let ys = map (* 2) xs in map (\\y -> y + i32.sum ys) ys", "redomap map"),
