@@ -418,8 +418,6 @@ class _Printer:
                 return f"({args[0]} / {args[1]})"
             if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp") or op.startswith("div_sqrt"):
                 return f"{op}_{prim.value}({joined})"
-            if op == "fma":
-                return f"({args[0]} * {args[1]} + {args[2]})"
             return f"{_FUNCTIONS.get(op, op)}({joined})"
         if op in ("min", "max"):
             return f"{op}({joined})"

@@ -13,7 +13,7 @@ from runelift.frontend.parser import parse
 from runelift.frontend.prelude import ASSUMED, EQUALITY, OPERATORS, member, members
 from runelift.frontend.sealing import Sealing
 from runelift.frontend.structures import Mod, Signature, Structure
-from runelift.ir.prim import Prim
+from runelift.ir.prim import FLOATS, INTS, NUMBERS, SCALARS, Prim
 from runelift.ir.source import Source
 
 OF_BITS = ("from_bits", "to_bits", "num_bits", "get_bit", "set_bit", "epsilon", "nextafter",
@@ -24,11 +24,15 @@ MODELS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "from_prim": (("bool", "i16", "f32"), (*OPERATORS, *EQUALITY)),
     "numeric": (("i16", "i8", "f32", "f64"), ("num_bits", "get_bit", "set_bit")),
     "integral": (("i16", "i8"), ()),
-    "size": (("i16", "i8"), ()),
     "real": (("f32", "f64"), OF_BITS),
     "float": (("f32", "f64"), ()),
 }
 """A module type of the prelude lists what all these modules have, except for some names."""
+
+
+HAVING: dict[str, tuple[Prim, ...]] = {
+    "from_prim": SCALARS, "numeric": NUMBERS, "integral": INTS, "real": FLOATS, "float": FLOATS}
+"""The module types of the prelude, and the built-in modules that have them."""
 
 
 def is_parametric(sig: Signature) -> bool:
@@ -37,22 +41,13 @@ def is_parametric(sig: Signature) -> bool:
 
 
 def assumed(sig: Signature, prefix: str, fresh: Callable[[str], str],
-            emit: Callable[[ast.CoreDec], None],
-            prelude: Callable[[str], Signature]) -> Mod:
+            emit: Callable[[ast.CoreDec], None]) -> Mod:
     """A module of the type ``sig``, whose members are called after ``prefix``.
 
-    ``fresh`` makes names, ``emit`` takes declarations, ``prelude`` knows its module types.
+    ``fresh`` makes names, ``emit`` takes declarations.
     """
-    whole = _whole(sig, prelude)
-    plain = _plain(whole, prefix, fresh, emit)
-    return Sealing(fresh, emit, whole=True).seal(plain, whole, prefix, Structure())
-
-
-def _whole(sig: Signature, prelude: Callable[[str], Signature]) -> Signature:
-    """A module type with all that it has from those of the prelude."""
-    base = prelude(sig.open) if sig.open else Signature()
-    modules = {name: _whole(inner, prelude) for name, inner in sig.modules.items()}
-    return Signature({**base.values, **sig.values}, {**base.types, **sig.types}, modules)
+    plain = _plain(sig, prefix, fresh, emit)
+    return Sealing(fresh, emit, whole=True).seal(plain, sig, prefix, Structure())
 
 
 def _plain(sig: Signature, prefix: str, fresh: Callable[[str], str],

@@ -13,17 +13,17 @@ Ascription hides what a module type does not list, and the definitions of types 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from runelift.frontend import ast, module_ast
-from runelift.frontend.assumed import assumed, is_parametric, prelude_signature
-from runelift.frontend.nodes import walk
+from runelift.frontend.assumed import HAVING, assumed, is_parametric, prelude_signature
+from runelift.frontend.nodes import put_at, walk
 from runelift.frontend.prelude import LIBRARY_MODULES
 from runelift.frontend.renaming import rename, with_params
 from runelift.frontend.sealing import Sealing, hides
 from runelift.frontend.structures import (
-    OPEN_SIGNATURES,
     PRIMS,
     Builtin,
     Functor,
@@ -33,10 +33,10 @@ from runelift.frontend.structures import (
     Structure,
     find_module,
     find_signature,
+    type_member,
     wrong,
 )
 from runelift.ir.errors import Diagnostic, Label, ProgramError
-from runelift.ir.prim import Prim
 from runelift.ir.source import Span
 
 Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]
@@ -61,6 +61,8 @@ class _Evaluator:
         """Those of declarations, and of operators that are checked unlike functions."""
         self._types: dict[str, ast.TypeDec] = {}
         self._files: dict[Path, Structure | None] = {}
+        self._signatures: dict[str, Signature] = {}
+        """Module types of the prelude."""
         self._checked: set[module_ast.ModLambda] = set()
         self._sealing = Sealing(self._fresh, self._emit)
 
@@ -200,8 +202,7 @@ class _Evaluator:
             return
         kept, files = len(self.out), dict(self._files)
         inner = functor.scope.copy()
-        inner.modules[functor.param] = assumed(sig, f"{functor.param}.", self._fresh, self._emit,
-                                               self._prelude)
+        inner.modules[functor.param] = assumed(sig, f"{functor.param}.", self._fresh, self._emit)
         self.evaluate(functor.body, inner, prefix)
         for dec in self.out[kept:]:
             self._check_elements(dec)
@@ -209,9 +210,17 @@ class _Evaluator:
                 dec.only_checks = True
         self._files = files
 
-    def _prelude(self, name: str) -> Signature:
-        """What a module type of the prelude lists."""
-        return self._signature(prelude_signature(name), Structure())
+    def _prelude(self, name: str, span: Span) -> Signature:
+        """What a module type of the prelude lists, which is asked for at ``span``."""
+        if name not in self._signatures:
+            self._signatures[name] = self._signature(prelude_signature(name), Structure())
+
+        def here(listed: dict[str, Specified]) -> dict[str, Specified]:
+            return {each: replace(specified, spec=replace(specified.spec, span=span),
+                                  prims=HAVING[name]) for each, specified in listed.items()}
+
+        listed = self._signatures[name]
+        return Signature(here(listed.values), here(listed.types))
 
     def _check_elements(self, dec: ast.CoreDec) -> None:
         """Elements of arrays are not of a type that may have functions or sizes inside."""
@@ -243,6 +252,9 @@ class _Evaluator:
                    known: Signature = NOTHING) -> Signature:
         """What a module type lists, which stands in one that lists ``known`` before it."""
         match sig:
+            case module_ast.SigName(span, ast.QualName((), name)) if (
+                    name in HAVING and name not in scope.signatures):
+                return self._prelude(name, span)
             case module_ast.SigName(span, name):
                 return find_signature(name, scope, span)
             case module_ast.SigBody(_, specs):
@@ -257,20 +269,20 @@ class _Evaluator:
             case module_ast.SigWith():
                 return self._refined(sig, self._signature(sig.sig, scope, known), scope, known)
             case module_ast.SigArrow():
-                return Signature(open="->", arrow=(sig, scope.copy()))
+                return Signature(arrow=(sig, scope.copy()))
 
     def _refined(self, sig: module_ast.SigWith, base: Signature, scope: Structure,
                  known: Signature) -> Signature:
         """``base with t = u``: the module type in which ``t`` is known to be ``u``."""
         inner = base
         for qual in sig.name.quals:
-            if inner.open or qual not in inner.modules:
+            if qual not in inner.modules:
                 return base
             inner = inner.modules[qual]
-        if sig.name.name not in inner.types and not inner.open:
+        if sig.name.name not in inner.types:
             raise wrong("unknown-type", sig.span,
                         f"The module type has no type '{sig.name.name}'.")
-        old = inner.types[sig.name.name].spec if sig.name.name in inner.types else None
+        old = inner.types[sig.name.name].spec
         if isinstance(old, module_ast.TypeSpec) and old.definition is not None:
             raise wrong("unknown-type", sig.span,
                         f"The module type says already what type '{sig.name.name}' is.")
@@ -310,12 +322,6 @@ class _Evaluator:
             return mod if sig.arrow is None else self._restricted(mod, *sig.arrow, span)
         if sig.arrow is not None:
             raise wrong("not-parametric", span, "A parametric module is asked for here.")
-        if sig.open:
-            if isinstance(mod, Builtin) and (
-                    Prim(mod.prim) not in OPEN_SIGNATURES[sig.open]):
-                raise wrong("missing-member", span, f"The module {mod.prim} has not all that "
-                            f"module type {sig.open} asks for.")
-            return mod
         if isinstance(mod, Builtin):
             mod = Structure(opened=(mod.prim,))
         modules: dict[str, Mod] = _pick(mod.modules.get, sig.modules, "module", span)
@@ -375,12 +381,17 @@ class _Evaluator:
             scope.types |= {**around.types, **found.types}
             scope.modules |= around.modules
             if isinstance(spec, module_ast.ValSpec):
+                if _is_known(specified, found):
+                    continue
                 inner = with_params(scope, spec.type_params, ())
                 value = found.values[spec.name]
-                general = isinstance(spec.type_exp, ast.TypeArrow)
+                type_exp = rename(spec.type_exp, inner)
+                if specified.prims:
+                    put_at(spec.span, type_exp)
+                general = isinstance(type_exp, ast.TypeArrow)
                 self.out.append(ast.ValDec(
                     spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
-                    rename(spec.type_params, scope), (), rename(spec.type_exp, inner),
+                    rename(spec.type_params, scope), (), type_exp,
                     ast.Name(spec.span, value), specified=path + spec.name,
                     only_checks=not general))
                 if general:
@@ -401,15 +412,22 @@ class _Evaluator:
         return typed
 
 
+def _is_known(specified: Specified, found: Structure) -> bool:
+    """Whether a value is a member of a built-in module that is known to be as it is specified."""
+    assert isinstance(specified.spec, module_ast.ValSpec)
+    prim = ".".join(found.values[specified.spec.name].quals)
+    return prim in {each.value for each in specified.prims} and all(
+        found.types[name] == type_member(prim, name) for name in ("t", "int_t")
+        if name in found.types)
+
+
 def _check_type_names(exp: ast.TypeExp | None, scope: Structure, known: Signature,
                       params: Iterable[ast.SizeParam | ast.TypeParam]) -> None:
     """The types that a module type names exist, though perhaps no module has it."""
-    if known.open:
-        return
-    names = {*PRIMS, *scope.types, *known.types, *(p.name for p in params),
-             *(["t"] if scope.opened else [])}
+    names = {*PRIMS, *known.types, *(p.name for p in params)}
     for node in walk(exp):
-        if isinstance(node, ast.TypeName) and not node.name.quals and node.name.name not in names:
+        if isinstance(node, ast.TypeName) and not node.name.quals and (
+                node.name.name not in names and scope.type(node.name.name) is None):
             raise wrong("unknown-type", node.span, f'Unknown type "{node.name}".')
 
 

@@ -57,3 +57,9 @@ def walk(node: object) -> Iterator[Node]:
         elif isinstance(item, Node):
             yield item
             todo.extend(getattr(item, name) for name in parts(type(item)))
+
+
+def put_at(span: Span, tree: Node) -> None:
+    """Let all nodes of a tree stand at one place of the source."""
+    for node in walk(tree):
+        node.span = span

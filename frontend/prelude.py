@@ -153,6 +153,8 @@ def member(module: str, name: str) -> str | None:
     t = module
     if name in {p.value for p in Prim}:
         return f"{name} -> {t}"
+    if prim is Prim.BOOL:
+        return None
     if name in OPERATORS:
         _, domain, compares = OPERATORS[name]
         return f"{t} -> {t} -> {'bool' if compares else t}" if prim in domain else None
@@ -188,7 +190,7 @@ def members(module: str) -> dict[str, str]:
               "to_bits": f"{t} -> {SAME_BITS[prim]}", "from_bits": f"{SAME_BITS[prim]} -> {t}"}
     found["ldexp"] = f"{t} -> i32 -> {t}"
     for name, row in OPS.items():
-        if name not in found and set(row.domain) <= set(FLOATS):
+        if name not in found and not row.internal and set(row.domain) <= set(FLOATS):
             found[name] = " -> ".join([*[t] * row.arity, "bool" if row.predicate else t])
     return found
 

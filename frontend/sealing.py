@@ -18,7 +18,7 @@ from runelift.frontend.structures import Mod, Signature, Specified, Structure
 
 def hides(sig: Signature) -> bool:
     """Whether a module type hides the definition of any type."""
-    return not sig.open and (
+    return sig.arrow is None and (
         any(isinstance(each.spec, module_ast.TypeSpec) and each.spec.definition is None
             for each in sig.types.values()) or any(map(hides, sig.modules.values())))
 
@@ -42,7 +42,7 @@ class Sealing:
         ``prefix`` is the name of the module with a dot behind, ``outer`` what the modules around
         have that was sealed before.
         """
-        if not isinstance(mod, Structure) or sig.open:
+        if not isinstance(mod, Structure) or sig.arrow is not None:
             return mod
         sealed = Structure()
         around = Structure(dict(mod.values), dict(outer.types), dict(outer.modules))

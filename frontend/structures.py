@@ -11,14 +11,10 @@ from runelift.frontend import ast, module_ast
 from runelift.frontend.layered import Layered
 from runelift.frontend.prelude import LIBRARY_MODULES, member
 from runelift.ir.errors import Code, Diagnostic, ProgramError
-from runelift.ir.prim import FLOATS, INTS, NUMBERS, SCALARS, Prim
+from runelift.ir.prim import FLOATS, SAME_BITS, Prim
 from runelift.ir.source import Span
 
 PRIMS = frozenset(prim.value for prim in Prim)
-OPEN_SIGNATURES = {"from_prim": SCALARS, "numeric": NUMBERS, "integral": INTS, "size": INTS,
-                   "real": FLOATS, "float": FLOATS}
-"""Module types of the prelude, and the numeric modules that have them; they restrict nothing."""
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +51,11 @@ class Structure:
                      if member(prim, name) is not None), None)
 
     def type(self, name: str) -> ast.QualName | None:
-        """What a name of a type stands for."""
-        if name == "t" and name not in self.types and self.opened:
-            return ast.QualName((), self.opened[-1])
-        return self.types.get(name)
+        """What a name of a type stands for, also as a member of what is opened."""
+        if name in self.types:
+            return self.types[name]
+        return next((found for prim in reversed(self.opened)
+                     if (found := type_member(prim, name)) is not None), None)
 
     def add(self, other: Structure) -> None:
         """Take in all names of another structure, which hide those that were known before."""
@@ -74,7 +71,7 @@ class Structure:
     def _hide_members(self, prim: str) -> None:
         """Forget what has the name of a member of a built-in module that is opened."""
         self.values = {k: v for k, v in self.values.items() if member(prim, k) is None}
-        self.types.pop("t", None)
+        self.types = {k: v for k, v in self.types.items() if type_member(prim, k) is None}
         self._uncover([name for name in self.local if member(prim, name) is not None])
 
     def _uncover(self, names: Iterable[str]) -> None:
@@ -110,25 +107,25 @@ class Specified:
     """A value or type that a module type lists, and the scope that this was written in.
 
     ``refined``: its definition was added by ``with`` and has no names of the module type in it.
+    ``prims``: the built-in modules that are known to have it.
     """
 
     spec: module_ast.ValSpec | module_ast.TypeSpec
     scope: Structure
     refined: bool = False
+    prims: tuple[Prim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Signature:
     """The names that a module type lists.
 
-    ``open``: it lists those of a module type of the prelude, too, and does not restrict any;
     ``arrow``: it is that of modules with a parameter, written in that scope.
     """
 
     values: dict[str, Specified] = field(default_factory=dict)
     types: dict[str, Specified] = field(default_factory=dict)
     modules: dict[str, Signature] = field(default_factory=dict)
-    open: str = ""
     arrow: tuple[module_ast.SigArrow, Structure] | None = None
 
     def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
@@ -143,7 +140,7 @@ class Signature:
         """What either lists; of a type that both list, ``other`` says that it is the same."""
         return Signature({**self.values, **other.values},
                          {**self.types, **other.types, **self.types},
-                         {**self.modules, **other.modules}, self.open or other.open)
+                         {**self.modules, **other.modules})
 
 
 def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
@@ -152,6 +149,12 @@ def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
 
 
 # Names
+
+
+def type_member(prim: str, name: str) -> ast.QualName | None:
+    """What a type of a built-in module stands for; None if the module has none of this name."""
+    types = {"t": Prim(prim)} | ({"int_t": SAME_BITS[Prim(prim)]} if Prim(prim) in FLOATS else {})
+    return ast.QualName((), types[name].value) if name in types else None
 
 
 def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
@@ -178,8 +181,6 @@ def find_signature(name: ast.QualName, scope: Structure, span: Span) -> Signatur
     around = find_module(name.quals, scope, span) if name.quals else scope
     if isinstance(around, Structure) and name.name in around.signatures:
         return around.signatures[name.name]
-    if not name.quals and name.name in OPEN_SIGNATURES:
-        return Signature(open=name.name)
     known = around.signatures if isinstance(around, Structure) else ()
     near = difflib.get_close_matches(name.name, known, 1)
     raise wrong("unknown-module-type", span, f"Unknown module type '{name}'.",
@@ -216,8 +217,8 @@ def find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
     if not name.quals:
         return scope.type(name.name) or name
     mod = find_module(name.quals, scope, span)
-    if isinstance(mod, Builtin) and name.name == "t":
-        return ast.QualName((), mod.prim)
-    if isinstance(mod, Structure) and (found := mod.type(name.name)) is not None:
+    found = (type_member(mod.prim, name.name) if isinstance(mod, Builtin) else
+             mod.type(name.name) if isinstance(mod, Structure) else None)
+    if found is not None:
         return found
     raise wrong("unknown-type", span, f"Unknown type '{name}'.")

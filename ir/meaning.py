@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,34 @@ def _over_root(x: Scalar, y: Scalar) -> Scalar:
     return x / np.sqrt(y)
 
 
+def _fused(x: Any, y: Any, z: Any) -> Any:
+    """``x * y + z``, rounded once (IEEE 754-2008, section 5.4.1)."""
+    to = x.dtype.type
+
+    def fused(x: float, y: float, z: float) -> Any:
+        if not (math.isfinite(x) and math.isfinite(y)) or 0 in (x, y):
+            return to(np.float64(x) * y + z)
+        if not math.isfinite(z):
+            return to(z)
+        exact = Fraction(x) * Fraction(y) + Fraction(z)
+        return _nearest(exact, to) if exact else to(0)
+
+    return np.vectorize(fused, otypes=[to])(x, y, z)
+
+
+def _nearest(exact: Fraction, to: type[Any]) -> Any:
+    """The float that is nearest; of two the one with an even last bit."""
+    try:
+        near = float(exact)
+    except OverflowError:
+        return to(math.inf if exact > 0 else -math.inf)
+    # rounded to odd, so that rounding once more to fewer digits does no harm (Boldo and Melquiond
+    # 2008, "Emulation of FMA and correctly rounded sums", theorem 1)
+    if to is not np.float64 and Fraction(near) != exact and not np.float64(near).view(int) & 1:
+        near = math.nextafter(near, math.inf if exact > near else -math.inf)
+    return to(near)
+
+
 MEANING: dict[str, Callable[..., Scalar]] = {
     "add": np.add,
     "sub": np.subtract,
@@ -234,7 +263,7 @@ MEANING: dict[str, Callable[..., Scalar]] = {
     "nextafter": np.nextafter,
     "ldexp": lambda x, y: np.ldexp(x, np.fmin(np.fmax(y, -5000), 5000).astype(np.int32)),
     "bits": _reinterpreted,
-    "fma": lambda x, y, z: x * y + z,
+    "fma": _fused,
 }
 """For every row of :data:`~.prim.OPS` its function, elementwise over arrays of its operand type."""
 

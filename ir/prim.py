@@ -122,7 +122,8 @@ class Op:
 
     ``neutral`` is the unit of the operation, if it has one at every type of its domain.
     ``traps`` says that a zero last argument is a run-time error when the type is an integer,
-    ``reinterprets`` that the result has the same bits as a number of the other kind.
+    ``reinterprets`` that the result has the same bits as a number of the other kind.  Programs
+    cannot name what is ``internal``.
     """
 
     name: str
@@ -133,6 +134,7 @@ class Op:
     neutral: Callable[[Prim], int | float | bool] | None = None
     traps: bool = False
     reinterprets: bool = False
+    internal: bool = False
 
     def result(self, prim: Prim) -> Prim:
         """The type of the result when the arguments have type ``prim``."""
@@ -178,9 +180,9 @@ OPS: dict[str, Op] = dict([
     _row("mul_hi", 2, INTS),
     _row("sqrt", 1, FLOATS),
     _row("rsqrt", 1, FLOATS),
-    _row("div_sqrt", 2, FLOATS),
-    _row("div_sqrt_near", 2, FLOATS),
-    _row("div_sqrt_easy", 2, FLOATS, predicate=True),
+    _row("div_sqrt", 2, FLOATS, internal=True),
+    _row("div_sqrt_near", 2, FLOATS, internal=True),
+    _row("div_sqrt_easy", 2, FLOATS, predicate=True, internal=True),
     _row("cbrt", 1, FLOATS),
     _row("exp", 1, FLOATS),
     _row("log", 1, FLOATS),

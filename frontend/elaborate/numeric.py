@@ -27,6 +27,8 @@ def member(e: Evaluator, prim: Prim, name: str) -> Value | None:
     """``prim.name``; None if there is no such member."""
     if name in _PRIMS:
         return _conversion(e, Prim(name), prim)
+    if name == ">>" and prim.is_unsigned:
+        return _arithmetic_shift(e, prim)
     if name in OPERATORS or name in ("==", "!="):
         return Function(2, lambda args, span: arithmetic(e, name, args[0], args[1], span))
     if name in _CONSTANTS:
@@ -34,6 +36,17 @@ def member(e: Evaluator, prim: Prim, name: str) -> Value | None:
     if name in _MEMBERS:
         return _MEMBERS[name](e, prim)
     return _primitive(name)(e, prim) if name in OPS else None
+
+
+def _arithmetic_shift(e: Evaluator, prim: Prim) -> Function:
+    """The member ``>>`` of an unsigned type, which extends the sign unlike the operator."""
+    signed = Prim(f"i{prim.bits}")
+
+    def shift(span: Span, *atoms: Atom) -> Atom:
+        x, y = (e.builder.convert(prim, signed, atom, span) for atom in atoms)
+        return e.builder.convert(signed, prim, e.builder.op("shr", signed, (x, y), span), span)
+
+    return _function(2, prim, shift)
 
 
 def _constant(prim: Prim, value: int | float) -> Dynamic:
@@ -114,6 +127,14 @@ def _ldexp(e: Evaluator, prim: Prim) -> Function:
         e.builder.op("ldexp", prim, (x, e.builder.convert(Prim.I32, prim, n, span)), span)))
 
 
+def _mad(e: Evaluator, prim: Prim) -> Function:
+    """``mad a b c = a * b + c``."""
+    def mad(span: Span, a: Atom, b: Atom, c: Atom) -> Atom:
+        return e.builder.op("add", prim, (e.builder.op("mul", prim, (a, b), span), c), span)
+
+    return _function(3, prim, mad)
+
+
 def _mad_hi(e: Evaluator, prim: Prim) -> Function:
     """``mad_hi a b c = mul_hi a b + c``."""
     def mad_hi(span: Span, a: Atom, b: Atom, c: Atom) -> Atom:
@@ -169,6 +190,6 @@ _MEMBERS: Mapping[str, Member] = {
     "get_bit": _get_bit, "set_bit": _set_bit, "to_bits": _to_bits, "from_bits": _from_bits,
     "to_i64": _widening(Prim.I64), "to_f64": _widening(Prim.F64),
     "from_fraction": _from_fraction, "recip": _reciprocal, "lerp": _lerp, "ldexp": _ldexp,
-    "mad": _primitive("fma"), "mad_hi": _mad_hi,
+    "mad": _mad, "mad_hi": _mad_hi,
 }
 """The members that are no primitive operation of their own name."""
