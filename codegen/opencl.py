@@ -419,8 +419,6 @@ class _Printer:
             if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp") or op.startswith("div_sqrt"):
                 return f"{op}_{prim.value}({joined})"
             return f"{_FUNCTIONS.get(op, op)}({joined})"
-        if op in ("min", "max"):
-            return f"{op}({joined})"
         if op == "mul_hi":
             return f"mul_hi({joined})"
         if op == "popc":

@@ -220,7 +220,8 @@ def _describe(platform: Any, handle: Any) -> DeviceInfo:
         interleaves=kind is not DeviceKind.CPU,
         resident_items=resident,
         resident_groups=16,
-        build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ())),
+        build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ()),
+                       *((LIBM,) if pocl and kind is DeviceKind.CPU and _has_libm() else ())),
         persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
         optimised_size=_optimised_by_pocl(handle.driver_version) if pocl else math.inf,
         slow_binaries=pocl,
@@ -242,6 +243,20 @@ def _optimised_by_pocl(version: str) -> float:
     return 40_000 if major.isdigit() and int(major) >= 5 else 30_000
 
 
+def _has_libm() -> bool:
+    """Whether kernels that PoCL loads into this process find the functions of the C library."""
+    try:
+        library = ctypes.CDLL(None)
+    except (OSError, TypeError):
+        return False
+    return all(hasattr(library, name + suffix) for name in FUNCTIONS for suffix in ("", "f"))
+
+
+LIBM = "-DLIBM"
+"""With this, processors compute roots, logarithms and the like as C does (``prelude.cl``)."""
+FUNCTIONS = ("ceil", "cos", "exp", "floor", "log", "log10", "log2", "pow", "rint", "sin", "sqrt",
+             "trunc")
+"""What may become a call of the C library."""
 EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 """Without this quotients of f32 may be off by 2.5 units in the last place, and roots by 3."""
 OCCUPANCY = 8

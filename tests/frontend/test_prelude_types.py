@@ -41,7 +41,8 @@ HIDDEN = {
 @pytest.mark.parametrize("case", HIDDEN)
 def test_they_hide_what_they_do_not_list(case: str) -> None:
     modules, opened, value, expected = HIDDEN[case]
-    text = f"{MINE}{modules}\nmodule R = {{{opened} def value: i32 = {value}}}\nentry main = R.value"
+    inside = f"{opened} def value: i32 = {value}"
+    text = f"{MINE}{modules}\nmodule R = {{{inside}}}\nentry main = R.value"
     program = runelift.compile(text, device="interpreter")
     assert program.main() == expected
 
