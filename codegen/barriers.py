@@ -14,7 +14,8 @@ The two sides of a branch become branches of their own, one after the other, if 
 inside: PoCL 5.0 ends the process if both sides assign the same variable (its passes rely on there
 being no phi nodes, but LLVM joins the last stores of the sides and makes one).  Barriers inside of
 branches are put outside, so that what lies between them is under the condition: PoCL makes a copy
-of all that follows each branch with barriers, and of what follows the next one in both copies.
+of all that follows each branch with barriers, and of what follows the next one in both copies, and
+PoCL 3.0 may take what the first work-item keeps from the wrong one.
 Where it is known when the kernel is built which branch is taken, a barrier that only one of the two
 makes necessary stands in a branch of the same condition.
 
@@ -353,7 +354,7 @@ def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
     if count_barriers(code) and _keeps(code, cond):
         outside = apart(cond, code, facts.settled)
         if outside is not None:
-            return *outside, BARRIER
+            return outside if outside[-1] == BARRIER else (*outside, BARRIER)
     return imp.If(cond, code), BARRIER
 
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import expressions, named_by, statements, subexpressions
+from runelift.ir.imp.traverse import blocks, expressions, named_by, statements, subexpressions
 from runelift.ir.names import VName
+from runelift.ir.prim import Prim
 from runelift.ir.types import zero
 
 
@@ -51,8 +52,9 @@ def apart(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
           ) -> tuple[Stm, ...] | None:
     """``code`` if ``cond``, with its barriers outside of the condition.
 
-    ``cond`` does not change meanwhile.  None where a barrier is in a loop that is not ``settled``
-    when the kernel is built: how often it runs may be known only if the condition holds.
+    ``cond`` does not change meanwhile.  What is ``settled`` when the kernel is built keeps its
+    shape; other loops with barriers inside do nothing unless the condition holds.  None where a
+    branch with barriers changes what it asks, or where work-items shuffle.
     """
     found: list[Stm] = []
     held: list[Stm] = []
@@ -61,22 +63,45 @@ def apart(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
         if not any(isinstance(s, imp.Barrier | imp.Shuffle) for s in statements((stm,))):
             held.append(stm)
             continue
-        outside: Stm
-        match stm:
-            case imp.Barrier():
-                outside = stm
-            case imp.For(_, start, bound, step, body) if all(map(settled, (start, bound, step))):
-                inside = apart(cond, body, settled)
-                if inside is None:
-                    return None
-                outside = replace(stm, body=inside)
-            case imp.If(known, then_, else_) if settled(known):
-                sides = [apart(cond, side, settled) for side in (then_, else_)]
-                if sides[0] is None or sides[1] is None:
-                    return None
-                outside = imp.If(known, sides[0], sides[1])
-            case _:
-                return None
-        found += *masked(cond, held, last, place), outside
+        outside = _outside(cond, stm, settled)
+        if outside is None:
+            return None
+        found += *masked(cond, held, last, place), *outside
         held = []
     return *found, *masked(cond, held, last, len(code))
+
+
+def _outside(cond: Exp, stm: Stm, settled: Callable[[Exp], bool]) -> tuple[Stm, ...] | None:
+    """A statement with barriers if ``cond``."""
+    match stm:
+        case imp.For(_, start, bound, step, body) if all(map(settled, (start, bound, step))):
+            inside = apart(cond, body, settled)
+            return None if inside is None else (replace(stm, body=inside),)
+        case imp.If(known, then_, else_) if settled(known):
+            return imp.If(known, *(_side(cond, side, settled) for side in (then_, else_))),
+        case imp.Barrier():
+            return stm,
+    if _shuffles(stm, settled):
+        return None
+    match stm:
+        case imp.For(_, start, bound):
+            return replace(stm, bound=imp.Select(cond, bound, start, Prim.I64)),
+        case imp.While(going):
+            return replace(stm, cond=imp.Apply("and", Prim.BOOL, (cond, going))),
+    return None  # a branch that changes what it asks: of others the barriers are outside
+
+
+def _shuffles(stm: Stm, settled: Callable[[Exp], bool]) -> bool:
+    """Whether work-items shuffle, also where the device has no sub-groups."""
+    if isinstance(stm, imp.If) and settled(stm.cond):
+        return False
+    return isinstance(stm, imp.Shuffle) or any(
+        _shuffles(inner, settled) for block in blocks(stm) for inner in block)
+
+
+def _side(cond: Exp, code: tuple[Stm, ...], settled: Callable[[Exp], bool]) -> tuple[Stm, ...]:
+    """A side of a settled branch; as it is under the condition if need be: it may be in no kernel
+    for this device.
+    """
+    found = apart(cond, code, settled)
+    return (imp.If(cond, code),) if found is None else found

@@ -16,6 +16,7 @@ I64 = Prim.I64
 A, B = VName("a", 1), VName("b", 2)
 BARRIER = imp.Barrier(imp.Space.LOCAL)
 BEFORE = op("sub", LID, lit(1))
+FALSE = imp.Lit(Const(False, Prim.BOOL))
 SIZE = imp.WorkItem(imp.Id.LOCAL_SIZE)
 
 
@@ -109,7 +110,7 @@ def test_sides_with_barriers_are_branches_one_after_the_other() -> None:
 
 
 def test_barriers_are_put_outside_of_branches() -> None:
-    """But for those in loops of which only the branch knows how often they run."""
+    """Loops of which only the branch knows how often they run do nothing without the condition."""
     cond, x = imp.Var(VName("c", 70)), VName("x", 100)
     steps = loop(write(A), read(A, BEFORE, 101))
     inside = imp.Declare(x, I64, lit(3)), steps, imp.Store(B, LID, imp.Var(x), I64)
@@ -118,9 +119,27 @@ def test_barriers_are_put_outside_of_branches() -> None:
         replace(steps, body=(
             BARRIER, imp.If(cond, (write(A),)), BARRIER, imp.If(cond, (read(A, BEFORE, 101),)))),
         BARRIER, imp.If(cond, inside[2:]), BARRIER)
-    unknown = replace(steps, bound=imp.Var(VName("n", 80)))
+    often = imp.Var(VName("n", 80))
+    unknown = replace(steps, bound=often)
+    (placed,) = insert_barriers([unknown])
+    assert isinstance(placed, imp.For)
     assert insert_barriers([imp.If(cond, (unknown,))]) == (
-        imp.If(cond, insert_barriers([unknown])), BARRIER)
+        replace(placed, bound=imp.Select(cond, often, lit(0), I64)), BARRIER)
+    going = imp.Var(VName("going", 90))
+    waiting = imp.While(going, (*placed.body, imp.Assign(going.name, FALSE)))
+    assert insert_barriers([imp.If(cond, (waiting,))]) == (
+        replace(waiting, cond=imp.Apply("and", Prim.BOOL, (cond, going))), BARRIER)
+
+
+def test_barriers_in_branches_of_branches() -> None:
+    cond, further = (imp.Var(VName(name, tag)) for name, tag in (("c", 70), ("d", 80)))
+    inner = imp.If(further, (write(A), read(A, BEFORE)))
+    assert insert_barriers([imp.If(cond, (write(B), inner)), read(A)]) == (
+        imp.If(cond, (write(B), imp.If(further, (write(A),)))), BARRIER,
+        imp.If(cond, (imp.If(further, (read(A, BEFORE),)),)), BARRIER, read(A))
+    changes = *inner.then_, imp.Assign(further.name, FALSE)
+    assert insert_barriers([imp.If(cond, (imp.If(further, changes),))]) == (
+        imp.If(cond, (imp.If(further, (changes[0], BARRIER, *changes[1:])), BARRIER)), BARRIER)
 
 
 def test_what_differs_between_work_items_is_followed_through_variables() -> None:

@@ -101,3 +101,29 @@ def test_program(text: str, on: str) -> None:
 def results(value: Any) -> list[np.ndarray[Any, Any]]:
     """The arrays that a run gives."""
     return [np.asarray(x) for x in value[0]]
+
+
+SIDES = {
+    "once": "i32.maximum p",
+    "again and again": "loop most = 0 for j < steps do most + i32.maximum (map (+ i32.i64 j) p)",
+}
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("on", ["pocl", "oclgrind"])
+def test_a_branch_reduces_what_was_scanned(side: str, on: str) -> None:
+    """PoCL 3.0 lost the first element where barriers were inside of the branch."""
+    text = f"""
+entry main (paths: i64) (steps: i64) (cs: []bool) =
+  map (\\c -> tabulate paths (\\i ->
+    let zs = loop zs = replicate steps 0 for k < steps do zs with [k] = i32.i64 (i + 6 - 10 * k)
+    let p = scan (+) 0 zs
+    in if c then {SIDES[side]} else p[steps - 1])) cs
+"""
+    program, force = by_groups(text, on)
+    meaning = runelift.compile(text, device="interpreter")
+    for paths, steps in ((3, 2), (2, 3), (3, 4), (1, 3), (33, 7)):
+        args = np.int64(paths), np.int64(steps), np.array([True, False, True])
+        for got, expected in zip(results(program.run("main", args, force=force)),
+                                 results(meaning.run("main", args)), strict=True):
+            np.testing.assert_array_equal(got, expected)
