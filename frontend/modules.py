@@ -171,9 +171,6 @@ class _Evaluator:
                     raise wrong("not-parametric", span, "This module has no parameter.")
                 given = self.evaluate(arg, scope, f"{prefix}{functor.param}.")
                 wanted = self._signature(functor.sig, functor.scope)
-                if isinstance(given, Functor) and wanted.arrow is None:
-                    raise wrong("not-a-structure", arg.span, "A module without parameter is asked "
-                                "for here.", "Apply it to a module first.")
                 inner = functor.scope.copy()
                 inner.modules[functor.param] = self._ascribe(given, wanted, arg.span)
                 return self.evaluate(functor.body, inner, prefix)
@@ -319,7 +316,10 @@ class _Evaluator:
         It is called ``path``, with a dot behind, in the modules ``outer`` around it.
         """
         if isinstance(mod, Functor):
-            return mod if sig.arrow is None else self._restricted(mod, *sig.arrow, span)
+            if sig.arrow is None:
+                raise wrong("not-a-structure", span, "A module without parameter is asked for "
+                            "here.", "Apply it to a module first.")
+            return self._restricted(mod, *sig.arrow, span)
         if sig.arrow is not None:
             raise wrong("not-parametric", span, "A parametric module is asked for here.")
         if isinstance(mod, Builtin):

@@ -1,8 +1,8 @@
 """Causality: a size must be known before an expression needs it for its type.
 
 ``map (filter p xs ++) xss`` makes a function of type ``[m]t -> [n + m]t`` whose ``n`` only its
-own operand computes.  Parts are evaluated from left to right, arguments before the function that
-is applied to them.  Source: Futhark's error index, "causality check".
+own operand computes.  Parts are evaluated from left to right, but arguments before the function
+that is applied to them, and the last one first.  Source: Futhark's error index, "causality check".
 """
 
 from __future__ import annotations
@@ -74,9 +74,11 @@ class _Order:
 
     def _parts(self, exp: Node) -> None:
         names = parts(type(exp))
-        if isinstance(exp, ast.Apply):
-            names = names[::-1]
-        elif isinstance(exp, ast.LetPat):
+        if isinstance(exp, ast.Apply):  # f x y is (f x) y
+            for part in (*reversed(exp.args), exp.fun):
+                self.exp(part)
+            return
+        if isinstance(exp, ast.LetPat):
             names = ("value", "pattern", "body")
         for name in names:
             self.exp(getattr(exp, name))

@@ -93,8 +93,8 @@ class Indexing(Patterns):
         for part in (dim.start, dim.stop, dim.step):
             if part is not None:
                 self.expect(Prim.I64, self.infer(part), part.span, "a bound of a slice")
-        if dim.step is not None:
-            step = self._size_of(dim.step)
+        step = Size.of(1) if dim.step is None else self._size_of(dim.step)
+        if step is None or step.constant != 1:
             backwards = step is not None and step.constant == -1
             if backwards and dim.start is None and dim.stop is None:
                 return whole

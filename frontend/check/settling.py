@@ -103,10 +103,8 @@ class Settling(Inference):
             if isinstance(node, ast.MatchExp):
                 self.errors += uncovered([case.pattern for case in node.cases], node.span,
                                          ANOTHER_CASE)
-            elif isinstance(node, ast.LetPat):
-                self.errors += uncovered([node.pattern], node.pattern.span)
-            elif isinstance(node, ast.LambdaExp):
-                for pattern in node.params:
+            else:
+                for pattern in _irrefutable(node):
                     self.errors += uncovered([pattern], pattern.span)
 
     def _check_literal(self, literal: ast.Literal) -> None:
@@ -136,3 +134,17 @@ class Settling(Inference):
             return UNIT
         order: tuple[Prim, ...] = (Prim.I32, Prim.F64, Prim.BOOL, *Prim)
         return next(p for p in order if p in allowed)
+
+
+def _irrefutable(node: ast.Exp | ast.Pattern | ast.ValDec) -> tuple[ast.Pattern, ...]:
+    """The patterns of an expression that must fit any value."""
+    match node:
+        case ast.LetPat(_, _, pattern):
+            return (pattern,)
+        case ast.LambdaExp(_, params) | ast.LetFun(_, _, _, params):
+            return params
+        case ast.LoopExp(_, pattern, _, ast.ForInForm(_, element)):
+            return pattern, element
+        case ast.LoopExp(_, pattern):
+            return (pattern,)
+    return ()

@@ -33,6 +33,19 @@ from runelift.ir.source import Source
     ("def f (xs: []i32) = (filter (> 0) >-> i32.sum) xs", "ambiguous-size", 1),
     ("def f (n: i64) = (map (+ 1) <-< iota) n", "ambiguous-size", 1),
     ("def f {n: i64, xs: [n]i32} = xs", "unknown-name", 1),
+    ("def g [n] (x: [n]i32) (h: [n]i32 -> [n]i32) : i64 = n\n"
+     "def f (xs: []i32) = g (filter (> 0) xs) (\\x -> x)", "causality-check", 2),
+    # an equation of sizes that has a solution only where something is empty
+    ("def f (xs: []i32) (ys: []i32) = map2 (+) xs (xs ++ ys)", "size-mismatch", 1),
+    ("def f (xs: []i32) (ys: []i32) = [xs, xs ++ ys]", "size-mismatch", 1),
+    ("def f (xss: [][]i32) = map2 (+) xss[0] (flatten xss)", "size-mismatch", 1),
+    # patterns that do not fit every value
+    ("def f [n] (xs: [n](i64, i64)) = loop s = 0 for (1, y) in xs do s + y", "incomplete-match", 1),
+    ("def f (x: i64) = loop 1 = x for _i < 3 do 2", "incomplete-match", 1),
+    ("def f (x: i64) = let g (1, y) = y in g (x, 5i64)", "incomplete-match", 1),
+    ("def f (xs: [](#a i64 | #b)) = loop s = 0 for #a y in xs do s + y", "incomplete-match", 1),
+    ("def f (x: (#a i32 | #b)) = let g ((#a y): (#a i32 | #b)) = y in g x",
+     "incomplete-match", 1),
     # sizes that a caller cannot name or choose
     ("def f (x: i64, y: i64) (a: [x]bool) = true", "inaccessible-size", 1),
     ("def f {x: i64} (g: [x]bool -> bool) = true", "inaccessible-size", 1),
@@ -56,6 +69,8 @@ from runelift.ir.source import Source
     ("module m = \\(p: {type^ f}) -> {\n  def none : []p.f = []\n}", "lifted-element", 2),
     ("module m = \\(p: {type^ f}) -> ({type^ t = p.f} : {type t})", "function-not-allowed", 1),
     # module types
+    ("module f (p: {val x : i32}) = {def y = p.x}\nmodule g : {val y : i32} = f",
+     "not-a-structure", 2),
     ("module m (p: {val x : i32}) : {val y : i32} = {def z = p.x}", "missing-member", 1),
     ("module type t = {type t 'a\n  val x : t a}", "unknown-type", 2),
     ("module type t = {module m : {type u = u}}", "unknown-type", 1),
@@ -85,6 +100,11 @@ def test_refused(text: str, code: str, line: int) -> None:
     "module m (p: {type t val x : t}) : {val y : p.t} = {def y = p.x}",
     "module m : {val f [n] : [n]i32 -> *[n]i32} = {def f [n] (xs: [n]i32) = copy xs}",
     "module type t = {type u module m : {val x : u}}",
+    # arguments are computed before the functions that are applied to them: the last one first
+    "def f (xs: []i32) = foldl (\\x (y: i32) -> map (+ y) x) (filter (> 0) xs) [1, 2, 3]",
+    "def f (xs: []i32) = map (\\x -> map (+ 1) x) [filter (> 0) xs]",
+    "def f (n: i64) (xs: []i32) : [n]i32 = xs[0:n:1]",
+    "def f [n] (a: i64) (b: i64) (xs: [n]i32) : [b - a]i32 = xs[a:b:1]",
     "module type one = (p: {val x : i32}) -> {val y : i32}\nmodule m (f: one) = f {def x = 1i32}\n"
     "module n = m (\\(p: {val x : i32}) -> {def y = p.x})",
 ])
