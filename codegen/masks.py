@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 
 from runelift.ir import imp
@@ -59,11 +59,12 @@ def apart(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
     found: list[Stm] = []
     held: list[Stm] = []
     last = last_uses(code)
+    own = {stm.name for stm in code if isinstance(stm, imp.Declare)}
     for place, stm in enumerate(code):
         if not any(isinstance(s, imp.Barrier | imp.Shuffle) for s in statements((stm,))):
             held.append(stm)
             continue
-        outside = _outside(cond, stm, settled)
+        outside = _outside(cond, stm, settled, own)
         if outside is None:
             return None
         found += *masked(cond, held, last, place), *outside
@@ -71,8 +72,9 @@ def apart(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
     return *found, *masked(cond, held, last, len(code))
 
 
-def _outside(cond: Exp, stm: Stm, settled: Callable[[Exp], bool]) -> tuple[Stm, ...] | None:
-    """A statement with barriers if ``cond``."""
+def _outside(cond: Exp, stm: Stm, settled: Callable[[Exp], bool], own: Set[VName]
+             ) -> tuple[Stm, ...] | None:
+    """A statement with barriers if ``cond``; ``own`` are variables that are used there only."""
     match stm:
         case imp.For(_, start, bound, step, body) if all(map(settled, (start, bound, step))):
             inside = apart(cond, body, settled)
@@ -86,8 +88,8 @@ def _outside(cond: Exp, stm: Stm, settled: Callable[[Exp], bool]) -> tuple[Stm, 
     match stm:
         case imp.For(_, start, bound):
             return replace(stm, bound=imp.Select(cond, bound, start, Prim.I64)),
-        case imp.While(going):
-            return replace(stm, cond=imp.Apply("and", Prim.BOOL, (cond, going))),
+        case imp.While(imp.Var(going)) if going in own:  # PoCL 3.0 wants no more than a variable
+            return imp.Assign(going, imp.Apply("and", Prim.BOOL, (cond, stm.cond))), stm
     return None  # a branch that changes what it asks: of others the barriers are outside
 
 

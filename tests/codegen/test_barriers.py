@@ -127,8 +127,12 @@ def test_barriers_are_put_outside_of_branches() -> None:
         replace(placed, bound=imp.Select(cond, often, lit(0), I64)), BARRIER)
     going = imp.Var(VName("going", 90))
     waiting = imp.While(going, (*placed.body, imp.Assign(going.name, FALSE)))
-    assert insert_barriers([imp.If(cond, (waiting,))]) == (
-        replace(waiting, cond=imp.Apply("and", Prim.BOOL, (cond, going))), BARRIER)
+    begin = imp.Declare(going.name, Prim.BOOL, imp.Lit(Const(True, Prim.BOOL)))
+    assert begin.init is not None
+    assert insert_barriers([imp.If(cond, (begin, waiting))]) == (
+        replace(begin, init=FALSE), imp.If(cond, (imp.Assign(going.name, begin.init),)),
+        imp.Assign(going.name, imp.Apply("and", Prim.BOOL, (cond, going))), waiting, BARRIER)
+    assert insert_barriers([imp.If(cond, (waiting,))]) == (imp.If(cond, (waiting,)), BARRIER)
 
 
 def test_barriers_in_branches_of_branches() -> None:
