@@ -101,9 +101,9 @@ def main() -> None:
 
 def _own(program: Any) -> Iterator[Case]:
     """The tuning datasets of an example."""
+    scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
     for entry in program.entries:
         prims = [p.prim for p in program.interface(entry).params]
-        scripts = partial(evaluate, program=program.compiled.source, device=program.device_info)
         for case in datasets_of(program.compiled.source, entry, EXCLUDED_TAGS):
             if case.named:
                 yield Case(entry, case.dataset, partial(case.arguments, scripts, prims))

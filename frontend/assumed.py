@@ -29,7 +29,6 @@ MODELS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 """A module type of the prelude lists what all these modules have, except for some names."""
 
-
 HAVING: dict[str, tuple[Prim, ...]] = {
     "from_prim": SCALARS, "numeric": NUMBERS, "integral": INTS, "real": FLOATS, "float": FLOATS}
 """The module types of the prelude, and the built-in modules that have them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,14 +46,13 @@ def load(source: Source, names: Names, parameters: Mapping[str, int] = NO_PARAME
     return elaborate(checked(source), names, parameters)
 
 
-def checked(source: Source) -> ast.Flat:
-    """Parse and check a program; ProgramError with what is wrong with it."""
-    return checked_with(source)
-
-
 @_deep_recursion()
-def checked_with(source: Source, further: ast.ValDec | None = None) -> ast.Flat:
-    """The same with a ``further`` declaration at the end, which is the only entry point then."""
+def checked(source: Source, further: Callable[[module_ast.Module], ast.ValDec] | None = None
+            ) -> ast.Flat:
+    """Parse and check a program; ProgramError with what is wrong with it.
+
+    ``further`` makes a declaration for its end, which is the only entry point then.
+    """
     imports: list[Source] = []
 
     def read(path: Path, span: Span) -> module_ast.Module:
@@ -61,12 +60,13 @@ def checked_with(source: Source, further: ast.ValDec | None = None) -> ast.Flat:
         imports.append(module.span.source)
         return module
 
-    module = parse(source)
+    module, only = parse(source), ""
     if further is not None:
-        module.decs += (further,)
+        dec = further(module)
+        module.decs += (dec,)
+        only = dec.name
     program = with_library(flatten_modules(module, read))
-    program.imports = tuple(imports)
-    program.only = further.name if further is not None else ""
+    program.imports, program.only = tuple(imports), only
     check_module(program)
     return program
 

@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runelift.frontend import ast
+from runelift.frontend import ast, module_ast
 from runelift.frontend.nodes import walk
-from runelift.frontend.parser import parse, parse_exp, parse_type
+from runelift.frontend.parser import parse_exp, parse_type
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 
@@ -60,17 +60,18 @@ def _name(before: Sequence[Given]) -> str:
     return f"given'{len(before)}"
 
 
-def entry_point(program: Source, script: Source, types: Sequence[str]) -> ast.ValDec:
+def entry_point(script: Source, values: Sequence[Given], types: Sequence[str],
+                program: module_ast.Module) -> ast.ValDec:
     """The script as a declaration for the end of the program.
 
-    ``types`` are those of what it is given.
+    ``values`` are what it is given, ``types`` the types of these.
     """
-    values, text = given(script), script.text
+    text = script.text
     for value in reversed(values):
         hidden = value.name.ljust(value.span.end - value.span.start)
         text = text[: value.span.start] + hidden + text[value.span.end :]
     body = parse_exp(script, text)
-    _uncurry(body, {dec.name: len(dec.params) for dec in parse(program).decs
+    _uncurry(body, {dec.name: len(dec.params) for dec in program.decs
                     if isinstance(dec, ast.ValDec)})
     params = tuple(
         ast.PatAscript(value.span, ast.PatName(value.span, value.name), parse_type(type_))

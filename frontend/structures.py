@@ -153,8 +153,11 @@ def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
 
 def type_member(prim: str, name: str) -> ast.QualName | None:
     """What a type of a built-in module stands for; None if the module has none of this name."""
-    types = {"t": Prim(prim)} | ({"int_t": SAME_BITS[Prim(prim)]} if Prim(prim) in FLOATS else {})
-    return ast.QualName((), types[name].value) if name in types else None
+    if name == "t":
+        return ast.QualName((), prim)
+    if name == "int_t" and Prim(prim) in FLOATS:
+        return ast.QualName((), SAME_BITS[Prim(prim)].value)
+    return None
 
 
 def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:

@@ -89,6 +89,14 @@ class Size:
             return self.terms[0][1]
         return None
 
+    @property
+    def variable(self) -> VName | None:
+        """The variable that this is, if it is nothing else."""
+        match self.terms:
+            case ((((VName() as name),), 1),):
+                return name
+        return None
+
     def __add__(self, other: Size | int) -> Size:
         return _normal([*self.terms, *_size(other).terms])
 

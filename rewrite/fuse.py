@@ -84,6 +84,12 @@ class _Node:
         exp = self.stm.exp
         return exp.width if isinstance(exp, SOACS) else None
 
+    @property
+    def reduction(self) -> Redomap | None:
+        """The operation, if it is a reduction that leaves no array."""
+        exp = self.stm.exp
+        return exp if isinstance(exp, Redomap) and len(self.stm.pat) == operands(exp) else None
+
 
 class _Fuser:
     """The state of fusion over a program."""
@@ -96,10 +102,9 @@ class _Fuser:
 
     def lambda_(self, lam: Lambda) -> Lambda:
         self.depth += 1
-        try:
-            return replace(lam, body=self.body(lam.body))
-        finally:
-            self.depth -= 1
+        body = self.body(lam.body)
+        self.depth -= 1
+        return replace(lam, body=body)
 
     def body(self, body: Body) -> Body:
         """A body, its inner bodies first; fused again where fusion around it has added to it."""
@@ -151,8 +156,8 @@ class _Graph:
 
     def _matrices(self, node: _Node) -> dict[VName, Param]:
         """The matrices behind the flat arrays that a reduction reads, if it can fuse with them."""
-        exp, defs = node.stm.exp, self.fuser.defs
-        if not isinstance(exp, Redomap) or len(node.stm.pat) > operands(exp):
+        exp, defs = node.reduction, self.fuser.defs
+        if exp is None:
             return {}
         here = {p.name: p for node in self.nodes for p in node.stm.pat}
         found: dict[VName, Param] = {}
@@ -263,7 +268,7 @@ class _Graph:
             return False
         if first.parallel or second.parallel:
             return False
-        if self.fuser.depth == 0 and _only_reduces(first) and _only_reduces(second):
+        if self.fuser.depth == 0 and first.reduction and second.reduction:
             return True  # there is a launch less; nobody else could share the elements
         return any(a in two.arrays and not self._is_iota(a) for a in one.arrays)
 
@@ -279,12 +284,6 @@ def _makes_rows(maker: Stm) -> bool:
     body = maker.exp.lam.body
     made = {p.name for stm in body.stms if isinstance(stm.exp, Map) for p in stm.pat}
     return made.issuperset(body.result)
-
-
-def _only_reduces(node: _Node) -> bool:
-    """Whether this is a reduction that leaves no array."""
-    exp = node.stm.exp
-    return isinstance(exp, Redomap) and len(node.stm.pat) == operands(exp)
 
 
 def _feeds(first: _Node, second: _Node) -> bool:

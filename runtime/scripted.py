@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from runelift.ir.errors import UserError
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.runtime.data.text import Reader, Value, prim_of
-from runelift.runtime.data.values import load_values
+from runelift.runtime.data.values import load_values, read_bytes
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.program import Program
 
@@ -30,13 +30,14 @@ def evaluate(script: Source, program: Source, device: DeviceInfo | None) -> list
     The interpreter runs it where there is no device.  Files lie beside the program.
     """
     # what compiles is not there yet where a program has been compiled before
-    from runelift.frontend.load import checked_with
+    from runelift.frontend.load import checked
     from runelift.frontend.scripts import ENTRY, entry_point, given
     from runelift.rewrite.rule import Rewriting
     from runelift.runtime.compiler import compile_module
 
-    values = [_value(each, Path(program.name).parent) for each in given(script)]
-    module = checked_with(program, entry_point(program, script, [_type(v) for v in values]))
+    asked = given(script)
+    values = [_value(each, Path(program.name).parent) for each in asked]
+    module = checked(program, partial(entry_point, script, asked, [_type(v) for v in values]))
     compiled = compile_module(program, module, policy=POLICY, rewriting=Rewriting(Names()))
     runner = Program(compiled, device, policy=POLICY)
     runner.keeps = False  # nobody would find its plans again
@@ -50,10 +51,7 @@ def _value(asked: Given, folder: Path) -> Sequence[Value]:
         case "loaddata":
             return load_values(path)
         case "loadbytes":
-            try:
-                return [np.fromfile(path, np.uint8)]
-            except OSError as error:
-                raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+            return [np.frombuffer(read_bytes(path), np.uint8)]
         case _:
             return [Reader(asked.span.source, asked.span.start, asked.span.end).value()]
 

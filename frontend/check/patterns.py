@@ -75,7 +75,7 @@ class Patterns(SizeExps):
                     size = Size.var(size_name or self.names.fresh(name))
                 kind = self.solved.head(found)
                 is_size = kind in INTS or isinstance(kind, MetaVar)
-                pattern.size = _variable(size)
+                pattern.size = size.variable
                 if pattern.size is not None:
                     self._bound.add(pattern.size)
                 bound[name] = Binding(Scheme(found), size if is_size else None, span, local=True)
@@ -122,10 +122,3 @@ class Patterns(SizeExps):
                               f"A pattern of {count} components cannot match "
                               f"a value of type {self._show(head)}.")
         return list(head.items)
-
-
-def _variable(size: Size) -> VName | None:
-    match size.terms:
-        case ((((VName() as name),), 1),):
-            return name
-    return None

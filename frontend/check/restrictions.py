@@ -19,7 +19,6 @@ from runelift.frontend.types import (
 )
 from runelift.ir.errors import Diagnostic
 from runelift.ir.names import VName
-from runelift.ir.sizes import Size
 
 
 def constructive_sizes(type_: Type) -> set[VName]:
@@ -148,10 +147,8 @@ def unknown_parameters(dec_name: str, type_: Type, arity: int, unknown: set[VNam
 def plain_sizes(type_: Type) -> set[VName]:
     """The names that are sizes of an array on their own."""
     match type_:
-        case Array(Size(((((VName() as name),), 1),)), elem):
-            return {name} | plain_sizes(elem)
-        case Array(_, elem):
-            return plain_sizes(elem)
+        case Array(size, elem):
+            return plain_sizes(elem) | ({size.variable} if size.variable is not None else set())
         case Tuple(items):
             return {v for item in items for v in plain_sizes(item)}
     return set()

@@ -173,13 +173,10 @@ def _argument(e: Evaluator, type_: Type, sizes: dict[VName | Size, Param], param
     def size(length: Size) -> Atom:
         if length.constant is not None:
             return i64(length.constant)
-        match length.terms:
-            case ((((VName() as name),), 1),):
-                key: VName | Size = name
-            case _:  # computed: where it matters, the program compares it
-                key, name = length, VName("size", 0)
+        key = length.variable or length  # what is computed, the program compares if it matters
         if key not in sizes:
-            sizes[key] = e.builder.fresh(name.base, Prim.I64)
+            base = key.base if isinstance(key, VName) else "size"
+            sizes[key] = e.builder.fresh(base, Prim.I64)
         return sizes[key].name
 
     def scalar(prim: Prim, shape: tuple[Atom, ...]) -> Dynamic:

@@ -127,20 +127,10 @@ def _ldexp(e: Evaluator, prim: Prim) -> Function:
         e.builder.op("ldexp", prim, (x, e.builder.convert(Prim.I32, prim, n, span)), span)))
 
 
-def _mad(e: Evaluator, prim: Prim) -> Function:
-    """``mad a b c = a * b + c``."""
-    def mad(span: Span, a: Atom, b: Atom, c: Atom) -> Atom:
-        return e.builder.op("add", prim, (e.builder.op("mul", prim, (a, b), span), c), span)
-
-    return _function(3, prim, mad)
-
-
-def _mad_hi(e: Evaluator, prim: Prim) -> Function:
-    """``mad_hi a b c = mul_hi a b + c``."""
-    def mad_hi(span: Span, a: Atom, b: Atom, c: Atom) -> Atom:
-        return e.builder.op("add", prim, (e.builder.op("mul_hi", prim, (a, b), span), c), span)
-
-    return _function(3, prim, mad_hi)
+def _and_added(row: str) -> Member:
+    """A product and a sum: ``mad a b c = a * b + c``, ``mad_hi a b c = mul_hi a b + c``."""
+    return lambda e, prim: _function(3, prim, lambda span, a, b, c: (
+        e.builder.op("add", prim, (e.builder.op(row, prim, (a, b), span), c), span)))
 
 
 def _get_bit(e: Evaluator, prim: Prim) -> Function:
@@ -190,6 +180,6 @@ _MEMBERS: Mapping[str, Member] = {
     "get_bit": _get_bit, "set_bit": _set_bit, "to_bits": _to_bits, "from_bits": _from_bits,
     "to_i64": _widening(Prim.I64), "to_f64": _widening(Prim.F64),
     "from_fraction": _from_fraction, "recip": _reciprocal, "lerp": _lerp, "ldexp": _ldexp,
-    "mad": _mad, "mad_hi": _mad_hi,
+    "mad": _and_added("mul"), "mad_hi": _and_added("mul_hi"),
 }
 """The members that are no primitive operation of their own name."""

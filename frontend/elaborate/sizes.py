@@ -150,9 +150,8 @@ def bind_by_type(e: Evaluator, pattern: ast.Pattern, value: Value,
 def _note_variables(found: Iterable[tuple[Size, Atom]], env: Environment) -> None:
     """Note the dimensions that are names."""
     for size, atom in found:
-        match size.terms:
-            case ((((VName() as name),), 1),):
-                env.setdefault(name, Dynamic(atom, Prim.I64))
+        if size.variable is not None:
+            env.setdefault(size.variable, Dynamic(atom, Prim.I64))
 
 
 def name_sizes(params: tuple[ast.SizeParam | ast.TypeParam, ...], env: Environment,

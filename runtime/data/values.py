@@ -24,11 +24,15 @@ _GZIP, _NPY, _ZIP = b"\x1f\x8b", b"\x93NUMPY", b"PK\x03\x04"
 
 def load_values(path: Path, wanted: Sequence[Prim] = ()) -> list[Value]:
     """The values in a file, whatever its format; ``wanted`` as in :func:`read_values`."""
+    return read_values(read_bytes(path), str(path), wanted)
+
+
+def read_bytes(path: Path) -> bytes:
+    """What is in a file; UserError if it cannot be read."""
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
-    return read_values(data, str(path), wanted)
 
 
 def read_values(data: bytes, name: str, wanted: Sequence[Prim] = ()) -> list[Value]:
