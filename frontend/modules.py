@@ -114,7 +114,8 @@ class _Evaluator:
             case module_ast.SigDec(_, name, sig):
                 found.signatures[name] = self._signature(sig, scope)
             case module_ast.OpenDec(span, mod):
-                opened = self.evaluate(mod, scope, prefix)
+                # a name that it keeps to itself must be none that the program can write
+                opened = self.evaluate(mod, scope, prefix or "open.")
                 if isinstance(opened, Functor):
                     raise wrong("not-a-structure", span, "A parametric module cannot be opened.",
                                 "Apply it to a module first.")
@@ -173,7 +174,12 @@ class _Evaluator:
                 wanted = self._signature(functor.sig, functor.scope)
                 inner = functor.scope.copy()
                 inner.modules[functor.param] = self._ascribe(given, wanted, arg.span)
-                return self.evaluate(functor.body, inner, prefix)
+                kept = len(self.out)
+                made = self.evaluate(functor.body, inner, prefix)
+                for dec in self.out[kept:]:
+                    if isinstance(dec, ast.ValDec):
+                        dec.instance = not is_parametric(wanted)
+                return made
             case module_ast.ModAscript(span, inner_mod, sig):
                 wanted = self._signature(sig, scope)
                 plain = self._ascribe(self.evaluate(inner_mod, scope, prefix), wanted, span)

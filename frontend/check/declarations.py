@@ -191,7 +191,8 @@ class Checker(Settling):
         self.errors += check_causality(dec, self.solved.unknown)
         dec.type = self.solved.resolve(scheme.type)
         errors, function = check_uniqueness(dec, self._constants)
-        self.errors += errors
+        if not dec.instance:  # what is abstract in general may be returned, whatever it is here
+            self.errors += errors
         dec.type = with_unique_result(dec.type, function.arity, function.unique)
         if not isinstance(dec.type, Arrow | Abstract) and holds_arrays(dec.type):
             self._constants[dec.name] = Origin(dec.name, -1, "it is a constant")
@@ -373,6 +374,9 @@ class Checker(Settling):
                                   "each use.")
             type_ = type_.codomain
         for param in dec.type_params:
+            if isinstance(param, ast.TypeParam):
+                raise self._error("bad-entry", param.span, "Entry point functions may not be "
+                                  f"polymorphic, as '{dec.name}' is in '{param.name}.")
             if isinstance(param, ast.SizeParam) and param.size in named - constructive:
                 raise self._error("bad-entry", param.span, f"Entry point size parameter "
                                   f"[{param.name}] is only used non-constructively: no parameter "

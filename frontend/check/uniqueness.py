@@ -296,7 +296,7 @@ class Walk:
                 else:
                     kept.append(leaf.origins)
             if isinstance(type_, Arrow):
-                self.function_argument(type_.domain, tree, arg.span)
+                self.function_argument(type_.domain, tree, arg)
                 fresh, type_ = type_.fresh, type_.codomain
         closure = origins(function)
         self.take(taken, closure.union(*kept))
@@ -311,13 +311,15 @@ class Walk:
             return Leaf(found, known, rest) if rest > 0 else Leaf(found)
         return self.result(exp.type, fresh, found, name)
 
-    def function_argument(self, wanted: Type, tree: Tree, span: Span) -> None:
+    def function_argument(self, wanted: Type, tree: Tree, arg: ast.Exp) -> None:
         """A function given where one with a unique result is wanted must have one."""
-        arity, fresh = 0, False
-        while isinstance(wanted, Arrow):
-            arity, fresh, wanted = arity + 1, bool(wanted.fresh), wanted.codomain
-        if fresh and isinstance(tree, Leaf) and tree.arity == arity and not tree.unique:
-            self.error("unique-result", span, "The result of this function must be unique.",
+        arity, fresh = _result(wanted)
+        if not (fresh and isinstance(tree, Leaf)):
+            return
+        known = _result(arg.type) if tree.arity == 0 and isinstance(arg, ast.Name) else (
+            tree.arity, bool(tree.unique))
+        if known == (arity, False):
+            self.error("unique-result", arg.span, "The result of this function must be unique.",
                        "Let the function return a copy: copy e.")
 
     def take(self, taken: list[tuple[Origins, Span]], kept: Origins) -> None:
@@ -440,3 +442,11 @@ class Walk:
 
 def _called(fun: ast.Exp) -> str:
     return f'"{fun.name}"' if isinstance(fun, ast.Name) else "a function"
+
+
+def _result(type_: Type | None) -> tuple[int, bool]:
+    """How many arguments a function takes, and whether parts of its result are unique."""
+    arity, fresh = 0, False
+    while isinstance(type_, Arrow):
+        arity, fresh, type_ = arity + 1, bool(type_.fresh), type_.codomain
+    return arity, fresh

@@ -126,6 +126,35 @@ def test_parametric_modules_that_are_right(parameter: str, body: str) -> None:
     assert program.main() == 1
 
 
+def test_what_is_abstract_may_be_returned_by_any_instance() -> None:
+    """Also where it is an array that the argument of the parametric module has as a constant."""
+    program = runelift.compile("""
+module type monoid = { type t val zero : t val op : t -> t -> t }
+module over (M: monoid) = {
+  def none (_: i32) : M.t = M.zero
+  def all [n] (xs: [n]M.t) = reduce M.op M.zero xs
+}
+module vectors = over { type t = [2]i32 def zero : t = [0, 1] def op = map2 (i32.+) }
+entry all (xs: [][2]i32) = vectors.all xs
+entry none (i: i64) = let a = vectors.none 1 in (a with [i] = 7, vectors.none 2)
+""", device="interpreter")
+    assert program.all(np.array([[1, 2], [3, 4]], np.int32)).tolist() == [4, 7]
+    assert [each.tolist() for each in program.none(0)] == [[7, 1], [0, 1]]
+    with pytest.raises(ProgramError, match="aliases the free variable"):
+        runelift.compile("module F (P: {val n: i64}) = { def k = [1, 2] def f (x: i32) = k }\n"
+                         "entry main = 1i32", device="interpreter")
+
+
+def test_what_an_opened_module_keeps_to_itself() -> None:
+    text = "open {opened}\nentry main = {name}"
+    for opened in ("{ local def z = 3i32 def w = z }",
+                   "({ def z = 3i32 def w = z } : { val w : i32 })"):
+        program = runelift.compile(text.format(opened=opened, name="w"), device="interpreter")
+        assert program.main() == 3
+        with pytest.raises(ProgramError, match="Unknown variable 'z'"):
+            runelift.compile(text.format(opened=opened, name="z"), device="interpreter")
+
+
 def test_imports(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "base.fut").write_text("def two = 2i32\nentry hidden = 1i32")

@@ -56,6 +56,7 @@ from runelift.ir.source import Source
     ("def f (b: bool) = let (n, _) = if b then (1, true) else (2, true) in\n  \\(_: [n]i32) -> b",
      "unknown-param-size", 1),
     ("entry f (n: i64) : (i64, [][]i32) = (n, [])", "size-polymorphic-entry", 1),
+    ("entry f 'a (x: i32) = x", "bad-entry", 1),
     # sizes that values do not have
     ("def f : i64 -> ?[n].bool -> *[n]i64 =\n  \\n _ -> iota n", "unused-existential", 1),
     ("type^ t = []i32 -> i32", "anonymous-nonconstructive", 1),

@@ -8,6 +8,8 @@ from runelift.frontend.load import checked
 from runelift.ir.errors import ProgramError
 from runelift.ir.source import Source
 
+APPLY = "def apply 'a 'b (f: a -> *b) (x: a) : b = f x\n"
+
 
 @pytest.mark.parametrize("text", [
     "def f [n] (xs: *[n]i32) = xs with [0] = 1",
@@ -31,6 +33,9 @@ from runelift.ir.source import Source
     "def f [n] (xs: *[n]i32): (*[n]i32, *[n]i32) = (xs, copy xs)",
     "def g (xs: *[]i32) = xs with [0] = 1\ndef h (x: i32) (xs: []i32) = xs[0] + x\n"
     "def f (xs: *[]i32) = h xs[0] (copy xs) + (g xs)[0]",
+    APPLY + "def f (xs: []i32) = apply copy xs |> apply (rotate 1) |> apply (map (+ 1))",
+    APPLY + "def g (xs: []i32) = map (+ 1) xs\ndef f (xs: []i32) = apply g xs",
+    APPLY + "def g (k: i32) (xs: []i32) : *[]i32 = map (+ k) xs\ndef f = apply (g 1)",
 ])
 def test_accepted(text: str) -> None:
     checked(Source("t", text))
@@ -73,6 +78,9 @@ def test_accepted(text: str) -> None:
      "consume-free", 28),
     ("def k: [3]i32 = [1, 2, 3]\ndef f (b: bool) = k", "returns-constant", 19),
     ("def k: *[3]i32 = [1, 2, 3]", "unique-constant", 5),
+    (APPLY + "def g (xs: []i32) = xs\ndef f (xs: []i32) = apply g xs", "unique-result", 27),
+    (APPLY + "def f (xs: []i32) = apply reverse xs", "unique-result", 27),
+    (APPLY + "def f (xs: []i32) = apply (\\ys -> ys) xs", "unique-result", 28),
     ("def f (g: i32 -> []i32) = let xs = g 1 in xs with [0] = 1", "not-consumable", 43),
     ("def f [n] (xss: *[n][n]i32) = map (\\(x: *[n]i32) -> x with [0] = 1) xss",
      "type-mismatch", 36),
