@@ -29,6 +29,13 @@ from runelift.runtime.statistics import median
 from runelift.runtime.testblocks import cases_of
 
 CACHES = ("RUNELIFT_CACHE", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME")
+IMPORT_ALL = """
+import contextlib, importlib, pkgutil, runelift
+for each in pkgutil.walk_packages(runelift.__path__, "runelift."):
+    with contextlib.suppress(ImportError):  # of packages that are optional
+        importlib.import_module(each.name)
+"""
+"""Has Python compile the modules, as it does when a package is installed."""
 
 
 def main() -> None:
@@ -41,15 +48,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     found: list[dict[str, Any]] = []
+    compile_modules()
     print(f"{'program':20}{'cold':>8}{'warm':>8}  seconds to the first answer")
     for path in sorted(EXAMPLES.glob("*.fut")):
         if options.only not in path.stem:
             continue
         with tempfile.TemporaryDirectory() as folder:
             command = _command(path, Path(folder), options.device)
-            environment = {**os.environ, **{name: str(Path(folder, name)) for name in CACHES}}
-            for name in CACHES:
-                Path(folder, name).mkdir()
+            environment = empty_caches(Path(folder))
             cold, *warm = [_seconds(command, environment) for _ in range(1 + options.runs)]
         found.append({"program": path.stem, "cold": cold, "warm": median(warm)})
         print(f"{path.stem:20}{cold:>8.2f}{median(warm):>8.2f}", flush=True)
@@ -58,6 +64,24 @@ def main() -> None:
               f"{max(f['warm'] for f in found):>8.2f}")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1))
+
+
+def compile_modules() -> None:
+    """Have Python compile all modules, so that no process that is timed does."""
+    subprocess.run([sys.executable, "-c", IMPORT_ALL], env=_keeping(), check=True)
+
+
+def empty_caches(folder: Path) -> dict[str, str]:
+    """The variables of processes whose caches are in this folder, and hold nothing."""
+    for name in CACHES:
+        (folder / name).mkdir(parents=True)
+    return {**_keeping(), **{name: str(folder / name) for name in CACHES}}
+
+
+def _keeping() -> dict[str, str]:
+    """The variables of this process, but that Python keeps what it compiles."""
+    return {name: value for name, value in os.environ.items()
+            if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _command(path: Path, folder: Path, device: str | None) -> list[str]:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compare import EXAMPLES, VOLATILITY
-from start import CACHES
+from start import compile_modules, empty_caches
 
 from runelift.runtime.device import select
 from runelift.runtime.statistics import median
@@ -98,6 +98,7 @@ def main() -> None:
     if device is None:
         parser.error("the interpreter has nothing to tune")
     print(f"device: {device.label}")
+    compile_modules()
     print(f"{'program':14}{'':8}{'peer':>9}{'ours':>9}{'ratio':>8}  seconds")
     found = []
     for name in options.programs:
@@ -137,15 +138,12 @@ def _sitting(name: str, options: argparse.Namespace) -> dict[tuple[str, str], Ru
     texts = dict.fromkeys(("peer", "ours"), (EXAMPLES / f"{name}.fut", PROGRAMS[name]))
     if options.theirs is not None and theirs is not None:
         texts["peer"] = options.theirs / theirs[0], theirs[1]
+    environment = dict[str, dict[str, str]]()
     with tempfile.TemporaryDirectory() as folder:
         for who in ("peer", "ours"):
-            place = Path(folder, who)
-            for cache in CACHES:
-                (place / cache).mkdir(parents=True)
+            environment[who] = empty_caches(Path(folder, who))
             text, datasets = texts[who]
-            (place / f"{name}.fut").write_text(with_datasets(text.read_text(), datasets))
-        environment = {who: {**os.environ, **{c: str(Path(folder, who, c)) for c in CACHES}}
-                       for who in ("peer", "ours")}
+            Path(folder, who, f"{name}.fut").write_text(with_datasets(text.read_text(), datasets))
         for state in ("cold", "built"):
             if options.futhark is not None:
                 device = options.futhark_device or options.device
