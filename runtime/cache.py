@@ -11,7 +11,6 @@ import os
 import platform
 import tempfile
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import platformdirs
@@ -59,6 +58,14 @@ def is_there(kind: str, name: str) -> bool:
     return (cache_folder() / kind / name).exists()
 
 
+def has_any(kind: str) -> bool:
+    """Whether something of a kind is kept."""
+    try:
+        return any(os.scandir(cache_folder() / kind))
+    except OSError:
+        return False
+
+
 def store(kind: str, name: str, content: bytes) -> None:
     """Keep something; losing it would only cost time, so a full disk is no error."""
     folder = cache_folder() / kind
@@ -71,10 +78,23 @@ def store(kind: str, name: str, content: bytes) -> None:
         return
 
 
-@cache
+_ourselves: list[str] = []
+
+
 def ourselves() -> str:
-    """What changes whenever a file of Runelift or the version of Python does."""
-    return key(platform.python_version(), *_files(Path(__file__).parent.parent))
+    """What changes whenever a file of Runelift or the version of Python does.
+
+    Who knows it tells the processes that it starts (:func:`known_as`): to look at all files takes
+    a tenth of a second where the file system is slow.
+    """
+    if not _ourselves:
+        _ourselves.append(key(platform.python_version(), *_files(Path(__file__).parent.parent)))
+    return _ourselves[0]
+
+
+def known_as(found: str) -> None:
+    """Take what another process of the same Runelift has found for :func:`ourselves`."""
+    _ourselves[:] = [found]
 
 
 def _files(folder: Path) -> Iterator[str]:

@@ -23,6 +23,7 @@ from typing import Any, NoReturn, TextIO
 
 from runelift import __version__
 from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
+from runelift.runtime import bindings
 from runelift.runtime.garbage import look_seldom
 from runelift.runtime.report import as_json, as_text
 
@@ -91,6 +92,7 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; the exit status."""
     look_seldom()
+    bindings.keep_nothing()
     atexit.register(gc.freeze)  # nobody needs to look for garbage then
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((a for a in arguments if not a.startswith("-")), None)
@@ -149,11 +151,13 @@ def _tuning_ahead(arguments: Sequence[str]) -> Iterator[None]:
     with started_ahead(device):
         from runelift.runtime.processes.ahead import compiled_ahead
 
-        with compiled_ahead(program, policy or "all"):
+        with compiled_ahead(program, policy or "all") as is_new:
             from runelift.runtime import early
+            from runelift.runtime.processes.builders import tried_ahead
 
-            early.begin(device, runs=False)
-            yield
+            with tried_ahead(device) if is_new else nullcontext():
+                early.begin(device, runs=False)
+                yield
 
 
 def _option(name: str, arguments: Sequence[str]) -> str | None:

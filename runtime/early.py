@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 from runelift.runtime.spec import INTERPRETER, asked, fits, parted
 
 DRIVER = "libnvidia-opencl.so.1"
+CONTROL = "/dev/nvidiactl"
+"""What the system's part of the driver makes."""
 PLATFORM_INFO, GET_DEVICES, DEVICE_INFO, MAKE_CONTEXT = 1, 2, 3, 4
 """Where ``clGetPlatformInfo``, ``clGetDeviceIDs``, ``clGetDeviceInfo`` and ``clCreateContext`` are
 in the table."""
@@ -65,6 +67,11 @@ def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = N
         _thread = threading.Thread(target=_open, args=(spec, driver, gate, runs), daemon=True)
         _thread.start()
         atexit.register(_thread.join)  # it must not be under way when the driver is unloaded
+
+
+def has_driver() -> bool:
+    """Whether the system has NVIDIA's driver, as far as that can be said without loading it."""
+    return os.path.exists(CONTROL)
 
 
 def take_context(device: int) -> int | None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from runelift.runtime import cache as disk
-from runelift.runtime.device import DeviceInfo
 
 if TYPE_CHECKING:
+    from runelift.runtime.device import DeviceInfo
     from runelift.runtime.opened import Device
 
 KEPT = "trials"
@@ -29,6 +29,11 @@ def proven(device: Device, what: str, trial: Callable[[], bool]) -> bool:
 def is_proven(info: DeviceInfo, what: str) -> bool:
     """Whether such a device has passed a trial before."""
     return disk.load(KEPT, _name(info, what)) == WORKS
+
+
+def are_any() -> bool:
+    """Whether any device has passed a trial before."""
+    return disk.has_any(KEPT)
 
 
 def _name(info: DeviceInfo, what: str) -> str:

@@ -22,8 +22,9 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from functools import partial
 from itertools import starmap
@@ -45,6 +46,7 @@ from runelift.runtime.commands.tuning_files import (
 )
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
 from runelift.runtime.finer import Guarded
+from runelift.runtime.processes.turns import short_turns
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import (
     held_out,
@@ -159,14 +161,16 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         if tries and not ended:
             ended = not _tune_parameters(args, program, runner, tuning, tried, shown, end)
         finer, validated = list[refined.Refined](), dict[str, Verified]()
-        try:
-            if not ended:
-                finer = _refine_guards(args, program, runner, tuning, tried)
-                validated = _validate(args, runner, tuning, held_back, Guarded(
-                    _values(tuning, tried), {site: each for one in finer
-                                             for site, each in one.finer.items()}))
-        except KeyboardInterrupt:
-            ended = True
+        beside = not (ended or args.json) and _mostly_waits(program, runner)
+        with _meanwhile(partial(render, tuning), beside) as rendered:
+            try:
+                if not ended:
+                    finer = _refine_guards(args, program, runner, tuning, tried)
+                    validated = _validate(args, runner, tuning, held_back, Guarded(
+                        _values(tuning, tried), {site: each for one in finer
+                                                 for site, each in one.finer.items()}))
+            except KeyboardInterrupt:
+                ended = True
     if isinstance(runner, Remote):
         runner.finish()
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
@@ -191,7 +195,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
     else:
         print(f"{args.program} on {program.device_info.label}\n")
         print("\n\n".join(filter(None, [
-            render(tuning), *starmap(render_held_out, left_out.items()),
+            rendered(), *starmap(render_held_out, left_out.items()),
             *map(parameters.render, tried), *map(refined.render, finer),
             render_validation(validated)])))
         if measured:
@@ -223,12 +227,26 @@ def _measure(args: argparse.Namespace, program: Program, runner: Triable, output
 def _guards_ahead(args: argparse.Namespace, program: Program, runner: Triable
                   ) -> Callable[[EntryTuning], object] | None:
     """How finer guards are fitted while the result runs; None where that would disturb the runs."""
-    assert program.device_info is not None
     guards = Guards(args.guards)
-    if (guards is Guards.THRESHOLD or not isinstance(runner, Remote)
-            or program.device_info.is_host):
+    if guards is Guards.THRESHOLD or not _mostly_waits(program, runner):
         return None
     return partial(refined.refine_guards, guards=guards)
+
+
+def _mostly_waits(program: Program, runner: Triable) -> bool:
+    """Whether this process may compute while the program runs, which then takes no longer."""
+    assert program.device_info is not None
+    return isinstance(runner, Remote) and not program.device_info.is_host
+
+
+@contextmanager
+def _meanwhile(work: Callable[[], str], beside: bool) -> Iterator[Callable[[], str]]:
+    """What ``work`` makes: a thread sees to it ``beside`` this one, or else who asks for it."""
+    if not beside:
+        yield work
+        return
+    with short_turns(), ThreadPoolExecutor(1, "meanwhile") as pool:
+        yield pool.submit(work).result
 
 
 def _part(end: float, part: float) -> float:

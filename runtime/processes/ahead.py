@@ -8,7 +8,6 @@ what is wrong with it.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import pickle
 import subprocess
@@ -20,8 +19,10 @@ from typing import TYPE_CHECKING
 from runelift.frontend.files import read_source
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
+from runelift.runtime import cache as disk
 from runelift.runtime.garbage import look_seldom
 from runelift.runtime.kept import compile_anew, is_kept
+from runelift.runtime.processes.python import command
 from runelift.runtime.snapshot import dumps
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ if TYPE_CHECKING:
 CORES = 4
 """How many cores it takes for processes not to be in each other's way."""
 RUN = """
-import json, sys
-path, policy, sys.path[:] = json.loads(sys.argv[1])
 from runelift.runtime.processes.ahead import answer
-answer(path, policy)
+answer(*given)
 """
 """What such a process runs."""
 
@@ -44,7 +43,7 @@ class _Compiling:
     def __init__(self, path: str, policy: str) -> None:
         self.asked = str(Path(path)), policy
         self._process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([path, policy, sys.path])],
+            command(RUN, path, policy, disk.ourselves()),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             start_new_session=True)  # Ctrl-C is for the process that started it
 
@@ -65,14 +64,17 @@ _under_way: list[_Compiling] = []
 
 
 @contextlib.contextmanager
-def compiled_ahead(path: str | None, policy: str) -> Iterator[None]:
-    """Have a program compiled from now on, unless one of this path and policy is kept."""
+def compiled_ahead(path: str | None, policy: str) -> Iterator[bool]:
+    """Have a program compiled from now on, unless one of this path and policy is kept.
+
+    Whether it is under way is the value of the context.
+    """
     if path is not None and (os.cpu_count() or 1) >= CORES:
         with contextlib.suppress(UserError):  # the command will say that there is no such file
             if not is_kept(read_source(Path(path)), policy):
                 _under_way.append(_Compiling(path, policy))
     try:
-        yield
+        yield bool(_under_way)
     finally:
         for each in _under_way:
             each.end()
@@ -92,9 +94,10 @@ def take(source: Source, policy: str) -> Compiled | None:
     return None
 
 
-def answer(path: str, policy: str) -> None:
+def answer(path: str, policy: str, ourselves: str) -> None:
     """Compile a program and write it to the standard output."""
     look_seldom()
+    disk.known_as(ourselves)
     compiled = compile_anew(read_source(Path(path)), policy=policy, parameters={})
     sys.stdout.buffer.write(dumps(compiled))
     sys.stdout.flush()

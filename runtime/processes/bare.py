@@ -45,6 +45,19 @@ class Bare(NamedTuple):
     further: str
 
 
+class Told(NamedTuple):
+    """What a process is told when it may open the device.
+
+    That is the name of the device, the path and the policy of the program that it will run, how to
+    build through the driver alone, and :func:`~runelift.runtime.cache.ourselves`.
+    """
+
+    device: str | None
+    program: tuple[str, str] | None
+    bare: Bare | None
+    ourselves: str
+
+
 def name_of(label: str, text: str, options: str) -> str:
     """Under which name the binary of a program for a device lies in the cache."""
     return cache.key(text, options, label)

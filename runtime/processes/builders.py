@@ -13,13 +13,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing.connection import wait
 from typing import TypeAlias
 
-from runelift.runtime import interrupts
+from runelift.runtime import early, interrupts, proofs
 from runelift.runtime.processes.bare import BUILD, Bare
 from runelift.runtime.processes.channel import receive, send
-from runelift.runtime.processes.process import Process
+from runelift.runtime.processes.process import Process, trying_ahead
 
 Source: TypeAlias = tuple[str, ...]
 """The text of a program, and the options to build it with."""
@@ -45,6 +46,18 @@ _UNROLLED = re.compile(r"^( *)#pragma unroll\n *for \(\w+ (\w+) = [^;]*; \w+ < (
 def how_many(global_bytes: int) -> int:
     """How many processes build for a device with so much memory."""
     return max(1, min(MOST, 5 * (os.cpu_count() or 1) // 8, global_bytes // ROOM))
+
+
+def tried_ahead(device: str | None) -> AbstractContextManager[None]:
+    """Start the processes that make the trials of a device before it has been found.
+
+    They import as much as the command does, and what they find out is needed by the time that the
+    program is compiled.  Only where the compiler of the device does one program at a time in each
+    process, which is NVIDIA's, and where no device has passed a trial yet.
+    """
+    if early.has_driver() and not proofs.are_any():
+        return trying_ahead(device, len(TRIALS))
+    return nullcontext()
 
 
 class Builders:

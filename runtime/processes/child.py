@@ -12,6 +12,7 @@ from typing import Any
 
 from runelift.runtime import early
 from runelift.runtime.processes import bare
+from runelift.runtime.processes.bare import Told
 from runelift.runtime.processes.channel import receive, send
 
 AFTER = 0.3
@@ -29,13 +30,14 @@ def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool)
     threading.Thread(target=_end_with, args=(lifeline, AFTER if builds else 0.0),
                      daemon=True).start()
     link, is_open = Connection(connection), partial(os.close, opened)
-    told, request = None, None
+    told: Told | None = None
+    request = None
     if builds and not tries:
         try:
             told = receive(link)
         except EOFError:
             return
-        about, made = told[-1], early.made()
+        about, made = told.bare, early.made()
         if about is not None and made is not None:
             is_open()
             send(link, "ready")
@@ -45,7 +47,7 @@ def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool)
 
 
 def _go_on(link: Connection, builds: bool, tries: bool, is_open: partial[None],
-           told: tuple[Any, ...] | None, request: tuple[Any, ...] | None) -> None:
+           told: Told | None, request: tuple[Any, ...] | None) -> None:
     """The same with all that running programs takes."""
     from runelift.runtime.device import register_runtimes
 

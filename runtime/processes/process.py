@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import weakref
 from collections.abc import Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
-from runelift.runtime.processes.bare import Bare
+from runelift.runtime import cache
+from runelift.runtime.processes.bare import Bare, Told
 from runelift.runtime.processes.channel import send
+from runelift.runtime.processes.python import command
 
 GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
 RUN = """
-import json, sys
-connection, lifeline, gate, opened, builds, tries, device, path = json.loads(sys.argv[1])
-sys.path[:] = path
-from runelift.runtime import early, garbage
+connection, lifeline, gate, opened, builds, tries, device = given
+from runelift.runtime import bindings, early, garbage
 early.begin(device, gate=gate)
+bindings.keep_nothing()
 garbage.look_seldom()
 from runelift.runtime.processes.child import main
 main(connection, lifeline, opened, builds, tries)
@@ -52,7 +51,7 @@ class _Starting:
         self.opened, done = Pipe(duplex=False)
         given = theirs.fileno(), ours, behind.fileno(), done.fileno()
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, json.dumps([*given, builds, tries, device, sys.path])],
+            command(RUN, *given, builds, tries, device),
             pass_fds=given, stdin=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL if builds else None,  # who needs a kernel says what is wrong
             start_new_session=True)  # Ctrl-C is for the process that started it
@@ -64,7 +63,9 @@ class _Starting:
         self.end = weakref.finalize(self, _end, self.process, lifeline)
 
 
-_ahead: list[_Starting] = []
+_running: list[_Starting] = []
+_trying: list[_Starting] = []
+"""Processes that nobody has asked for yet, by what they are for."""
 
 
 @contextlib.contextmanager
@@ -73,15 +74,32 @@ def started_ahead(device: str | None = None) -> Iterator[None]:
 
     Python and what it imports take longer than anything else that a short tuning does.
     """
-    _ahead.append(_Starting(device, builds=False))
-    _ahead[-1].gate.close()
+    _running.append(_Starting(device, builds=False))
+    _running[-1].gate.close()
+    with _ended(_running):
+        yield
+
+
+@contextlib.contextmanager
+def trying_ahead(device: str | None, count: int) -> Iterator[None]:
+    """The same for so many processes that make trials of the device, if they will be asked for."""
+    for _ in range(count):
+        _trying.append(_Starting(device, builds=True, tries=True,
+                                 after=_trying[-1] if _trying else None))
+    with _ended(_trying):
+        yield
+
+
+@contextlib.contextmanager
+def _ended(ahead: list[_Starting]) -> Iterator[None]:
+    """End those that nobody has asked for."""
     try:
         yield
     finally:
-        for unused in _ahead:
+        for unused in ahead:
             unused.connection.close()
             unused.end()
-        _ahead.clear()
+        ahead.clear()
 
 
 class Process:
@@ -99,9 +117,10 @@ class Process:
                  held: bool = False, program: tuple[str, str] | None = None,
                  after: Process | None = None, bare: Bare | None = None) -> None:
         self.tries = tries
-        self._started: _Starting = _ahead.pop() if _ahead and not builds else _Starting(
+        ahead = (_trying if tries else []) if builds else _running
+        self._started: _Starting = ahead.pop(0) if ahead else _Starting(
             device, builds=builds, tries=tries, after=None if after is None else after._started)
-        self._told = device, program, bare
+        self._told = Told(device, program, bare, cache.ourselves())
         self.connection = self._started.connection
         self._process = self._started.process
         if not held:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.statistics import Summary, median_interval, summarise
@@ -30,19 +30,24 @@ ENOUGH = 0.15
 """or after so many if it was run as often as needed, short runs twice as often."""
 LAUNCH = 1e-5
 """How many seconds of the host a launch takes at most."""
+STAKE = 0.03
+"""By what fraction a dataset must be faster if kernels are to be built to see whether it stays so
+in runs that come often."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verified:
     """Times of a dataset without forced versions, by default and tuned, run in turn.
 
-    ``low`` to ``high`` holds the median of tuned over default time with 95 % confidence.
+    ``low`` to ``high`` holds the median of tuned over default time with 95 % confidence.  Where it
+    is not ``lasting``, nobody knows about runs that come often.
     """
 
     default: Summary
     tuned: Summary
     low: float
     high: float
+    lasting: bool = True
 
     @classmethod
     def of(cls, default: Sequence[float], tuned: Sequence[float]) -> Verified:
@@ -58,7 +63,7 @@ class Verified:
     @property
     def faster(self) -> bool:
         """Whether the tuned program is faster for certain."""
-        return self.high < 1
+        return self.high < 1 and self.lasting
 
     @property
     def slower(self) -> bool:
@@ -106,14 +111,17 @@ class Pair:
             self._compare()
         return self._found
 
-    def surely(self) -> Verified | None:
+    def surely(self, *, worth: bool = True) -> Verified | None:
         """The same, and if the tuned program is no slower, as runs are that come often.
 
         Unless the default ones save about as few launches then as the tuned ones, or fewer: they
-        gain no more.
+        gain no more.  If it is not ``worth`` that, it stays unknown.
         """
         if (found := self.once()) is not None and self._may_lose and not found.slower:
-            self._compare(often=True)
+            if worth:
+                self._compare(often=True)
+            else:
+                self._found = replace(found, lasting=False)
         return self._found
 
     def _compare(self, *, often: bool = False) -> None:
@@ -195,12 +203,13 @@ def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: bool) -> dict[str, Ve
 
     They are made of runs that come often, too, if what is tuned will probably be kept: none is
     slower, and some are faster, which does not matter if it is kept ``anyway``.  To build kernels
-    for that takes long.
+    for that takes long, so that a dataset must be faster by :data:`STAKE` for it.
     """
     found = {name: each.once() for name, each in pairs.items()}
     known = [each for each in found.values() if each is not None]
     if (anyway or any(each.faster for each in known)) and not any(each.slower for each in known):
-        found = {name: each.surely() for name, each in pairs.items()}
+        worth = anyway or any(each.high < 1 - STAKE for each in known)
+        found = {name: each.surely(worth=worth) for name, each in pairs.items()}
     return {name: each for name, each in found.items() if each is not None}
 
 

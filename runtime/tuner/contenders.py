@@ -3,7 +3,9 @@
 A first run is late in many ways: kernels are loaded when they are first launched, and caches are
 cold.  So a version is behind only if its kernels alone, or issuing them as quickly as any host
 can, take far longer than another version took with all delays.  What issuing cost a record more
-than a run without is no such delay.
+than a run without is no such delay.  So is one that could make the run hardly faster, if it were
+chosen wherever it may be the best: the last of a loop's iterations may suit a version with which
+all others take five times as long.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ LAUNCH = 2e-6
 """No host issues a kernel in fewer seconds."""
 FAR = 2.0
 """What takes so many times as long as the best is behind."""
+LITTLE = 0.002
+"""So is what could make a run faster by this fraction at most."""
 Choices: TypeAlias = Mapping[str, set[int]]
 """Versions by the name of their site."""
 _Key: TypeAlias = tuple[tuple[str, int], ...]
@@ -43,10 +47,11 @@ def missed(forest: Forest, runs: Sequence[Run], seen: Sequence[Mapping[str, int]
 
 
 def contenders(runs: Iterable[Run]) -> Choices:
-    """The versions that may be the best at some kind of encounters, by site.
+    """The versions that may be the best at some kind of encounters, by site; one at least.
 
     Of a kind are encounters with the same sizes: that one of them was late is chance.
     """
+    runs = list(runs)
     meetings: dict[_Key, dict[int, Attempt]] = defaultdict(dict)
     kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Key]] = defaultdict(list)
     for run in runs:
@@ -54,7 +59,7 @@ def contenders(runs: Iterable[Run]) -> Choices:
             if key not in meetings:
                 kinds[key[-1][0], attempt.sizes].append(key)
             meetings[key].setdefault(version, attempt).also(attempt)
-    found: dict[str, set[int]] = defaultdict(set)
+    standings: dict[str, dict[int, _Standing]] = defaultdict(lambda: defaultdict(_Standing))
     for (site, _), alike in kinds.items():
         least, best = defaultdict[int, float](float), defaultdict[int, float](float)
         for attempts in (meetings[key] for key in alike):
@@ -65,8 +70,44 @@ def contenders(runs: Iterable[Run]) -> Choices:
         behind = {version: time / best[version] if best[version] else 1.0
                   for version, time in least.items()}
         far = max(FAR, min(behind.values()))  # also where all were late somewhere, by turns
-        found[site] |= {version for version, ratio in behind.items() if ratio <= far}
-    return found
+        for version, ratio in behind.items():
+            standings[site][version].add(least[version], best[version], near=ratio <= far)
+    little = LITTLE * min((_taken(run) for run in runs if run.record is not None), default=0.0)
+    return {site: {version for version, each in versions.items() if each.is_near and (
+                       each.gain >= little or each.ratio == min(
+                           other.ratio for other in versions.values() if other.is_near))}
+            for site, versions in standings.items()}
+
+
+@dataclass(slots=True)
+class _Standing:
+    """What encounters say of a version: what it takes at least, and what the best took.
+
+    ``gain`` is by how much it may make them faster, of those kinds where it ``is_near``.
+    """
+
+    least: float = 0.0
+    best: float = 0.0
+    gain: float = 0.0
+    is_near: bool = False
+
+    def add(self, least: float, best: float, *, near: bool) -> None:
+        """Take encounters of a kind."""
+        self.least += least
+        self.best += best
+        self.is_near |= near
+        self.gain += max(0.0, best - least) if near else 0.0
+
+    @property
+    def ratio(self) -> float:
+        """How far behind it is in all."""
+        return self.least / self.best if self.best else 1.0
+
+
+def _taken(run: Run) -> float:
+    """What a run took that has a record, by itself if it was made without one, too."""
+    assert run.record is not None
+    return run.record.span if run.time is None else run.time
 
 
 @dataclass(slots=True)

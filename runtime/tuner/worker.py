@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING, Any
 from runelift.codegen.plan import Plan
 from runelift.frontend.files import read_source
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
+from runelift.runtime import cache as disk
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.executor import DeviceFailed
 from runelift.runtime.finer import Guarded
 from runelift.runtime.kept import read_kept
 from runelift.runtime.one_by_one import Both
+from runelift.runtime.processes.bare import Told
 from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.processes.turns import short_turns
 from runelift.runtime.program import Program
@@ -320,7 +322,7 @@ class Session:
 
 
 def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
-          opened: Callable[[], None] = lambda: None, told: Sequence[Any] | None = None,
+          opened: Callable[[], None] = lambda: None, told: Told | None = None,
           request: Sequence[Any] | None = None) -> None:
     """Be ``told`` the device and open it; then answer requests until there are no more.
 
@@ -331,12 +333,13 @@ def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
     if tries:
         _expect_trials(connection)
     try:
-        spec, coming, _ = told or receive(connection)
-        info = select(spec)
+        told = told or receive(connection)
+        disk.known_as(told.ourselves)
+        info = select(told.device)
     except EOFError:
         return
     session = Session(info, connection)
-    session.coming = coming
+    session.coming = told.program
     if info is not None:
         import pyopencl as cl
 

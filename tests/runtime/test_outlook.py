@@ -181,6 +181,23 @@ def test_plans_that_run_the_same_versions_are_repeated_as_one(tmp_path: Path) ->
     assert sim.runs == runs
 
 
+@pytest.mark.parametrize(("kept", "found"), [(0, {0}), (4, {0}), (1, {0}), (60, {0, 1})])
+def test_what_can_gain_hardly_anything_is_no_contender(kept: int, found: set[int]) -> None:
+    """Version 1 is as fast where the loop ends as others are, and far slower before that.
+
+    It may be the best there, which is worth something if there are many such iterations.
+    """
+    def run(version: int, early: float, taken: float) -> Run:
+        busy = [early] * 5 + [4e-6] * kept
+        met = tuple(Encounter("s", k, None, {"n": k}, {}, (0, 1), version, max(each, taken), each,
+                              0.0, 1) for k, each in enumerate(busy))
+        seconds = sum(max(each, taken) for each in busy)
+        return Run("d", {"s": version}, Record("main", met, seconds, sum(busy), seconds, 0.0,
+                                               len(busy), 0, ""), time=seconds)
+
+    assert contenders([run(0, 1e-3, 6e-6), run(1, 1e-2, 6e-6)]) == {"s": found}
+
+
 def test_what_issuing_costs_a_record_makes_no_contenders() -> None:
     """A version is late in records, not in runs without; another's kernels alone take long."""
     def run(version: int, busy: float, issue: float, time: float | None) -> Run:

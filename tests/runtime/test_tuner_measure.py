@@ -459,6 +459,8 @@ def test_runs_that_come_often_decide_where_the_default_launches_less(
 
 @pytest.mark.parametrize(("seconds", "anyway", "asked"), [
     ((1.1e-2, 1.1e-2), False, True),  # both are faster
+    ((1.18e-2, 1.1e-2), False, True),  # one of them by so much that it is worth it
+    ((1.18e-2, 1.18e-2), False, False),  # none is
     ((1.1e-2, 1.3e-2), False, False),  # one is slower: others will be tried
     ((1.2e-2, 1.2e-2), False, False),  # none is faster: the defaults stay
     ((1.2e-2, 1.2e-2), True, True)])
@@ -482,6 +484,7 @@ def test_kernels_for_runs_that_come_often_are_built_only_for_what_may_be_kept(
     found = all_side_by_side(pairs, anyway=anyway)
     assert found.keys() == pairs.keys()
     assert sim.often == asked
+    assert any(each.faster for each in found.values()) == (min(seconds) < 1.15e-2)
 
 
 def test_a_dataset_that_turns_out_slower_keeps_its_versions() -> None:
