@@ -20,7 +20,8 @@ from typing import TypeAlias, TypeVar
 from runelift.frontend import ast, module_ast
 from runelift.frontend.assumed import HAVING, assumed, is_parametric, prelude_signature
 from runelift.frontend.nodes import put_at, walk
-from runelift.frontend.prelude import LIBRARY_MODULES
+from runelift.frontend.prelude import LIBRARY_MODULES, signature
+from runelift.frontend.recursion import as_loop
 from runelift.frontend.renaming import rename, with_params
 from runelift.frontend.sealing import Sealing, hides
 from runelift.frontend.structures import (
@@ -128,7 +129,8 @@ class _Evaluator:
 
     def _value(self, dec: ast.ValDec, scope: Structure, prefix: str,
                entries: bool) -> ast.QualName:
-        new = rename(dec, scope)
+        known = scope.value(dec.name) or signature((), dec.name)
+        new = rename(dec if known else as_loop(dec), scope)
         new.name = self._fresh(prefix + dec.name)
         new.entry = dec.entry and entries
         self.out.append(new)

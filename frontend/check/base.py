@@ -286,8 +286,9 @@ class Base(ABC):
         if (scheme := prelude_scheme(name.quals, name.name)) is not None:
             return scheme
         if name.name == self.declared:
-            raise self._error("recursive-function", span, f"Function '{name}' calls itself, but "
-                              "functions cannot be recursive.", "Write a loop.")
+            raise self._error("recursive-function", span, f"Function '{name}' calls itself other "
+                              "than at its end, with all arguments.", "Calls at the end become a "
+                              "loop: let a parameter have the result so far, or write the loop.")
         if (what := UNSUPPORTED.get(name.name)) is not None:
             raise self._error("unsupported-feature", span, f"Runelift has no {what} ({name}).")
         labels, hints = self._unknown(name)

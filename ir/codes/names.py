@@ -17,16 +17,18 @@ entry main (xs: []i32): i32 = reduce (+) 0 xs
 """),
     Explanation(
         "recursive-function", "a function that calls itself",
-        "There is no recursion, so that the memory and the parallelism of a program can be known.  "
-        "Most recursive functions are loops, or one of map, reduce and scan.",
+        "A function that calls itself at its end only, with all arguments, is a loop.  There is no "
+        "other recursion, so that the memory and the parallelism of a program can be known; a "
+        "parameter may have the result so far.",
         wrong="""\
 def factorial (n: i32): i32 = if n == 0 then 1 else n * factorial (n - 1)
 
 entry main (n: i32): i32 = factorial n
 """, cure="""\
-def factorial (n: i32): i32 = loop product = 1 for i < n do product * (i + 1)
+def factorial (n: i32) (product: i32): i32 =
+  if n == 0 then product else factorial (n - 1) (product * n)
 
-entry main (n: i32): i32 = factorial n
+entry main (n: i32): i32 = factorial n 1
 """),
     Explanation(
         "unknown-type", "a type that nothing defines",
