@@ -38,6 +38,13 @@ from runelift.ir.source import Source
     ("def fill [n] (i: i64) (xs: *[n]i64): *[n]i64 =\n"
      "  if i == n then xs else fill (i + 1) (xs with [i] = i * i)\n"
      "entry main (n: i64) = fill 0 (replicate n 0)", [4], [0, 1, 4, 9]),
+    # names of parameters that are bound anew
+    ("def f (n: i32): i32 = let n = n - 1 in if n <= 0 then n * 10 else f (n - 1)\n"
+     "entry main (n: i32) = f n", [5], 0),
+    ("def f (n: i32): i32 = let n = n - 2 in if n <= 0 then n * 10 else f n\n"
+     "entry main (n: i32) = f n", [5], -10),
+    ("def f (n: i32) (k: i32): i32 = let n = n - 2 in if n <= 0 then n else f (n + k) k\n"
+     "entry main (n: i32) = f n 1", [4], 0),
     # parameters that are patterns, and the names of the loop
     ("def f (a: i32, {b, again = c}: {b: i32, again: i32}): i32 =\n"
      "  let again = a + c in if again <= 0 then b else f (a - 1, {b = b + 2, again = c})\n"
