@@ -19,7 +19,7 @@ from runelift.frontend.check.aliases import (
     rebuild,
     shared,
 )
-from runelift.frontend.check.stars import unique_pattern
+from runelift.frontend.check.stars import typed_pattern, unique_pattern
 from runelift.frontend.nodes import Node
 from runelift.ir.errors import Label
 from runelift.ir.source import Span
@@ -89,12 +89,15 @@ def loop(walk: Walk, exp: ast.LoopExp, env: dict[str, Tree]) -> Tree:
         walk.bind(exp.form.pattern, shared(exp.form.pattern.type, elements), inner)
     elif isinstance(exp.form, ast.ForForm):
         walk.bind(exp.form.pattern, Leaf(), inner)
-    params = walk.bind(exp.pattern, shared(exp.pattern.type, NONE), inner)
+    values = shared(exp.pattern.type, NONE)
+    declared = flags(values, unique_pattern(exp.pattern))
+    kept = [typed and not star for typed, star in zip(
+        flags(values, typed_pattern(exp.pattern)), declared, strict=True)]
+    params = walk.new(exp.pattern, values, inner, kept, "its type in the loop is not unique")
     if isinstance(exp.form, ast.WhileForm):
         walk.exp(exp.form.cond, inner)
     body = walk.exp(exp.body, inner)
     carried = Carried.of(init, params, body)
-    declared = flags(params, unique_pattern(exp.pattern))
     consumed = carried.consumed(walk.consumed, declared)
     _next_values(walk, carried, consumed, exp.body.span)
     walk.depth -= 1

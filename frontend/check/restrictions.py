@@ -9,6 +9,8 @@ from runelift.frontend.nodes import Node, walk
 from runelift.frontend.types import (
     Array,
     Arrow,
+    Record,
+    Sum,
     Tuple,
     Type,
     Unique,
@@ -151,6 +153,8 @@ def plain_sizes(type_: Type) -> set[VName]:
             return plain_sizes(elem) | ({size.variable} if size.variable is not None else set())
         case Tuple(items):
             return {v for item in items for v in plain_sizes(item)}
+        case Record(fields) | Sum(fields):
+            return {v for _, item in fields for v in plain_sizes(item)}
     return set()
 
 

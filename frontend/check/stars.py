@@ -22,6 +22,19 @@ def unique_parts(exp: ast.TypeExp | None) -> Unique:
     return False
 
 
+def typed_pattern(pattern: ast.Pattern) -> Unique:
+    """Which parts of what a pattern binds have a type there."""
+    match pattern:
+        case ast.PatAscript():
+            return True
+        case ast.PatTuple(_, items):
+            return united(tuple(map(typed_pattern, items)))
+        case ast.PatRecord(_, members):
+            return united(tuple(typed_pattern(item) for _, item in sorted(
+                members, key=lambda member: member[0])))
+    return False
+
+
 def unique_pattern(pattern: ast.Pattern) -> Unique:
     """Which parts of what a pattern binds are declared unique."""
     match pattern:

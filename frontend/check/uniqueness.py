@@ -111,10 +111,14 @@ class Walk:
     def parameter(self, pattern: ast.Pattern, env: Env, unique: Unique) -> Tree:
         """Bind a parameter: only what is declared unique may be consumed."""
         tree = shared(pattern.type, NONE)
-        loose = list(leaves(self.bind(pattern, tree, dict(env))))
-        fixed = list(leaves(self.bind(pattern, tree, dict(env), "its parameter is not unique")))
-        chosen = [a if flag else b for a, b, flag in
-                  zip(loose, fixed, flags(tree, unique), strict=True)]
+        return self.new(pattern, tree, env, [not flag for flag in flags(tree, unique)],
+                        "its parameter is not unique")
+
+    def new(self, pattern: ast.Pattern, tree: Tree, env: Env, kept: list[bool], why: str) -> Tree:
+        """Bind a pattern to a value that nothing refers to, parts of which may not be consumed."""
+        loose = leaves(self.bind(pattern, tree, dict(env)))
+        fixed = leaves(self.bind(pattern, tree, dict(env), why))
+        chosen = [b if keep else a for a, b, keep in zip(loose, fixed, kept, strict=True)]
         return self.bind(pattern, rebuild(tree, iter(chosen)), env)
 
     def look(self, name: str, span: Span, env: Env) -> Tree:

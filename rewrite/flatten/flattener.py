@@ -67,11 +67,16 @@ class Flattener:
         """The flattener for the body of an intra version."""
         return replace(self, level=Level.LOCAL)
 
-    def body(self, nest: Nest, body: Body) -> tuple[Body, int]:
+    def body(self, nest: Nest, body: Body, ret: Iterable[Type] | None = None) -> tuple[Body, int]:
         """``Σ ⊢ body``: the statements outside of Σ, with expanded results.
 
-        Also how many statements were run in parallel of their own.
+        Also how many statements were run in parallel of their own.  The results have the types
+        ``ret``, if that is said: their own may have sizes that equal these, but are computed
+        inside of Σ.
         """
+        if ret is not None and nest.space:
+            self.learn_params(Param(name, type_) for name, type_ in zip(
+                body.result, ret, strict=True) if isinstance(name, VName))
         walk = Walk(self, nest)
         result = walk.body(body)
         return Body(tuple(walk.out), result), walk.parallel

@@ -126,6 +126,16 @@ def test_parametric_modules_that_are_right(parameter: str, body: str) -> None:
     assert program.main() == 1
 
 
+def test_a_module_lambda_says_what_it_makes() -> None:
+    text = """
+module type T = {{ val x : i32 }}
+module F = \\(P: T) : {made} -> {{ def x = P.x * 3 }}
+module M = F {{ def x = 2i32 }}
+entry main = M.x"""
+    for made in ("T", "(T)", "{ val x : i32 }"):
+        assert runelift.compile(text.format(made=made), device="interpreter").main() == 6
+
+
 def test_what_is_abstract_may_be_returned_by_any_instance() -> None:
     """Also where it is an array that the argument of the parametric module has as a constant."""
     program = runelift.compile("""

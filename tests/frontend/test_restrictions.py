@@ -105,6 +105,10 @@ def test_refused(text: str, code: str, line: int) -> None:
     "def f (xs: []i32) = foldl (\\x (y: i32) -> map (+ y) x) (filter (> 0) xs) [1, 2, 3]",
     "def f (xs: []i32) = map (\\x -> map (+ 1) x) [filter (> 0) xs]",
     "def f (n: i64) (xs: []i32) : [n]i32 = xs[0:n:1]",
+    # sizes of arrays in records and sum types
+    "type t [n] = {b: [n]i32}\nentry f [n] (r: {a: t [n]}) = r.a.b[0] + i32.i64 n",
+    "type t [n] = #a ([n]i32) | #b\n"
+    "entry f [n] (x: t [n]) = match x case #a xs -> xs[0] case #b -> i32.i64 n",
     "def f [n] (a: i64) (b: i64) (xs: [n]i32) : [b - a]i32 = xs[a:b:1]",
     "module type one = (p: {val x : i32}) -> {val y : i32}\nmodule m (f: one) = f {def x = 1i32}\n"
     "module n = m (\\(p: {val x : i32}) -> {def y = p.x})",

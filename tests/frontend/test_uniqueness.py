@@ -33,6 +33,8 @@ APPLY = "def apply 'a 'b (f: a -> *b) (x: a) : b = f x\n"
     "def f [n] (xs: *[n]i32): (*[n]i32, *[n]i32) = (xs, copy xs)",
     "def g (xs: *[]i32) = xs with [0] = 1\ndef h (x: i32) (xs: []i32) = xs[0] + x\n"
     "def f (xs: *[]i32) = h xs[0] (copy xs) + (g xs)[0]",
+    "def f [n] (xs: *[n]i32) = loop (ys: *[n]i32, k: i32) = (xs, 0) for i < n do "
+    "(ys with [i] = k, k + 1)",
     APPLY + "def f (xs: []i32) = apply copy xs |> apply (rotate 1) |> apply (map (+ 1))",
     APPLY + "def g (xs: []i32) = map (+ 1) xs\ndef f (xs: []i32) = apply g xs",
     APPLY + "def g (k: i32) (xs: []i32) : *[]i32 = map (+ k) xs\ndef f = apply (g 1)",
@@ -78,6 +80,8 @@ def test_accepted(text: str) -> None:
      "consume-free", 28),
     ("def k: [3]i32 = [1, 2, 3]\ndef f (b: bool) = k", "returns-constant", 19),
     ("def k: *[3]i32 = [1, 2, 3]", "unique-constant", 5),
+    ("def f [n] (xs: *[n]i32) = loop (ys: [n]i32) = xs for i < n do ys with [i] = 0",
+     "not-consumable", 63),
     (APPLY + "def g (xs: []i32) = xs\ndef f (xs: []i32) = apply g xs", "unique-result", 27),
     (APPLY + "def f (xs: []i32) = apply reverse xs", "unique-result", 27),
     (APPLY + "def f (xs: []i32) = apply (\\ys -> ys) xs", "unique-result", 28),

@@ -36,6 +36,8 @@ PROGRAMS = {
                  "in i32.sum (scan (+) 0 (filter (> 5) ys))) xss",
     "difference": "map (\\xs -> let k = i64.i32 (xs[0] & 3) "
                   "in i64.sum (scan (+) 0 (map (+ k) (iota (5 - k))))) xss",
+    "a size that is known to equal another one":
+        "map (\\xs -> let ys = filter (> 2) xs in (ys ++ filter (<= 2) xs) :> [m]i32) xss",
     "inner reduction":
         "reduce (+) 0 (map (\\xs -> i32.sum (scan (+) 0 (filter (> 0) xs))) xss)",
 }

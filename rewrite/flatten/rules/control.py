@@ -74,7 +74,7 @@ def loop_interchange(walk: Walk, stm: Stm) -> str | None:
     inner = walk.nest.define(walk.nest.point(p.param, host.name)
                              for p, host in zip(loop.params, params, strict=True))
     with flattener.derivation.inside():
-        body, _ = flattener.body(inner, loop.body)
+        body, _ = flattener.body(inner, loop.body, [p.param.type for p in loop.params])
     carried = tuple(LoopParam(p, init) for p, init in zip(params, inits, strict=True))
     emit_with_nest(walk, stm, walk.nest, Loop(carried, loop.form, body))
     return None
@@ -100,8 +100,8 @@ def branch_interchange(walk: Walk, stm: Stm) -> str | None:
     if walk.nest.space:
         flattener.derivation.fired("G8", stm, f"the branch goes outside of {show_nest(walk.nest)}")
     with flattener.derivation.inside():
-        then_, _ = flattener.body(walk.nest, branch.then_)
-        else_, _ = flattener.body(walk.nest, branch.else_)
+        then_, _ = flattener.body(walk.nest, branch.then_, branch.ret)
+        else_, _ = flattener.body(walk.nest, branch.else_, branch.ret)
     ret = tuple(array_of(walk.nest.widths, t) for t in branch.ret)
     emit_with_nest(walk, stm, walk.nest, If(branch.cond, then_, else_, ret))
     return None

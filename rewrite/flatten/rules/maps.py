@@ -86,7 +86,7 @@ def map_with_inner_parallelism(walk: Walk, stm: Stm) -> str | None:
             intra = None
         intra_guard = _intra_guard(walk, stm, nest, intra) if intra else None
         flat, parallel = (
-            flattener.body(nest, soac.lam.body) if Kind.FLAT in kinds else (None, 0))
+            flattener.body(nest, soac.lam.body, soac.lam.ret) if Kind.FLAT in kinds else (None, 0))
         if flat and not parallel and (outer or intra):
             derivation.refused("G3 flat", stm, "nothing inside can be distributed")
             flat = None
@@ -126,7 +126,7 @@ def emit_versions(walk: Walk, stm: Stm, host: tuple[Param, ...], site: str,
 def _descend(walk: Walk, stm: Stm, nest: Nest, lam: Lambda) -> str | None:
     """e_flat alone: continue with the body under the larger nest."""
     with walk.flattener.derivation.inside():
-        flat, _ = walk.flattener.body(nest, lam.body)
+        flat, _ = walk.flattener.body(nest, lam.body, lam.ret)
     for inner in flat.stms:
         walk.emit(inner)
     host = walk.expanded_pat(stm.pat)
