@@ -275,10 +275,9 @@ class _Facts:
             case (imp.Atomic(mem=mem) | imp.AtomicUpdate(mem=mem) | imp.Peek(mem=mem)) if (
                     mem not in self.private):
                 yield Access(mem, Kind.ATOMIC, None, first=alone)
-        leads = isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0)))
         for number, block in enumerate(blocks(stm)):
             for inner in block:
-                yield from self.accesses(inner, alone=alone or (leads and number == 0))
+                yield from self.accesses(inner, alone=alone or (_leads(stm) and number == 0))
 
     def reads(self, exp: Exp, alone: bool) -> Iterator[Access]:
         """The shared memory that an expression reads."""
@@ -286,6 +285,11 @@ class _Facts:
             yield Access(exp.mem, Kind.READ, self.owner(exp.index, alone), first=alone)
         for part in parts(exp):
             yield from self.reads(part, alone)
+
+
+def _leads(stm: Stm) -> bool:
+    """Whether only the first work-item does what is in a branch."""
+    return isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0)))
 
 
 def _is_group_size(exp: Exp) -> bool:
@@ -303,9 +307,15 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
            facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
     """Code with barriers, given the accesses since the last barrier; those at its end."""
     placed: list[Stm] = []
+    led = False
     for count, stm in enumerate(stms, 1):
         together, own = facts.unit(stm)
         barrier, pending = _separate(own, pending, facts)
+        if led and not barrier and isinstance(stm, imp.If | imp.For | imp.While):
+            # PoCL 3 loses what the first work-item stores if a branch of all comes behind it
+            barrier, pending = (BARRIER,), frozenset()
+        led = (led and not barrier) or (_leads(stm) and any(
+            access.kind is Kind.WRITE for access in own))
         placed += barrier
         pending |= own
         if not together:

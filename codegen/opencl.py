@@ -175,6 +175,7 @@ class _Printer:
         self.teams = 1 if kernel.teams is None else constants[kernel.teams]
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
+        self.meets = any(isinstance(stm, imp.Barrier) for stm in statements(kernel.body))
 
     def start(self) -> list[str]:
         """Which team a work-item is in, if there are some, and the local arrays it has."""
@@ -220,6 +221,14 @@ class _Printer:
                 return self.constants[self.kernel.group]
         return None
 
+    def carried(self, body: tuple[Stm, ...]) -> list[VName]:
+        """What a loop without barriers changes, in kernels that have some."""
+        inside = statements(body)
+        if not self.meets or any(isinstance(each, imp.Barrier) for each in inside):
+            return []
+        own = {each.name for each in inside if isinstance(each, imp.Declare)}
+        return sorted({each.name for each in inside if isinstance(each, imp.Assign)} - own)
+
     def param(self, param: imp.KernelParam) -> str:
         if isinstance(param, imp.ScalarParam):
             return f"const {TYPES[param.prim]} {name(param.name)}"
@@ -247,6 +256,8 @@ class _Printer:
             case imp.For(index, start, bound, step, body, unroll):
                 i, how = name(index), self.unrolling(unroll, bound, body)
                 lines = [f"{pad}{each}" for each in how]
+                if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
+                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
                 if goes_round(index, body):
                     lines.append(f"{pad}GOES_ROUND")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
@@ -255,7 +266,8 @@ class _Printer:
                     lines.append(f"{pad}    NEXT_PIECE;")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
             case imp.While(cond, body):
-                return [f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
+                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
+                        f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
                         f"{pad}}}"]
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
                 return self.block(then_ if known else else_, depth)

@@ -14,6 +14,8 @@
 // NEXT_PIECE: NVIDIA's compiler takes time that grows with the square of the code that it sees at
 // once; what comes before is apart from what comes after for it (and no instruction for the device).
 // GOES_ROUND: loops that LLVM 14 and 15 vectorise wrongly (wrapping.py), which it is told not to.
+// DIFFERS: PoCL keeps one value for all work-items where all begin with the same one and change it
+// alike, although some leave the loop before others do; so the beginning seems to differ.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
@@ -44,6 +46,11 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #define GOES_ROUND _Pragma("clang loop vectorize(disable)")
 #else
 #define GOES_ROUND
+#endif
+#if defined(__clang_major__) && !defined(__NV_CL_C_VERSION) && !defined(__AMDGCN__)
+#define DIFFERS(VALUE) VALUE = ((ulong)get_local_id(0) >> 40) ? 0 : VALUE
+#else
+#define DIFFERS(VALUE)
 #endif
 
 // Sub-groups: work-items in a row that hand each other values and wait for each other only.

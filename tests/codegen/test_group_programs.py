@@ -39,6 +39,14 @@ entry main [n][p] (xss: [n][p]i32) (k: i32): ([n][p]i32, [n][p][2]i32, [n][2][p]
     let turned = transpose (map2 (\\row s -> map (+ s) row) scans sums)
     in (sums, scans, map (scan i32.max i32.lowest) turned)) xss)
 """,
+    "single elements change one after the other": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
+  map (\\xs ->
+    let ys = loop ys = copy xs for _i < k do
+      let ys[0] = ys[m - 1] + 1
+      in ys with [m - 1] = ys[0] + 3
+    in map (+ i32.sum ys) ys) xss
+""",
     "rows change places while one of them is still used": """
 entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m][m]i32 =
   map (\\xs ->
@@ -127,3 +135,19 @@ entry main (paths: i64) (steps: i64) (cs: []bool) =
         for got, expected in zip(results(program.run("main", args, force=force)),
                                  results(meaning.run("main", args)), strict=True):
             np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("on", ["pocl", "oclgrind"])
+def test_what_all_count_alike_is_what_each_has_counted(on: str) -> None:
+    """PoCL 3.0 kept one count for all work-items, that of the last one."""
+    text = """
+entry main [n][m] (xss: [n][m]i32) =
+  map (\\xs ->
+    let counts = map (\\x -> (loop (a, i) = (0f32, 0i32) while i < 9 && a < 4 do
+                              (a + f32.i32 x, i + 1)).1) xs
+    in map (\\c -> c - i32.maximum counts) counts) xss
+"""
+    program, force = by_groups(text, on)
+    rows = np.array([[1, 2, 9, 3], [3, 4, 0, 5]], np.int32)
+    (found,) = results(program.run("main", [rows], force=force))
+    np.testing.assert_array_equal(found, [[0, -2, -3, -2], [-7, -8, 0, -8]])
