@@ -94,6 +94,11 @@ class Checker(Settling):
         with self.inner_scope():
             types, sizes = self._type_params(dec.type_params)
             body = self._read(dec.definition, self._collected(anonymous))
+        for name, exp in self._written.values():
+            if name in sizes_in(body):  # nobody would know its value where the type is used
+                raise self._error("unsupported-feature", exp.span, "Runelift has no sizes like "
+                                  "this one in type abbreviations.", "Give the type a size "
+                                  "parameter, and write the size where the type is used.")
         self.abbreviations[dec.name] = Abbreviation(tuple(sizes), tuple(types), body, dec.kind,
                                                     tuple(anonymous), dec.hidden)
         if dec.hidden:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping
 from runelift.frontend import ast
 from runelift.frontend.check.base import Base, Binding, SizeMaker
 from runelift.frontend.check.structure import structure
-from runelift.frontend.check.types import Scheme, TypeReader
+from runelift.frontend.check.types import PRIMS, Scheme, TypeReader
 from runelift.frontend.nodes import walk
 from runelift.frontend.types import MetaVar, Type
 from runelift.ir.names import VName
@@ -124,7 +124,8 @@ class SizeExps(Base):
             case ast.Negate(_, arg):
                 inner = self._size_of(arg)
                 return None if inner is None or not self._may_be_i64(exp) else inner * -1
-            case ast.Apply(_, ast.Name(_, ast.QualName(("i64",), _) as name), (ast.Name() as arg,)):
+            case ast.Apply(_, ast.Name(_, ast.QualName(("i64",), source) as name),
+                           (ast.Name() as arg,)) if source in PRIMS:
                 size = self._size_of(arg)
                 return None if size is None else applied(str(name), size)
             case ast.Apply(_, ast.Name(_, name), args) if self._is_size_function(name, exp):

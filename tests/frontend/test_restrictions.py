@@ -57,6 +57,7 @@ from runelift.ir.source import Source
      "unknown-param-size", 1),
     ("entry f (n: i64) : (i64, [][]i32) = (n, [])", "size-polymorphic-entry", 1),
     ("entry f 'a (x: i32) = x", "bad-entry", 1),
+    ("type t = [i64.i32 3]i32", "unsupported-feature", 1),
     # sizes that values do not have
     ("def f : i64 -> ?[n].bool -> *[n]i64 =\n  \\n _ -> iota n", "unused-existential", 1),
     ("type^ t = []i32 -> i32", "anonymous-nonconstructive", 1),
@@ -105,6 +106,8 @@ def test_refused(text: str, code: str, line: int) -> None:
     "def f (xs: []i32) = foldl (\\x (y: i32) -> map (+ y) x) (filter (> 0) xs) [1, 2, 3]",
     "def f (xs: []i32) = map (\\x -> map (+ 1) x) [filter (> 0) xs]",
     "def f (n: i64) (xs: []i32) : [n]i32 = xs[0:n:1]",
+    "def f (n: i64) (xs: []i32) = xs :> [i64.abs n]i32",
+    "def sq (n: i64) = n * n\ntype t [n] = [sq n + 1]i32\ndef f [n] (x: t [n]) = n + length x",
     # sizes of arrays in records and sum types
     "type t [n] = {b: [n]i32}\nentry f [n] (r: {a: t [n]}) = r.a.b[0] + i32.i64 n",
     "type t [n] = #a ([n]i32) | #b\n"
