@@ -425,8 +425,11 @@ def _stack_like(rows: list[list[Value]], like: list[Value],
 
 
 def _known_shape(type_: Type, env: Env) -> tuple[int, ...]:
-    """The shape of elements that do not exist; sizes known only inside count as 0."""
-    return tuple(int(s.value) if isinstance(s, Const) else int(env.get(s, 0))
+    """The shape of elements that do not exist; sizes known only inside count as 0.
+
+    So do those that elements would have failed with, as they are below 0.
+    """
+    return tuple(max(0, int(s.value) if isinstance(s, Const) else int(env.get(s, 0)))
                  for s in shape_of(type_))
 
 

@@ -93,3 +93,12 @@ def test_the_interpreter_checks_what_is_unsafe(text: str, args: list[Any], messa
         program.run("main", args)
     first, *_ = str(caught.value).splitlines()
     assert first == f"{message}  It is #[unsafe]: a device does not check this access."
+
+
+@pytest.mark.parametrize("device", ["interpreter", "pocl"])
+def test_rows_that_are_not_made_do_not_fail(device: str) -> None:
+    program = runelift.compile("entry main (n: i64) (k: i64) = map (\\i -> replicate k i) (iota n)",
+                               device=device)
+    assert np.asarray(program.main(0, -1)).shape == (0, 0)
+    with pytest.raises(ProgramFailure, match="negative"):
+        program.main(1, -1)
