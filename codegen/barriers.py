@@ -311,7 +311,7 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
     for count, stm in enumerate(stms, 1):
         together, own = facts.unit(stm)
         barrier, pending = _separate(own, pending, facts)
-        if led and not barrier and isinstance(stm, imp.If | imp.For | imp.While):
+        if led and not (barrier or _leads(stm)) and isinstance(stm, imp.If | imp.For | imp.While):
             # PoCL 3 loses what the first work-item stores if a branch of all comes behind it
             barrier, pending = (BARRIER,), frozenset()
         led = (led and not barrier) or (_leads(stm) and any(

@@ -171,6 +171,8 @@ def test_what_the_first_work_item_does_alone_is_in_order() -> None:
     assert insert_barriers([*code, read(A)]) == (*code, BARRIER, read(A))
     others = first(else_=(write(A, lit(3)),))
     assert insert_barriers([code[0], others]) == (code[0], BARRIER, others)
+    branch = imp.If(imp.Var(VName("c", 60)), (write(B),))
+    assert insert_barriers([code[0], branch]) == (code[0], BARRIER, branch)
 
 
 def test_strided_loops_agree_about_cells() -> None:
