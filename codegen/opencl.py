@@ -165,6 +165,11 @@ def name(vname: VName) -> str:
     return str(vname).replace("'", "_q")
 
 
+def _meet(code: Iterable[Stm]) -> bool:
+    """Whether work-items wait for each other somewhere."""
+    return any(isinstance(stm, imp.Barrier) for stm in statements(code))
+
+
 class _Printer:
     def __init__(self, kernel: imp.Kernel, base: int, constants: Mapping[VName, int], *,
                  built: bool = True, virtual: bool = False) -> None:
@@ -175,7 +180,7 @@ class _Printer:
         self.teams = 1 if kernel.teams is None else constants[kernel.teams]
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
-        self.meets = any(isinstance(stm, imp.Barrier) for stm in statements(kernel.body))
+        self.meets = _meet(kernel.body)
 
     def start(self) -> list[str]:
         """Which team a work-item is in, if there are some, and the local arrays it has."""
@@ -223,9 +228,9 @@ class _Printer:
 
     def carried(self, body: tuple[Stm, ...]) -> list[VName]:
         """What a loop without barriers changes, in kernels that have some."""
-        inside = statements(body)
-        if not self.meets or any(isinstance(each, imp.Barrier) for each in inside):
+        if not self.meets or _meet(body):
             return []
+        inside = statements(body)
         own = {each.name for each in inside if isinstance(each, imp.Declare)}
         return sorted({each.name for each in inside if isinstance(each, imp.Assign)} - own)
 

@@ -176,11 +176,11 @@ class _Evaluator:
                 wanted = self._signature(functor.sig, functor.scope)
                 inner = functor.scope.copy()
                 inner.modules[functor.param] = self._ascribe(given, wanted, arg.span)
-                kept = len(self.out)
+                kept, checked = len(self.out), not is_parametric(wanted)
                 made = self.evaluate(functor.body, inner, prefix)
                 for dec in self.out[kept:]:
                     if isinstance(dec, ast.ValDec):
-                        dec.instance = not is_parametric(wanted)
+                        dec.instance = checked
                 return made
             case module_ast.ModAscript(span, inner_mod, sig):
                 wanted = self._signature(sig, scope)

@@ -132,11 +132,8 @@ def _is_call(exp: ast.Exp, dec: ast.ValDec) -> TypeGuard[ast.Apply]:
 def _mentions(node: object, name: str) -> bool:
     """Whether a node is a use of a name that is not qualified."""
     match node:
-        case ast.Name(_, ast.QualName((), used)) | ast.PatName(_, used):
-            return used == name
-        case ast.BinExp(_, ast.QualName((), used)) | ast.OpSection(_, ast.QualName((), used)):
-            return used == name
-        case ast.LetWith(_, used):
+        case (ast.Name(_, ast.QualName((), used)) | ast.BinExp(_, ast.QualName((), used))
+              | ast.OpSection(_, ast.QualName((), used))):
             return used == name
     return False
 

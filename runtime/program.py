@@ -366,7 +366,8 @@ class Program(OneByOne):
         if spec.shape is None:
             return spec.prim.dtype.type(value)
         buffer, _, shape = value
-        array = DeviceArray(buffer, spec.prim, tuple(map(int, shape)), self.device)
+        sizes = tuple([max(int(size), 0) for size in shape])  # of rows that nobody made, below 0
+        array = DeviceArray(buffer, spec.prim, sizes, self.device)
         return array if device_arrays else array.get()
 
     def source(self, stage: str = "kernels", entry: str | None = None) -> str:

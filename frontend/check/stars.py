@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from runelift.frontend import ast
 from runelift.frontend.check.aliases import united
 from runelift.frontend.types import Unique
@@ -24,25 +26,23 @@ def unique_parts(exp: ast.TypeExp | None) -> Unique:
 
 def typed_pattern(pattern: ast.Pattern) -> Unique:
     """Which parts of what a pattern binds have a type there."""
-    match pattern:
-        case ast.PatAscript():
-            return True
-        case ast.PatTuple(_, items):
-            return united(tuple(map(typed_pattern, items)))
-        case ast.PatRecord(_, members):
-            return united(tuple(typed_pattern(item) for _, item in sorted(
-                members, key=lambda member: member[0])))
-    return False
+    return _parts_of(pattern, lambda ascribed: True)
 
 
 def unique_pattern(pattern: ast.Pattern) -> Unique:
     """Which parts of what a pattern binds are declared unique."""
+    return _parts_of(pattern, lambda ascribed: (
+        unique_parts(ascribed.type_exp) or unique_pattern(ascribed.pattern)))
+
+
+def _parts_of(pattern: ast.Pattern, ascribed: Callable[[ast.PatAscript], Unique]) -> Unique:
+    """Which parts of a pattern its patterns with types say, each of which is ``ascribed``."""
     match pattern:
-        case ast.PatAscript(_, inner, type_exp):
-            return unique_parts(type_exp) or unique_pattern(inner)
+        case ast.PatAscript():
+            return ascribed(pattern)
         case ast.PatTuple(_, items):
-            return united(tuple(map(unique_pattern, items)))
+            return united(tuple([_parts_of(item, ascribed) for item in items]))
         case ast.PatRecord(_, members):
-            return united(tuple(unique_pattern(item) for _, item in sorted(
-                members, key=lambda member: member[0])))
+            return united(tuple([_parts_of(item, ascribed) for _, item in sorted(
+                members, key=lambda member: member[0])]))
     return False

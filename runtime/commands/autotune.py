@@ -22,9 +22,8 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import asdict
 from functools import partial
 from itertools import starmap
@@ -46,7 +45,7 @@ from runelift.runtime.commands.tuning_files import (
 )
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
 from runelift.runtime.finer import Guarded
-from runelift.runtime.processes.turns import short_turns
+from runelift.runtime.processes.turns import beside
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import (
     held_out,
@@ -161,8 +160,9 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
         if tries and not ended:
             ended = not _tune_parameters(args, program, runner, tuning, tried, shown, end)
         finer, validated = list[refined.Refined](), dict[str, Verified]()
-        beside = not (ended or args.json) and _mostly_waits(program, runner)
-        with _meanwhile(partial(render, tuning), beside) as rendered:
+        report = partial(render, tuning)
+        waits = not (ended or args.json) and _mostly_waits(program, runner)
+        with beside(report) if waits else nullcontext(report) as rendered:
             try:
                 if not ended:
                     finer = _refine_guards(args, program, runner, tuning, tried)
@@ -237,16 +237,6 @@ def _mostly_waits(program: Program, runner: Triable) -> bool:
     """Whether this process may compute while the program runs, which then takes no longer."""
     assert program.device_info is not None
     return isinstance(runner, Remote) and not program.device_info.is_host
-
-
-@contextmanager
-def _meanwhile(work: Callable[[], str], beside: bool) -> Iterator[Callable[[], str]]:
-    """What ``work`` makes: a thread sees to it ``beside`` this one, or else who asks for it."""
-    if not beside:
-        yield work
-        return
-    with short_turns(), ThreadPoolExecutor(1, "meanwhile") as pool:
-        yield pool.submit(work).result
 
 
 def _part(end: float, part: float) -> float:

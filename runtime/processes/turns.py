@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 
+Made = TypeVar("Made")
 TURN = 0.0005
 """How many seconds a thread may compute while another one has something to do: who makes many
 short calls, or asks for many short runs, waits so long for each."""
@@ -20,3 +23,10 @@ def short_turns() -> Iterator[None]:
         yield
     finally:
         sys.setswitchinterval(before)
+
+
+@contextmanager
+def beside(work: Callable[[], Made]) -> Iterator[Callable[[], Made]]:
+    """Have a thread do ``work`` while this one mostly waits; who calls the value has the result."""
+    with short_turns(), ThreadPoolExecutor(1, "beside") as pool:
+        yield pool.submit(work).result

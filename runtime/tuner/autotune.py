@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
-from runelift.runtime.processes.turns import short_turns
+from runelift.runtime.processes.turns import beside
 from runelift.runtime.tuner.beside import PAIRS, Pair, Verified, all_side_by_side
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
@@ -135,10 +135,9 @@ def _meanwhile(work: Callable[[EntryTuning], object] | None, tuning: EntryTuning
     if work is None or tuning.fit.kept_default:
         yield
         return
-    with short_turns(), ThreadPoolExecutor(1, "meanwhile") as pool:
-        done = pool.submit(work, tuning)
+    with beside(partial(work, tuning)) as done:
         yield
-        done.result()
+        done()
 
 
 def _concluded(program: Measurable, forest: Forest, datasets: Sequence[Dataset],

@@ -61,22 +61,29 @@ def contenders(runs: Iterable[Run]) -> Choices:
             meetings[key].setdefault(version, attempt).also(attempt)
     standings: dict[str, dict[int, _Standing]] = defaultdict(lambda: defaultdict(_Standing))
     for (site, _), alike in kinds.items():
-        least, best = defaultdict[int, float](float), defaultdict[int, float](float)
+        here: dict[int, _Standing] = defaultdict(_Standing)
         for attempts in (meetings[key] for key in alike):
             quickest = min(_best(attempt, meetings) for attempt in attempts.values())
             for version, attempt in attempts.items():
-                least[version] += _least(attempt, meetings)
-                best[version] += quickest
-        behind = {version: time / best[version] if best[version] else 1.0
-                  for version, time in least.items()}
-        far = max(FAR, min(behind.values()))  # also where all were late somewhere, by turns
-        for version, ratio in behind.items():
-            standings[site][version].add(least[version], best[version], near=ratio <= far)
+                here[version].least += _least(attempt, meetings)
+                here[version].best += quickest
+        # also where all were late somewhere, by turns
+        far = max(FAR, min(standing.ratio for standing in here.values()))
+        for version, standing in here.items():
+            standings[site][version].add(standing, near=standing.ratio <= far)
     little = LITTLE * min((_taken(run) for run in runs if run.record is not None), default=0.0)
-    return {site: {version for version, each in versions.items() if each.is_near and (
-                       each.gain >= little or each.ratio == min(
-                           other.ratio for other in versions.values() if other.is_near))}
-            for site, versions in standings.items()}
+    return {site: _worth(versions, little) for site, versions in standings.items()}
+
+
+def _worth(versions: Mapping[int, _Standing], little: float) -> set[int]:
+    """The versions of a site that are near somewhere, and may gain more than ``little``.
+
+    The best one is among them, whatever it may gain.
+    """
+    near = {version: each for version, each in versions.items() if each.is_near}
+    best = min(each.ratio for each in near.values())
+    return {version for version, each in near.items()
+            if each.gain >= little or each.ratio == best}
 
 
 @dataclass(slots=True)
@@ -91,12 +98,12 @@ class _Standing:
     gain: float = 0.0
     is_near: bool = False
 
-    def add(self, least: float, best: float, *, near: bool) -> None:
-        """Take encounters of a kind."""
-        self.least += least
-        self.best += best
+    def add(self, kind: _Standing, *, near: bool) -> None:
+        """Take what encounters of a kind say."""
+        self.least += kind.least
+        self.best += kind.best
         self.is_near |= near
-        self.gain += max(0.0, best - least) if near else 0.0
+        self.gain += max(0.0, kind.best - kind.least) if near else 0.0
 
     @property
     def ratio(self) -> float:
