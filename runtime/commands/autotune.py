@@ -283,9 +283,10 @@ def _refine_guards(args: argparse.Namespace, program: Program, runner: Triable, 
     guards = Guards(args.guards)
     if guards is Guards.THRESHOLD:
         return []
-    found = [refined.refine_guards(entry, guards) for entry in tuning.entries
-             if entry.costs.datasets]
-    if args.replay or args.no_verify:
+    runs = not (args.replay or args.no_verify)
+    found = [refined.refine_guards(entry, guards, ahead=runs and _mostly_waits(program, runner))
+             for entry in tuning.entries if entry.costs.datasets]
+    if not runs:
         return found
     datasets, values = tuning_datasets(args, program), _values(tuning, tried)
     entries = {entry.forest.entry: entry for entry in tuning.entries}

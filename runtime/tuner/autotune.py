@@ -124,6 +124,7 @@ def autotune(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
         if entries[-1].interrupted:
             break
         if verify:
+            entries[-1] = _worthwhile(entries[-1])
             with _meanwhile(meanwhile, entries[-1]):
                 entries[-1] = _verified(program, entries[-1], own, repeats, now + left)
     return Tuning(tuple(entries))
@@ -174,14 +175,20 @@ def conclude(forest: Forest, defaults: dict[str, int], measurements: Measurement
                        interrupted=measurements.interrupted, aim=aim)
 
 
+def _worthwhile(tuning: EntryTuning) -> EntryTuning:
+    """The same, by default if other thresholds would gain next to nothing."""
+    found, costs = tuning.fit, tuning.costs
+    if found.kept_default or objective(costs, found.thresholds, tuning.aim) <= (
+            1 - WORTHWHILE) * objective(costs, tuning.defaults, tuning.aim):
+        return tuning
+    return _by_default(tuning, found, set(), "others would gain less than 1 %")
+
+
 def _verified(program: Measurable, tuning: EntryTuning, datasets: Sequence[Dataset],
               repeats: int, end: float = math.inf) -> EntryTuning:
     """Run tuned and default side by side; what got slower keeps its versions in the next fit."""
     found, times, kept = tuning.fit, dict[str, Verified](), set[str]()
     seen: dict[tuple[str, tuple[int, ...]], Pair] = {}
-    if not found.kept_default and objective(tuning.costs, found.thresholds, tuning.aim) > (
-            1 - WORTHWHILE) * objective(tuning.costs, tuning.defaults, tuning.aim):
-        return _by_default(tuning, found, kept, "others would gain less than 1 %")
     try:
         while not found.kept_default:
             times = _compare_all(program, tuning, found, datasets, repeats, end, seen)
@@ -244,7 +251,7 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets:
             seen[key] = Pair(program, dataset, tuning.defaults, found.thresholds,
                              max(repeats, PAIRS), end)
         pairs[dataset.name] = seen[key]
-    return all_side_by_side(pairs, anyway=bool(_hopeless(tuning)))
+    return all_side_by_side(pairs, anyway=lambda: bool(_hopeless(tuning)))
 
 
 def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from runelift.ir.errors import RuneliftError
@@ -198,7 +198,8 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
     return Pair(program, dataset, default, tuned, max(repeats, PAIRS), end).surely()
 
 
-def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: bool) -> dict[str, Verified]:
+def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: Callable[[], bool]
+                     ) -> dict[str, Verified]:
     """The comparisons of several datasets, where the program does not fail.
 
     They are made of runs that come often, too, if what is tuned will probably be kept: none is
@@ -207,8 +208,9 @@ def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: bool) -> dict[str, Ve
     """
     found = {name: each.once() for name, each in pairs.items()}
     known = [each for each in found.values() if each is not None]
-    if (anyway or any(each.faster for each in known)) and not any(each.slower for each in known):
-        worth = anyway or any(each.high < 1 - STAKE for each in known)
+    if not any(each.slower for each in known) and (
+            any(each.faster for each in known) or anyway()):
+        worth = any(each.high < 1 - STAKE for each in known) or anyway()
         found = {name: each.surely(worth=worth) for name, each in pairs.items()}
     return {name: each for name, each in found.items() if each is not None}
 

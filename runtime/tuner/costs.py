@@ -176,8 +176,12 @@ class DatasetCosts:
         return self.once("compact", made)
 
     def cost(self, thresholds: Thresholds) -> Cost:
-        """The cost of a run under these thresholds."""
-        return total([self.rest, *(point.cost(thresholds) for point in self.points)])
+        """The cost of a run under these thresholds; added up once, but for finer guards."""
+        def added_up() -> Cost:
+            return total([self.rest, *(point.cost(thresholds) for point in self.points)])
+
+        return added_up() if isinstance(thresholds, Guarded) else self.once(
+            ("cost", *thresholds.items()), added_up)
 
     def total(self, thresholds: Thresholds) -> float:
         """The time of a run under these thresholds."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from runelift.runtime.finer import Finer, Guarded, to_json
+from runelift.runtime.processes.turns import beside
 from runelift.runtime.tuner.autotune import EntryTuning
 from runelift.runtime.tuner.beside import PAIRS, TOLERANCE, Pair, Verified, all_side_by_side
 from runelift.runtime.tuner.costs import Costs
@@ -42,7 +44,8 @@ class Refined:
     what to say of sizes.  ``before`` and ``after`` are times by dataset, with thresholds alone and
     with the guards, by the records; ``verified`` those of runs side by side.  ``loss`` is the
     fraction by which datasets that are left out of the fit are slower than with thresholds, as far
-    as that is known.  ``why`` says why there are no guards.
+    as that can be known; None if it has not been worked out yet.  ``why`` says why there are no
+    guards.
     """
 
     entry: str
@@ -55,20 +58,20 @@ class Refined:
     before: dict[str, float] = field(default_factory=dict)
     after: dict[str, float] = field(default_factory=dict)
     verified: dict[str, Verified] = field(default_factory=dict)
-    loss: float = 0.0
+    loss: float | None = 0.0
     why: str = ""
 
 
-def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
+def refine_guards(tuning: EntryTuning, guards: Guards, *, ahead: bool = False) -> Refined:
     """The finer guards for the records of an entry point.
 
     Trees decide about sizes that were not measured, too.  They are as deep as is best for datasets
     that are left out of the fit, and must not do worse on those than thresholds do.  What that
     takes, fits to all other datasets, is worked out once for an entry point, whatever becomes of
-    its own fit.
+    its own fit; with ``ahead``, only if it decides whether anything is to be run.
     """
     if guards is Guards.AUTO:
-        return _automatic(tuning)
+        return _automatic(tuning, ahead=ahead)
     if guards is not Guards.TREE:
         return _fitted(tuning, _known(tuning, guards), guards)
     losses = _losses_of_guessing(tuning, Guards.TREE, range(1, DEPTH + 1))
@@ -81,23 +84,33 @@ def refine_guards(tuning: EntryTuning, guards: Guards) -> Refined:
     return replace(found, loss=losses[depth])
 
 
-def _automatic(tuning: EntryTuning) -> Refined:
+def _automatic(tuning: EntryTuning, *, ahead: bool) -> Refined:
     """Nearby sizes, where they serve datasets better than thresholds, or those that are left out.
 
     Where they guess badly, a memo has the sizes that thresholds do not serve.
     """
     found = _fitted(tuning, _known(tuning, Guards.NEAR), Guards.NEAR)
-    loss = _losses_of_guessing(tuning, Guards.NEAR)[DEPTH] if found.finer else 0.0
     better = objective(tuning.known, tuning.fit.thresholds, tuning.aim) > (1 + ALONE) * objective(
         tuning.known, Guarded(tuning.fit.thresholds, found.finer), tuning.aim)
+    if better and ahead:
+        return replace(found, loss=None)
+    loss = _loss_of_nearby(tuning) if found.finer else 0.0
     if (better and loss <= HARM) or loss < -WORTHWHILE:
         return replace(found, loss=loss)
+    return _by_memo(tuning)
+
+
+def _by_memo(tuning: EntryTuning) -> Refined:
     return _fitted(tuning, tuning.known, Guards.MEMO)
 
 
 def _known(tuning: EntryTuning, guards: Guards) -> Costs:
     """The costs by all runs: where runs side by side refute the forced ones, they count."""
     return keeping(tuning.costs, tuning.unmoved, tuning.defaults, guards)
+
+
+def _loss_of_nearby(tuning: EntryTuning) -> float:
+    return _losses_of_guessing(tuning, Guards.NEAR)[DEPTH]
 
 
 def _losses_of_guessing(tuning: EntryTuning, guards: Guards, depths: Sequence[int] = (DEPTH,)
@@ -149,12 +162,33 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
 
     Datasets that are keep their versions, and the guards are fitted again; so do, before anything
     is run, those that hardly gain by the records.  Some dataset must be faster for certain, or
-    those left out of the fit by what records say.
+    those left out of the fit by what records say.  A thread sees to the latter while guards run
+    for which it has not been worked out; then nobody needs the runs if these guess badly.
     """
+    def confirmed(refined: Refined, loss: Callable[[], float]) -> Refined:
+        return _confirmed(program, tuning, refined, datasets, values, repeats, loss)
+
+    if (known := refined.loss) is not None:
+        return confirmed(refined, lambda: known)
+    with beside(partial(_loss_of_nearby, tuning)) as loss:
+        found = confirmed(refined, loss)
+    return replace(found, loss=loss()) if loss() <= HARM else confirmed(
+        _by_memo(tuning), lambda: 0.0)
+
+
+def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
+               datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int,
+               loss: Callable[[], float]) -> Refined:
+    """The same, if datasets that are left out become slower by ``loss``."""
     costs = _known(tuning, refined.guards)
+
+    def without(names: set[str]) -> Refined:
+        nonlocal costs
+        costs = keeping(costs, names, tuning.fit.thresholds, refined.guards)
+        return replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
+
     if idle := _idle(tuning, refined):
-        costs = keeping(costs, idle, tuning.fit.thresholds, refined.guards)
-        refined = replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
+        refined = without(idle)
     for _ in range(2):
         if not refined.finer:
             return refined
@@ -162,15 +196,14 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
         guarded = Guarded(values, refined.finer)
         verified = all_side_by_side(
             {d.name: Pair(program, d, values, guarded, max(repeats, PAIRS))
-             for d in datasets if d.name not in same}, anyway=refined.loss < -WORTHWHILE)
+             for d in datasets if d.name not in same}, anyway=lambda: loss() < -WORTHWHILE)
         slower = {name for name, both in verified.items() if both.slower}
         if not slower:
             break
-        costs = keeping(costs, slower, tuning.fit.thresholds, refined.guards)
-        refined = replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
+        refined = without(slower)
     else:
         return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
-    if refined.loss >= -WORTHWHILE and not any(both.faster for both in verified.values()):
+    if not any(both.faster for both in verified.values()) and loss() >= -WORTHWHILE:
         return _dropped(refined, "run side by side, no dataset is faster for certain")
     return replace(refined, verified=verified)
 

@@ -44,12 +44,18 @@ class Trends:
     at_once: float = math.inf
 
     @cached_property
+    def _telling(self) -> list[Run]:
+        """The last run of each plan on each dataset: what is that far behind is so in any."""
+        return list({(run.dataset, *sorted(run.force.items())): run
+                     for run in self.runs}.values())
+
+    @cached_property
     def _costs(self) -> Costs:
-        return costs_of(self.forest, Measurements(self.forest.entry, list(self.runs)))
+        return costs_of(self.forest, Measurements(self.forest.entry, self._telling))
 
     @cached_property
     def _kernels(self) -> dict[_Met, float]:
-        return _busy(self.runs)
+        return _busy(self._telling)
 
     def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
         """The versions that larger datasets can do without, by site, and how far behind they are.

@@ -4,6 +4,7 @@ import json
 import math
 import multiprocessing
 import pickle
+import threading
 import warnings
 from collections import defaultdict
 from collections.abc import Sequence
@@ -202,6 +203,7 @@ def test_the_nearest_sizes_are_used_where_they_serve_better() -> None:
     tuning = concluded(sim, {str(par): [par] for par in (4, 32, 256, 1024, 8192, 1 << 17)})
     assert any(d.total(tuning.fit.thresholds) > 1.1 * d.least() for d in tuning.costs.datasets)
     found = refine_guards(tuning, Guards.AUTO)
+    assert found.loss is not None
     assert found.loss < refined.HARM
     assert all(math.isclose(found.after[d.name], d.least()) for d in tuning.costs.datasets)
     guard = found.finer["s"]
@@ -358,6 +360,29 @@ def test_runs_side_by_side_confirm_guards() -> None:
     assert "Thresholds decide alone" in render(dropped)
 
 
+@pytest.mark.parametrize(("loss", "kind"), [(0.05, Nearby), (-0.05, Nearby), (0.3, Memo)])
+def test_how_guards_guess_is_worked_out_while_they_run(
+        loss: float, kind: type[Nearby] | type[Memo], monkeypatch: pytest.MonkeyPatch) -> None:
+    """If they turn out to guess badly, what is run after them is a memo."""
+    sim = unsolvable()
+    tuning = concluded(sim, SHAPES)
+    datasets = [Dataset(name, "main", lambda pars=pars: pars)  # type: ignore[misc]
+                for name, pars in SHAPES.items()]
+    program = Follows(sim)
+
+    def losses(*_: Any) -> dict[int, float]:
+        assert program.ran.wait(60), "nothing ran before it was known how the guards guess"
+        return {3: loss}
+
+    monkeypatch.setattr(refined, "_losses_of_guessing", losses)
+    found = refine_guards(tuning, Guards.AUTO, ahead=True)
+    assert found.loss is None
+    kept = confirm_guards(program, tuning, found, datasets, tuning.fit.thresholds, 1)
+    assert isinstance(kept.finer["s"], kind)
+    assert kept.loss == (loss if kind is Nearby else 0.0)
+    assert any(both.faster for both in kept.verified.values())
+
+
 def test_datasets_that_hardly_gain_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is run where guards are worth too little to be told from chance."""
     sim = unsolvable()
@@ -376,6 +401,7 @@ class Follows:
     def __init__(self, sim: Simulated) -> None:
         self.sim = sim
         self.cost = 1.0
+        self.ran = threading.Event()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.sim, name)
@@ -383,8 +409,10 @@ class Follows:
     def time(self, entry: str, args: Any, *, force: Any = None, thresholds: Any = None) -> float:
         if not isinstance(thresholds, Guarded):
             return self.sim.time(entry, args, thresholds=thresholds)
+        self.ran.set()
         par = args[0]
-        version = thresholds.version("s", {"n": par}, {})
+        version = thresholds.version("s", {"n": par}, {
+            "main.t0": par // 1000, "main.t1": par % 1000})
         forced = {} if version is None else {"s": version}
         return self.cost * self.sim.time(entry, args, force=forced, thresholds=thresholds)
 
@@ -395,7 +423,7 @@ class Follows:
 
 def test_ctrl_c_keeps_what_was_found_before(path: Path, monkeypatch: pytest.MonkeyPatch,
                                             capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(*_: Any) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(refined, "refine_guards", interrupted)
