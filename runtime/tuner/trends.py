@@ -14,6 +14,7 @@ kernels counts (as in :mod:`.contenders`).
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +31,8 @@ from runelift.runtime.tuner.log import Measurements, Run
 
 FAR_BEHIND = 8.0
 """A version that should take so many times as long as the best one is not run."""
+LESS = 0.5
+"""There is less to do where kernels of a version take less than this part of the time."""
 
 
 @dataclass(frozen=True)
@@ -62,25 +65,26 @@ class Trends:
 
         ``records`` are runs of the dataset at hand: what they chose is not ruled out, nor is
         anything at sites where they had less to do than the datasets before, nor what failed there
-        or there was no time for.
+        or there was no time for.  These runs are the first ones, so that only kernels tell where
+        there was most to do.
         """
         if not self.runs:
             return {}
-        largest = dict[str, Encounter]()
+        largest = dict[str, tuple[Encounter, float]]()
         for record in records:
-            for each in record.encounters:
-                if each.site not in largest or each.time > largest[each.site].time:
-                    largest[each.site] = each
+            for each, own in _own(record):
+                if each.site not in largest or each.busy > largest[each.site][0].busy:
+                    largest[each.site] = each, own
         usable = {version for record in records for version in record.path}
         given_up = {version for run in self.runs if run.left_out
                     for version in run.force.items()}
         found = dict[str, dict[int, float]]()
-        for name, encounter in largest.items():
+        for name, (encounter, own) in largest.items():
             site = self.forest.sites()[name]
             points = [(dataset.name, point)
                       for dataset, point in met(self._costs.datasets, name)]
             ratios = {version: ratio for version, ratio
-                      in _ratios(site, points, self._kernels, encounter, self.at_once).items()
+                      in _ratios(site, points, self._kernels, encounter, own, self.at_once).items()
                       if ratio >= FAR_BEHIND and (name, version) not in usable
                       and (ratio < math.inf or (name, version) in given_up)}
             if ratios:
@@ -102,30 +106,45 @@ def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
     return found
 
 
+def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
+    """Each encounter, and how long its kernels took without those of encounters inside."""
+    inside = defaultdict[int | None, float](float)
+    for each in record.encounters:
+        inside[each.parent] += each.busy
+    for each in record.encounters:
+        yield each, each.busy - inside[each.number]
+
+
 def _ratios(site: Site, points: Sequence[tuple[str, Point]], busy: Mapping[_Met, float],
-            encounter: Encounter, at_once: float) -> dict[int, float]:
+            encounter: Encounter, own_busy: float, at_once: float) -> dict[int, float]:
     """How many times as long as the best a version takes at an encounter with more work.
 
-    It is told from the point with the most work.
+    It is told from the point with the most work.  ``own_busy`` is how long the encounter's own
+    kernels took.
     """
     taken = [{version: _cost(point, version) for version in sorted(point.feasible)}
              for _, point in points]
     best, number = max(((min(cost.time for cost in each.values()), number)
                         for number, each in enumerate(taken)), default=(0.0, 0))
-    if not best or (encounter.chosen in taken[number]
-                    and taken[number][encounter.chosen].time > encounter.time):
+    if not best:
         return {}
     dataset, point = points[number]
+    sizes = tuple(sorted(point.sizes.items()))
+
+    def kernels(version: int) -> float:
+        return busy.get((dataset, site.name, sizes, version), point.own[version].device)
+
+    if encounter.chosen in taken[number] and own_busy < LESS * kernels(encounter.chosen) < math.inf:
+        return {}
     before = {guard.name: max(1, point.par[guard.name]) for guard in site.guards}
     growths = [encounter.par[name] / par for name, par in before.items()]
     if min(growths, default=1.0) < 1:
         return {}
     growth, gain = max(growths, default=1.0), _gain(site, before, encounter.par, at_once)
-    found, sizes = dict[int, float](), tuple(sorted(point.sizes.items()))
+    found = dict[int, float]()
     for version, cost in taken[number].items():
         own = point.own[version].device
-        kernels = busy.get((dataset, site.name, sizes, version), own)
-        device = cost.device - own + min(own, kernels) if math.isfinite(own) else own
+        device = cost.device - own + min(own, kernels(version)) if math.isfinite(own) else own
         found[version] = max(device / growth, (device - cost.host) / gain) / best
     return found
 

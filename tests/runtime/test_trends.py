@@ -11,7 +11,7 @@ from runelift.ir.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.runtime.tuner.autotune import conclude
 from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.log import NO_TIME, Log, read_log
+from runelift.runtime.tuner.log import NO_TIME, Log, Run, read_log
 from runelift.runtime.tuner.measurable import Dataset
 from runelift.runtime.tuner.measure import Forced, measure
 from runelift.runtime.tuner.trends import FAR_BEHIND, Trends
@@ -148,6 +148,33 @@ def test_a_first_run_that_was_late_rules_nothing_out() -> None:
     record = sim.record("main", [4], force={"s": 2})
     assert list(Trends(sim.forest, found.runs).behind([record])["s"]) == [0]
     assert not Trends(sim.forest, late).behind([record])
+
+
+def delayed(run: Run, seconds: float) -> Run:
+    """The same run, if the device had waited so long at each encounter."""
+    assert run.record is not None
+    return replace(run, record=replace(run.record, encounters=tuple(
+        replace(each, time=each.time + seconds) for each in run.record.encounters)))
+
+
+def test_that_a_smaller_dataset_was_late_does_not_make_it_larger() -> None:
+    """The best version had to wait as long as with twice the work; its kernels had not."""
+    sim = Simulated.of([SITE], falling_behind)
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=1)
+    late = [delayed(run, 3.0) if run.force["s"] == 2 else run for run in found.runs]
+    record = sim.record("main", [4], force={"s": 2})
+    assert list(Trends(sim.forest, late).behind([record])["s"]) == [0]
+    assert not Trends(sim.forest, late).behind([sim.record("main", [0], force={"s": 2})])
+
+
+def test_kernels_say_where_there_is_most_to_do() -> None:
+    """The last encounter of a first run was late, at which there is less to do than before."""
+    sim = Simulated.of([SITE], falling_behind)
+    found = measure(sim, sim.forest, inputs(a=[4]), repeats=1)
+    record = sim.record("main", [8, 1], force={"s": 2})
+    first, last = record.encounters
+    late = replace(record, encounters=(first, replace(last, time=100.0)))
+    assert list(Trends(sim.forest, found.runs).behind([late])["s"]) == [0]
 
 
 class First(Simulated):
