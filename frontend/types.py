@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -226,18 +226,29 @@ def sizes_in(type_: Type) -> set[VName]:
     return set[VName]().union(*map(sizes_in, inside(type_)))
 
 
+def array_sizes(type_: Type) -> Iterator[Size]:
+    """The sizes of the arrays in a type."""
+    if isinstance(type_, Array):
+        yield type_.size
+    for part in inside(type_):
+        yield from array_sizes(part)
+
+
 def params_in(type_: Type) -> set[VName]:
     """The names that function types give to their arguments."""
     own = {type_.param} if isinstance(type_, Arrow) and type_.param is not None else set[VName]()
     return own.union(*map(params_in, inside(type_)))
 
 
-def with_changing(type_: Type, sizes: Collection[VName]) -> Type:
-    """A function type in which each call computes ``sizes`` of the last result anew."""
+def with_changing(type_: Type, sizes: Collection[VName], count: int = -1) -> Type:
+    """A function type in which each call computes ``sizes`` of the result anew.
+
+    It does when it has the first ``count`` arguments, or by default the last one.
+    """
     if not sizes or not isinstance(type_, Arrow):
         return type_
-    if isinstance(type_.codomain, Arrow):
-        return replace(type_, codomain=with_changing(type_.codomain, sizes))
+    if count != 1 and isinstance(type_.codomain, Arrow):
+        return replace(type_, codomain=with_changing(type_.codomain, sizes, count - 1))
     return replace(type_, exists=type_.exists.union(sizes))
 
 

@@ -103,12 +103,12 @@ class Base(ABC):
         """The sizes ``[]`` of coercions in the function that is being checked."""
         self._looping = False
         """Whether this is for a loop to carry along: coercions may make other sizes there."""
-        self._written: dict[Hashable, tuple[VName, ast.Exp]] = {}
+        self._written: dict[Hashable, tuple[VName, ast.Exp | None]] = {}
+        """The sizes that are expressions, by structure; those of results may be written nowhere."""
         self._bound: set[VName] = set()
         """The sizes that patterns and size parameters of the top-level declaration bind."""
         self._computed: set[VName] = set()
         """Sizes of results that are expressions over the arguments: equal for equal calls."""
-        self._calls: dict[tuple[Hashable, VName], Size] = {}
         self._constants: dict[str, Origin] = {}
 
     @contextmanager
@@ -244,7 +244,7 @@ class Base(ABC):
 
     def _wording(self) -> Wording:
         return Wording(self.solved, self.scope.types,
-                       {name: exp.span.text for name, exp in self._written.values()})
+                       {name: exp.span.text for name, exp in self._written.values() if exp})
 
     def _show(self, type_: Type) -> str:
         return self._wording().type(type_)
@@ -327,9 +327,11 @@ class Base(ABC):
         renamed = {v: Size.var(self.names.fresh(v.base)) for v in scheme.unknown if v in bound}
         if name is not None:
             name.sizes, name.types = sizes, types
-        self._computed |= scheme.written
-        return with_changing(replace_names(scheme.type, types, sizes | renamed),
-                             set(scheme.unknown) - bound)
+        type_ = replace_names(scheme.type, types, sizes | renamed)
+        self._computed |= scheme.written.keys()
+        for size, (count, _) in scheme.written.items():
+            type_ = with_changing(type_, {size}, count)
+        return with_changing(type_, set(scheme.unknown) - bound - scheme.written.keys())
 
     @abstractmethod
     def infer(self, exp: ast.Exp, expected: Type | None = None) -> Type:

@@ -21,6 +21,7 @@ from runelift.frontend.check.restrictions import (
     sizes_of_inner_names,
     unknown_parameters,
     unused_sizes,
+    whole_name,
 )
 from runelift.frontend.check.settling import Settling
 from runelift.frontend.check.stars import unique_pattern
@@ -95,7 +96,8 @@ class Checker(Settling):
             types, sizes = self._type_params(dec.type_params)
             body = self._read(dec.definition, self._collected(anonymous))
         for name, exp in self._written.values():
-            if name in sizes_in(body):  # nobody would know its value where the type is used
+            # Nobody would know its value where the type is used.
+            if exp is not None and name in sizes_in(body):
                 raise self._error("unsupported-feature", exp.span, "Runelift has no sizes like "
                                   "this one in type abbreviations.", "Give the type a size "
                                   "parameter, and write the size where the type is used.")
@@ -181,8 +183,9 @@ class Checker(Settling):
 
     def _value(self, dec: ast.ValDec) -> None:
         self._typed, self._operators, self._binders = [], [], []
-        for table in (self._written, self._computed, self._calls):
-            table.clear()
+        outside = self._written_outside()
+        self._written = {key: size for key, size in self._written.items() if size[0] in outside}
+        self._computed.clear()
         self.declared = dec.name
         self._bound.clear()
         scheme = self._function(dec.type_params, dec.params, dec.ret, dec.body, dec.name,
@@ -262,6 +265,8 @@ class Checker(Settling):
                 result = declared
             self._settle_coerced()
             nameable = self._sizes_outside()
+            numbers = {self._identity(ast.QualName((), name)): k for k, name in enumerate(
+                map(whole_name, params)) if name is not None}
         self._check_rigid(types, type_params)
         type_: Type = result
         for arrow in reversed(domains):
@@ -284,11 +289,15 @@ class Checker(Settling):
         self.errors += computed_sizes(params, resolved, computed, bound - written)
         self.errors += unused_sizes(type_params, type_)
         free = sizes_in(type_) - outside
+        expressions = {name: self._over(key, numbers) for key, (name, _) in self._written.items()
+                       if name in free}
+        given = inputs - {name for name, (count, _) in expressions.items() if count > 0 and not any(
+            name in sizes_in(domain) for domain in resolved[:count])}
         self.errors += unknown_parameters(name, type_, len(params),
                                           free - inputs - (written & nameable), body)
-        return Scheme(type_, tuple(types), tuple(sorted(free & inputs)),
-                      tuple(sorted(free - inputs)), frozenset(self.solved.lifted & set(types)),
-                      frozenset((free - inputs) & written))
+        return Scheme(type_, tuple(types), tuple(sorted(free & given)),
+                      tuple(sorted(free - given)), frozenset(self.solved.lifted & set(types)),
+                      {name: exp for name, exp in expressions.items() if name not in given})
 
     def _check_rigid(self, types: Collection[VName],
                      params: Collection[ast.SizeParam | ast.TypeParam]) -> None:

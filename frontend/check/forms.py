@@ -116,6 +116,26 @@ def is_function(exp: ast.Exp) -> bool:
     return False
 
 
+def given_to(call: ast.Exp, args: tuple[ast.Exp, ...]) -> tuple[ast.Exp, ...]:
+    """The function that is applied in ``call``, and all that it is given with ``args``.
+
+    Of operators that are not known to apply one of their operands, the whole call.
+    """
+    match call:
+        case ast.Apply(_, fun):
+            function: ast.Exp = fun
+        case ast.BinExp(_, ast.QualName((), "<|"), left):
+            function = left
+        case ast.BinExp(_, ast.QualName((), "|>"), _, right):
+            function = right
+        case _:
+            return (call,)
+    while isinstance(function, ast.Apply):
+        args = (*function.args, *args)
+        function = function.fun
+    return function, *args
+
+
 def call_text(call: ast.Exp | None, arg: Span) -> str:
     """How a message about an argument of ``call`` starts."""
     fun = call.fun if isinstance(call, ast.Apply) else call

@@ -8,6 +8,7 @@ Programming, ARRAY 2021.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from runelift.frontend import ast
@@ -17,6 +18,7 @@ from runelift.frontend.check.forms import (
     base_name,
     call_text,
     computes_sizes,
+    given_to,
     is_function,
     loosen,
     tail,
@@ -24,10 +26,10 @@ from runelift.frontend.check.forms import (
 from runelift.frontend.check.loops import Loops
 from runelift.frontend.check.restrictions import later_sizes
 from runelift.frontend.check.stars import unique_pattern
-from runelift.frontend.check.structure import structure
+from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import Scheme
-from runelift.frontend.check.unify import SizeMismatch, TypeMismatch
+from runelift.frontend.check.unify import NAMELESS, SizeMismatch, TypeMismatch
 from runelift.frontend.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
 from runelift.frontend.types import (
     UNIT,
@@ -208,26 +210,42 @@ class Inference(Loops):
             type_ = self._arrow(type_, exp, number, args)
             if is_function(arg):
                 pending.append((arg, type_))
-                type_ = self._result(type_, type_.codomain, exp)
+                codomain = type_.codomain
             else:
-                type_ = self._result(type_, self._argument(type_, arg, exp), exp)
+                codomain = self._argument(type_, arg, exp)
+            type_ = self._result(type_, codomain, given_to(exp, args[:number + 1]))
         if expected is not None:
             self._try_function(type_, expected)
         for arg, arrow in pending:
             self._argument(arrow, arg, exp)
         return type_
 
-    def _result(self, function: Arrow, codomain: Type, call: ast.Exp) -> Type:
-        """The type of what a call returns, with sizes of its own; equal calls have equal ones."""
-        if not function.exists:
-            return codomain
-        key = (structure(call, self._identity) if function.exists & self._computed else None)
+    def _result(self, function: Arrow, codomain: Type, call: tuple[ast.Exp, ...]) -> Type:
+        """The type of what a function returns, with sizes of its own; equal calls have equal ones.
+
+        ``call`` are the function and the arguments that it has by now.
+        """
         sizes: dict[VName, Size] = {}
         for name in sorted(function.exists):
-            sizes[name] = self.solved.unknown_size(name.base)
-            if key is not None and name in self._computed:
-                sizes[name] = self._calls.setdefault((key, name), sizes[name])
-        return replace_names(self.solved.resolve(codomain), {}, sizes)
+            key = self._structure_of(name, call) if name in self._computed else None
+            if key is None:
+                sizes[name] = self.solved.unknown_size(name.base)
+            else:
+                made, _ = self._written.setdefault(key, (self.names.fresh(NAMELESS), None))
+                sizes[name] = Size.var(made)
+        return replace_names(self.solved.resolve(codomain), {}, sizes) if sizes else codomain
+
+    def _structure_of(self, size: VName, call: tuple[ast.Exp, ...]) -> Hashable | None:
+        """The structure of the expression that a size of a call's result is, or one like it."""
+        fun, *args = call
+        binding = self.scope.find(str(fun.name)) if isinstance(fun, ast.Name) else None
+        _, known = binding.scheme.written.get(size, (0, None)) if binding else (0, None)
+        if known is None:
+            whole = structure(call, self._identity)
+            return None if whole is None else (size, whole)
+        given = [structure(arg, self._identity) for arg in args]
+        return with_names(known, lambda identity: given[identity] if isinstance(identity, int)
+                          else ("name", identity))
 
     def _arrow(self, type_: Type, exp: ast.Exp, number: int, args: tuple[ast.Exp, ...]) -> Arrow:
         """The type of a function, which what is left of ``exp`` after some arguments must be."""
@@ -298,9 +316,10 @@ class Inference(Loops):
                 self.expect_result(declared, result, exp.body, exp.ret.span)
                 result = declared
             names = [arrow.param for arrow in domains]
-            inner = self._made_inside(result, made).difference(names)
             self.errors += later_sizes(
                 exp.params, names, [self.solved.resolve(arrow.domain) for arrow in domains])
+        inner = self._made_inside(result, made).difference(names)
+        self._computed |= inner and {name for name, _ in self._written.values()} & inner
         for arrow in reversed(domains):
             result = replace(arrow, codomain=result)
         return with_changing(result, inner)
@@ -312,9 +331,7 @@ class Inference(Loops):
         """
         inside = {size for size in sizes_in(self.solved.resolve(type_)) - self.solved.flexible
                   if size.tag > made}
-        return inside - {name for key, (name, exp) in self._written.items()
-                         if name in inside and structure(exp, self._identity) == key
-                         } if inside else inside
+        return inside - self._written_outside() if inside else inside
 
     def _with_field(self, type_: Type, path: tuple[str, ...], new: Type) -> Type:
         """A type of records with a field of type ``new``, whose sizes may be others."""
@@ -382,7 +399,7 @@ class Inference(Loops):
         if head.param is not None:
             size = self._size_of(arg) or self.solved.unknown_size()
             codomain = substitute_size(self.solved.resolve(codomain), head.param, size)
-        return self._result(head, codomain, pipe)
+        return self._result(head, codomain, given_to(pipe, (arg,)))
 
     def _check_composed(self, first: ast.Exp, composition: ast.BinExp) -> None:
         """An error if sizes of what ``first`` hands on, in a composition, change every time."""

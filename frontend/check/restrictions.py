@@ -34,7 +34,7 @@ def constructive_sizes(type_: Type) -> set[VName]:
 def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
                          ret: ast.TypeExp | None) -> Iterator[Diagnostic]:
     """A declared result has no sizes that are components of a parameter: calls cannot name them."""
-    inner = {name for param in params for name in _names(param) - {_whole_name(param)}}
+    inner = {name for param in params for name in _names(param) - {whole_name(param)}}
     for node in walk(ret):
         if isinstance(node, ast.Name) and not node.name.quals and node.name.name in inner:
             yield Diagnostic(
@@ -46,7 +46,7 @@ def sizes_of_inner_names(params: tuple[ast.Pattern, ...],
 def inner_sizes(params: Sequence[ast.Pattern], domains: Sequence[Type]) -> Iterator[Diagnostic]:
     """A parameter has no sizes that are components of another one: calls cannot name them."""
     inner = {node.size for param in params for node in walk(param)
-             if isinstance(node, ast.PatName) and node.name != _whole_name(param)}
+             if isinstance(node, ast.PatName) and node.name != whole_name(param)}
     for param, domain in zip(params, domains, strict=True):
         for size in sorted(sizes_in(domain) & inner):
             yield Diagnostic(
@@ -112,17 +112,18 @@ def own_size(pattern: ast.Pattern) -> ast.Name | None:
                       if isinstance(arrow, ast.TypeArrow)}
             for name in walk(node.type_exp):
                 if isinstance(name, ast.Name) and not name.name.quals and (
-                        name.name.name in bound - arrows - {_whole_name(node)}):
+                        name.name.name in bound - arrows - {whole_name(node)}):
                     return name
     return None
 
 
-def _whole_name(pattern: ast.Pattern) -> str | None:
+def whole_name(pattern: ast.Pattern) -> str | None:
+    """The name of all that a pattern matches, if it has one."""
     match pattern:
         case ast.PatName(_, name):
             return name
         case ast.PatAscript(_, inner):
-            return _whole_name(inner)
+            return whole_name(inner)
     return None
 
 

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Mapping
 
 from runelift.frontend import ast
 from runelift.frontend.check.base import Base, Binding, SizeMaker
-from runelift.frontend.check.structure import structure
-from runelift.frontend.check.types import PRIMS, Scheme, TypeReader
+from runelift.frontend.check.structure import structure, with_names
+from runelift.frontend.check.types import PRIMS, Expression, Scheme, TypeReader
 from runelift.frontend.nodes import walk
 from runelift.frontend.types import MetaVar, Type
 from runelift.ir.names import VName
@@ -96,16 +96,39 @@ class SizeExps(Base):
         key = structure(exp, self._identity)
         if key is None:
             return None
-        exp.as_size, _ = self._written.setdefault(key, (self.names.fresh("size"), exp))
+        exp.as_size, _ = self._written.get(key) or (self.names.fresh("size"), exp)
+        self._written[key] = exp.as_size, exp
         return Size.var(exp.as_size)
 
     def _sizes_outside(self) -> set[VName]:
         """The sizes of the names in scope, and of expressions over them."""
         sizes = [b.size for b in self.scope.values.values() if b.size is not None]
         found = {name for size in (*sizes, *self.scope.sizes.values()) for name in size.variables()}
-        return found | self.scope.top_sizes | {
-            name for key, (name, exp) in self._written.items()
-            if structure(exp, self._identity) == key}
+        return found | self.scope.top_sizes | self._written_outside()
+
+    def _written_outside(self) -> set[VName]:
+        """The sizes that are expressions over names in scope."""
+        return {name for key, (name, _) in self._written.items()
+                if with_names(key, self._named_outside) is not None}
+
+    def _named_outside(self, identity: Hashable) -> Hashable | None:
+        """The structure of a name if it is in scope and stands for the same thing there."""
+        name = identity[0] if isinstance(identity, tuple) else identity
+        assert isinstance(name, ast.QualName)
+        return ("name", identity) if self._identity(name) == identity else None
+
+    def _over(self, key: Hashable, params: Mapping[Hashable, int]) -> Expression:
+        """The expression of a structure; ``params`` are what identifies parameters."""
+        used: list[int] = []
+
+        def numbered(identity: Hashable) -> Hashable | None:
+            if identity not in params:
+                return self._named_outside(identity)
+            used.append(params[identity])
+            return "name", params[identity]
+
+        known = with_names(key, numbered)
+        return (-1, None) if known is None else (max(used, default=0) + 1, known)
 
     def _identity(self, name: ast.QualName) -> Hashable:
         binding = None if name.quals else self.scope.find(name.name)
@@ -145,9 +168,12 @@ class SizeExps(Base):
         return head is Prim.I64 or isinstance(head, MetaVar)
 
     def _is_size_function(self, name: ast.QualName, exp: ast.Apply) -> bool:
-        """Whether a call is one of a function that the whole program knows under its name."""
+        """Whether a call is one of a function that the whole program knows under its name.
+
+        That is a declaration, or one of the built-in functions on i64s.
+        """
         binding = self.scope.find(name.name)
-        if name.quals or binding is None or not binding.top or exp.type is None:
-            return False
-        return self.solved.head(exp.type) is Prim.I64 and all(
-            arg.type is not None and self.solved.head(arg.type) is Prim.I64 for arg in exp.args)
+        known = name.quals == ("i64",) if name.quals else binding is not None and binding.top
+        return known and exp.type is not None and all(
+            each.type is not None and self.solved.head(each.type) is Prim.I64
+            for each in (exp, *exp.args))

@@ -28,12 +28,13 @@ def structure(exp: object, identify: Identify) -> Hashable | None:
         case ast.Literal(_, value, prim):
             return type(value).__name__, value, prim
         case ast.Name(_, name):
-            return "name", identify(name)
+            return _named(identify(name))
         case ast.BinExp(_, op, left, right):
-            return _all("op", identify(op), structure(left, identify), structure(right, identify))
+            return _all("op", _named(identify(op)), structure(left, identify),
+                        structure(right, identify))
         case ast.OpSection(_, op, left, right):
             operands = [structure(e, identify) if e is not None else "none" for e in (left, right)]
-            return _all("section", identify(op), *operands)
+            return _all("section", _named(identify(op)), *operands)
         case ast.Ascript(_, value) | ast.AttrExp(_, _, value):
             return structure(value, identify)
         case tuple():
@@ -47,6 +48,23 @@ def structure(exp: object, identify: Identify) -> Hashable | None:
         case None:
             return ("nothing",)
     return None
+
+
+def _named(identity: Hashable) -> Hashable:
+    return "name", identity
+
+
+def with_names(known: Hashable, replace: Callable[[Hashable], Hashable | None]) -> Hashable | None:
+    """A structure with ``replace`` of what identifies its names; None if that is None for one."""
+    match known:
+        case ("name", identity):
+            return replace(identity)
+        case tuple():
+            new = tuple(with_names(part, replace) for part in known)
+            lost = any(part is None and old is not None
+                       for part, old in zip(new, known, strict=True))
+            return None if lost else new
+    return known
 
 
 def _all(*parts: Hashable | None) -> Hashable | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sized
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from functools import cache
+from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.check.restrictions import constructive_sizes
@@ -56,6 +57,11 @@ class Abbreviation:
                              | {v: anonymous() for v in self.anonymous})
 
 
+Expression: TypeAlias = "tuple[int, Hashable | None]"
+"""How many parameters, from the first one on, an expression is over, and its structure with their
+numbers for their names; -1 and None if it has other names that only its function knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scheme:
     """A type with its type parameters, size parameters and unknown sizes to instantiate."""
@@ -66,7 +72,7 @@ class Scheme:
     unknown: tuple[VName, ...] = ()
     lifted: frozenset[VName] = frozenset()
     """The type parameters that may stand for functions."""
-    written: frozenset[VName] = frozenset()
+    written: Mapping[VName, Expression] = field(default_factory=dict, hash=False)
     """The unknown sizes that are expressions over the parameters."""
 
 

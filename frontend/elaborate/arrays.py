@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from runelift.frontend.elaborate.builder import Builder, Scope
@@ -181,12 +182,13 @@ class Arrays:
         """``map f arrays``."""
         width = self._same_size(arrays[0], arrays[1:], span)
         lam, result, scope = self.lam(f, self._rows(arrays), span)
-        for type_ in lam.ret:
-            if not all(self.builder.visible(size, scope) for size in shape_of(type_)):
+        for size in (size for type_ in lam.ret for size in shape_of(type_)):
+            if not self.builder.release(size, scope):
                 raise ProgramError(Diagnostic(
                     "irregular-array", span, "The size of the rows of this map is known only "
                     "inside of it, so it might be another one for each.", hints=(
                         "If all have the same size, say so in the function: (e :> [n]t).",)))
+        lam = replace(lam, body=self.builder.body(scope, lam.body.result))
         inputs = tuple(self._name(leaf, span) for a in arrays for leaf in leaves(a))
         types = tuple(array_of((width,), type_) for type_ in lam.ret)
         return self._bound(Map(width, lam, inputs), types, "ys", result, span)

@@ -7,7 +7,7 @@ scope in which its operands are known, and the same computation is emitted once.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,7 +16,8 @@ from runelift.ir.names import Names, VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Loc, Span
 from runelift.ir.syntax import AtomExp, Body, Convert, Exp, Lambda, Param, PrimOp, Stm
-from runelift.ir.types import Atom, Const, Type
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import ArrayType, Atom, Const, Type
 
 HOISTED = frozenset({"add", "sub", "mul", "min", "max", "eq", "lt", "le"})
 """Integer operations that cannot fail and cost next to nothing."""
@@ -116,12 +117,12 @@ class Builder:
         safe = name in HOISTED or (trap and isinstance(args[-1], Const) and args[-1].value > 0)
         if prim.is_int and safe:
             return self._outermost(exp, args, result, base, span)
-        if trap:
+        if prim.is_int:
             return self._once(exp, result, base, span)
         return self.emit1(exp, result, base, span)
 
     def _once(self, exp: PrimOp, type_: Prim, base: str, span: Span | None) -> Atom:
-        """Emit ``exp``, which may fail, here unless a body around has it already."""
+        """Emit ``exp``, which may fail or take time, here unless a body around has it already."""
         key = _key(exp)
         if (found := self.computed(key)) is not None:
             return found
@@ -177,6 +178,32 @@ class Builder:
         """Whether ``atom`` is known outside of the body that was built as ``inside``."""
         return isinstance(atom, Const) or atom not in inside.bound
 
+    def release(self, atom: Atom, inside: Scope) -> bool:
+        """Make ``atom`` known outside of the body that was built as ``inside``, if it can be.
+
+        What computes it leaves the body, with the checks of the same operations, unless it depends
+        on the parameters or makes an array that others there use, since they may consume it.
+        """
+        leaving = _needed((atom,), inside)
+        if leaving is None:
+            return False
+        places = {stm.loc for stm in leaving.values()}
+        for stm in inside.stms:
+            if not stm.pat and stm.loc in places and (
+                    needed := _needed(free_vars(stm), inside)) is not None:
+                leaving |= needed | {id(stm): stm}
+        kept = [stm for stm in inside.stms if id(stm) not in leaving]
+        out = [stm for stm in inside.stms if id(stm) in leaving]
+        arrays = {p.name for stm in out for p in stm.pat if isinstance(p.type, ArrayType)}
+        if any(not arrays.isdisjoint(free_vars(stm)) for stm in kept):
+            return False
+        names = {p.name for stm in out for p in stm.pat}
+        inside.stms[:] = kept
+        inside.bound -= names
+        self.scopes[-1].stms += out
+        self.scopes[-1].bound |= names
+        return True
+
     def body(self, scope: Scope, result: tuple[Atom, ...]) -> Body:
         """The body that was built as ``scope``."""
         return Body(tuple(scope.stms), result)
@@ -189,6 +216,23 @@ class Builder:
     def rename(self, atom: Atom, type_: Type, span: Span | None) -> VName:
         """A name for an atom."""
         return atom if isinstance(atom, VName) else self.emit1(AtomExp(atom), type_, "c", span)
+
+
+def _needed(atoms: Iterable[Atom], inside: Scope) -> dict[int, Stm] | None:
+    """The statements of a body that compute ``atoms``, by identity; None if its parameters do."""
+    made = {p.name: stm for stm in inside.stms for p in stm.pat}
+    found: dict[int, Stm] = {}
+    wanted = list(atoms)
+    while wanted:
+        name = wanted.pop()
+        if isinstance(name, Const) or name not in inside.bound:
+            continue
+        if name not in made:
+            return None
+        if id(made[name]) not in found:
+            found[id(made[name])] = made[name]
+            wanted += free_vars(made[name])
+    return found
 
 
 def _key(exp: Exp) -> Exp:

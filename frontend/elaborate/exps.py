@@ -28,6 +28,7 @@ from runelift.frontend.elaborate.sizes import (
     check_sizes,
     conform,
     name_sizes,
+    result_sizes,
     size_atom,
     with_sizes_of,
     written_sizes,
@@ -70,7 +71,7 @@ class Evaluator:
         self._parameters = parameters
         self.arrays = Arrays(builder)
         self.globals: dict[str, Value] = {}
-        self.written: dict[ast.TypeExp, tuple[ast.Exp, ...]] = {}
+        self.written: dict[ast.TypeExp | ast.Exp, tuple[ast.Exp, ...]] = {}
         self._size_params: set[str] = set()
         self.entry: Span | None = None
         """The declaration that is elaborated; nothing in the program calls it."""
@@ -85,7 +86,8 @@ class Evaluator:
 
     def _function(self, type_params: tuple[ast.SizeParam | ast.TypeParam, ...],
                   params: tuple[ast.Pattern, ...], ret: ast.TypeExp | None, body: ast.Exp,
-                  env: Env, polymorphic: bool = False, name: str = "") -> Value:
+                  env: Env, polymorphic: bool = False, name: str = "",
+                  fun: ast.LambdaExp | None = None) -> Value:
         sizes = {p.name for p in type_params if isinstance(p, ast.SizeParam)}
         self._size_params |= sizes
 
@@ -103,7 +105,8 @@ class Evaluator:
             calls = self.builder.calls
             if span != self.entry:  # a call that the program has, for the locations of what it does
                 self.builder.calls = (Loc.of(span, callee=name), *calls)
-            result = self.exp(body, written_sizes(self, ret, inner))
+            within = written_sizes(self, ret, inner)
+            result = self.exp(body, result_sizes(self, fun, within) if fun else within)
             result = conform(self, ret, result, inner, body.span)
             self.builder.calls = calls
             return result
@@ -170,6 +173,8 @@ class Evaluator:
 
     def exp(self, exp: ast.Exp, env: Env) -> Value:
         """The value of ``exp``."""
+        if exp.as_size is not None and (known := env.get(exp.as_size)) is not None:
+            return known
         match exp:  # what programs have most of comes first
             case ast.Name():
                 return self._variable(exp, env)
@@ -215,7 +220,7 @@ class Evaluator:
             case ast.Not(span, arg):
                 return self._unary("not", self.scalar(arg, env), span)
             case ast.LambdaExp(_, params, ret, body):
-                return self._function((), params, ret, body, inside(env))
+                return self._function((), params, ret, body, inside(env), fun=exp)
             case ast.OpSection():
                 return self._section(exp, env)
             case ast.ProjectSection(_, path):

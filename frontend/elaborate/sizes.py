@@ -26,7 +26,17 @@ from runelift.frontend.elaborate.values import (
 )
 from runelift.frontend.nodes import walk
 from runelift.frontend.prelude import OPERATORS
-from runelift.frontend.types import Array, Record, Tuple, Type
+from runelift.frontend.structures import PRIMS
+from runelift.frontend.types import (
+    Array,
+    Arrow,
+    Record,
+    Tuple,
+    Type,
+    array_sizes,
+    params_in,
+    sizes_in,
+)
 from runelift.ir import failures
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
@@ -93,9 +103,32 @@ def written_sizes(e: Evaluator, exp: ast.TypeExp | None, env: Env) -> Env:
     if exp not in e.written:
         e.written[exp] = tuple([node for node in walk(exp) if isinstance(node, ast.Exp)
                                 and node.as_size is not None])
+    return _with_values(e, e.written[exp], env)
+
+
+def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
+    """``env`` that knows the sizes of results of ``fun`` that do not depend on its arguments.
+
+    They are computed before its body, so that all of its branches have the same ones.
+    """
+    assert isinstance(fun.type, Arrow)
+    sizes = sizes_in(fun.type) - params_in(fun.type)
+    if fun.body not in e.written:
+        e.written[fun.body] = tuple([node for node in walk(fun.body) if isinstance(node, ast.Exp)
+                                     and node.as_size in sizes]) if sizes else ()
+    within = _with_values(e, e.written[fun.body], env)
+    if isinstance(fun.body.type, Array | Tuple | Record):
+        for size in array_sizes(fun.body.type):
+            if size.variable is None and size.variables() <= sizes:
+                size_atom(e, size, within, fun.span)
+    return within
+
+
+def _with_values(e: Evaluator, exps: tuple[ast.Exp, ...], env: Env) -> Env:
+    """``env`` that knows the sizes that stand for those of ``exps`` whose names are in scope."""
     inner = inside(env)
-    for node in e.written[exp]:
-        if node.as_size is not None and node.as_size not in env and _in_scope(e, node, env):
+    for node in exps:
+        if node.as_size is not None and node.as_size not in inner and _in_scope(e, node, env):
             inner[node.as_size] = e.exp(node, env)
     return inner
 
@@ -196,7 +229,8 @@ def size_atom(e: Evaluator, size: Size, env: Env, span: Span) -> Atom | None:
 
 
 def _applied_size(e: Evaluator, factor: Applied, env: Env, span: Span) -> Atom | None:
-    if factor.op.startswith("i64."):
+    module, _, name = factor.op.partition(".")
+    if module == "i64" and name in PRIMS:
         return _converted_size(e, factor, env, span)
     atoms = [size_atom(e, arg, env, span) for arg in factor.args]
     args = tuple(Dynamic(atom, Prim.I64) for atom in atoms if atom is not None)
@@ -204,6 +238,8 @@ def _applied_size(e: Evaluator, factor: Applied, env: Env, span: Span) -> Atom |
         return None
     if factor.op in OPERATORS:
         value = arithmetic(e, factor.op, args[0], args[1], span)
+    elif module == "i64" and (function := intrinsic(e, (module,), name)) is not None:
+        value = e.apply(function, args, span)
     else:
         value = e.call(factor.op, args, span)
     return value.atom if isinstance(value, Dynamic) else None

@@ -49,6 +49,9 @@ from runelift.ir.source import Source
     ("def f [n] (xs: [n]i64) : [i64.sum xs]i64 = iota (i64.sum xs)\n"
      "def main [n] (xs: [n]i64) = let a = f xs let b = map (* 2) (f xs) in map2 (+) a b",
      (np.array([1, 2]),), [0, 3, 6]),
+    ("def f (xs: []i64) (x: i64): [xs[0]]i64 = replicate xs[0] x\n"
+     "def main (xs: []i64) = let g = f xs in map2 (+) (2 |> f xs) (map2 (+) (g 1) (iota xs[0]))",
+     (np.array([2]),), [3, 4]),
     ("def f (r: {n: i64}) : [r.n]i64 = let g (x: i64) : [r.n]i64 = replicate r.n x in g 4\n"
      "def main (n: i64) = f {n}", (2,), [4, 4]),
     ("def main (n: i64) = flatten_3d (map transpose (unflatten_3d (flatten (map (\\i ->\n"
@@ -144,6 +147,12 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
      "def main [n] (xs: [n]i64) (ys: [n]i64) = zip (f xs) (f ys)", "size-mismatch"),
     ("def f [n] (xs: [n]i64) : [i64.sum xs]i64 = iota (i64.sum xs)\n"
      "def main [n] (xs: *[n]i64) = let a = f xs let xs[0] = 4 in zip a (f xs)", "size-mismatch"),
+    ("def f (xs: []i64) (k: i64) (ys: [xs[k]]i64) = ys\n"
+     "def main (xs: []i64) = f xs 0 (iota xs[1])", "size-mismatch"),
+    ("def f (xs: []i64) (ys: [xs[0]]i64) = ys\ndef main (xs: []i64) = f xs (iota 3)",
+     "size-mismatch"),
+    ("def f (xs: []i64) (x: i64): [xs[0]]i64 = replicate xs[0] x\n"
+     "def main (xs: []i64) (ys: []i64) = zip (f xs 1) (f ys 1)", "size-mismatch"),
     # each call of a function may make another size
     ("def f (g: i64 -> []i64) (n: i64) = map2 (+) (g n) (g n)", "size-mismatch"),
     ("type^ fun = i64 -> []i64\ndef f (g: fun) (n: i64) = [g n, g (n + 1)]", "size-mismatch"),
