@@ -8,7 +8,7 @@ from runelift.frontend import ast
 from runelift.frontend.check.patterns import Patterns
 from runelift.frontend.types import Array, MetaVar, Record, Tuple, Type
 from runelift.ir.prim import SIGNED, Prim
-from runelift.ir.sizes import Size
+from runelift.ir.sizes import Size, applied
 from runelift.ir.source import Span
 
 
@@ -93,15 +93,19 @@ class Indexing(Patterns):
         for part in (dim.start, dim.stop, dim.step):
             if part is not None:
                 self.expect(Prim.I64, self.infer(part), part.span, "a bound of a slice")
-        step = Size.of(1) if dim.step is None else self._size_of(dim.step)
-        if step is None or step.constant != 1:
-            backwards = step is not None and step.constant == -1
-            if backwards and dim.start is None and dim.stop is None:
-                return whole
+        size = Size.of(1) if dim.step is None else self._size_of(dim.step)
+        step = size.constant if size is not None else None
+        if not step:
             return self.solved.unknown_size()
-        start = Size.of(0) if dim.start is None else self._size_of(dim.start)
-        stop = whole if dim.stop is None else self._size_of(dim.stop)
-        return self.solved.unknown_size() if start is None or stop is None else stop - start
+        first, end = (Size.of(0), whole) if step > 0 else (whole - 1, Size.of(-1))
+        start = first if dim.start is None else self._size_of(dim.start)
+        stop = end if dim.stop is None else self._size_of(dim.stop)
+        if start is None or stop is None:
+            return self.solved.unknown_size()
+        if abs(step) == 1:
+            return (stop - start) * step
+        rounded = stop - start + step - (1 if step > 0 else -1)
+        return applied("//", rounded, Size.of(step))
 
 
 def _field_advice(type_: Type, name: str) -> list[str]:

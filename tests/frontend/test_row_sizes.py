@@ -40,6 +40,9 @@ ROWS = {
     "piped": ("\\i -> i |> first xs", 2),
     "argument of that size": ("\\i -> longer xs 1 (map (+ i) (iota xs[1]))", 5),
     "constant's element": ("\\i -> map2 (+) (constant i) (replicate tab[0] 1)", 2),
+    "slice down": ("\\i -> map (+ i) xs[k - 2::-1]", 2),
+    "every other": ("\\i -> map (+ i) xs[::2]", 1),
+    "from an element": ("\\i -> map (+ i) xs[tab[1]:]", 1),
     "local function": ("let f (x: i64): [xs[0]]i64 = replicate xs[0] x in f", 2),
 }
 

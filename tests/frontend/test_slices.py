@@ -70,3 +70,28 @@ def test_devices_agree(text: str) -> None:
             except ProgramFailure as failure:
                 answers.append(str(failure).split("\n")[0])
         assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(("form", "size"), [
+    ("i:j", "j - i"), ("i:", "3 - i"), (":j", "j"), ("i:j:1", "j - i"),
+    ("i:j:2", "(j - i + 1) // 2"), ("i::3", "(3 - i + 2) // 3"), ("::2", "(3 + 1) // 2"),
+    ("i:j:-1", "i - j"), ("i::-1", "i + 1"), (":j:-1", "2 - j"), ("::-1", "3"),
+    ("i:j:-2", "(j - i - 1) // -2"), (":j:-2", "(j - 2 - 1) // -2"),
+    ("i::-3", "(-1 - i - 2) // -3"),
+])
+def test_sizes_of_constant_steps(form: str, size: str) -> None:
+    """Rows are sliced alike, and the type of a slice says how long it is."""
+    program = runelift.compile(
+        f"def main (rows: [][{SIZE}]i64) (i: i64) (j: i64) =\n"
+        f"  map (\\row -> map2 (+) row[{form}] (replicate ({size}) 10)) rows",
+        device="interpreter")
+    start, stop, step = ([*form.split(":"), "", ""])[:3]
+    for i, j in product(PLACES, PLACES):
+        found = places(i if start else None, j if stop else None, int(step or 1))
+        rows = np.arange(SIZE)[None].repeat(2, 0)
+        if found is None:
+            with pytest.raises(ProgramFailure):
+                program.main(rows, i, j)
+        else:
+            expected = (np.array(found, np.int64) + 10)[None].repeat(2, 0)
+            np.testing.assert_array_equal(program.main(rows, i, j), expected)
