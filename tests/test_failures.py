@@ -65,6 +65,17 @@ FAILING: list[tuple[str, list[Any], str]] = [
      "  in a function, called at <source>:1:26"),
     ("entry main (xs: []i32) (n: i64) = xs :> [n]i32", [ROW, I64(2)],
      "<source>:1:35: error[unequal-sizes]: Value of shape [3] cannot match shape [2]."),
+    ("def tab = [1i64, 2] entry main (xs: [length tab]i32) = xs", [ROW],
+     "<source>:1:21: error[unequal-sizes]: An argument has an invalid size: 3, where its type "
+     "says 2."),
+    ("def t = (4i64, 2i64) def f (xs: [t.0]i32) = xs entry main (xs: []i32) = f xs", [ROW],
+     "<source>:1:48: error[unequal-sizes]: An argument has an invalid size: 3, where its type "
+     "says 4."),
+    ("entry main (ns: []i64) (xs: [ns[0]]i32) = xs", [np.array([2]), ROW],
+     "<source>:1:1: error[unequal-sizes]: An argument has an invalid size: 3, where its type "
+     "says 2."),
+    ("def t = (4i64, 2i64) entry main (xs: []i32) = xs :> [t.1]i32", [ROW],
+     "<source>:1:47: error[unequal-sizes]: Value of shape [3] cannot match shape [2]."),
 ]
 
 

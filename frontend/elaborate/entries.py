@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from runelift.frontend import ast
 from runelift.frontend.attributes import parameter
 from runelift.frontend.check.forms import base_name
+from runelift.frontend.check.restrictions import whole_name
 from runelift.frontend.elaborate.builder import Builder
-from runelift.frontend.elaborate.environment import Environment
+from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator
-from runelift.frontend.elaborate.sizes import size_atom
+from runelift.frontend.elaborate.sizes import size_atom, with_values
 from runelift.frontend.elaborate.sums import whole
 from runelift.frontend.elaborate.values import (
     Dynamic,
+    Env,
     RecordValue,
     SumValue,
     TupleValue,
@@ -28,9 +31,11 @@ from runelift.ir import failures
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
-from runelift.ir.source import Span
 from runelift.ir.syntax import Assert, Fun, Param, Program
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
+
+_Place: TypeAlias = tuple[ast.ValDec, Env]
+"""A declaration, and the environment that it stands in."""
 
 
 def elaborate(module: ast.Flat, names: Names,
@@ -74,7 +79,7 @@ def _reachable(name: str, references: dict[str, set[str]]) -> set[str]:
 
 
 def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], evaluator: Evaluator) -> Fun:
-    env = _declarations_before(module, entry, needed, evaluator)
+    env, before = _declarations_before(module, entry, needed, evaluator)
     sizes: dict[VName | Size, Param] = {}
     params: list[Param] = []
     args: list[Value] = []
@@ -90,7 +95,10 @@ def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], evaluator: Eva
                 assert isinstance(value.atom, VName)
                 sizes[type_.param] = Param(value.atom, Prim.I64)
         type_ = type_.codomain
-    _check_computed(evaluator, sizes, scalars, entry.span)
+    named = inside(env)
+    named.update({name: arg for param, arg in zip(entry.params, args, strict=False)
+                  if (name := whole_name(param)) is not None})
+    _check_computed(evaluator, sizes, scalars, ((entry, named), *before))
     hidden = [p for p in sizes.values() if p not in params]
     function = evaluator.declaration(entry, env)
     evaluator.entry = entry.span
@@ -104,18 +112,32 @@ def _entry(module: ast.Flat, entry: ast.ValDec, needed: set[str], evaluator: Eva
 
 
 def _declarations_before(module: ast.Flat, entry: ast.ValDec, needed: set[str],
-                         evaluator: Evaluator) -> Environment:
-    """The environment of an entry point: the declarations that it needs."""
+                         evaluator: Evaluator) -> tuple[Environment, list[_Place]]:
+    """The environment of an entry point, and those of the declarations that it needs."""
     env: Environment = Layered()
+    places: list[_Place] = []
     for dec in module.decs:
         if isinstance(dec, ast.ValDec) and not dec.only_checks:
             if dec is entry:
                 break
             if dec.name in needed:
                 value = evaluator.declaration(dec, env)
+                places.append((dec, env))
                 env = env.child()  # what was defined before does not see this one
                 env[dec.name] = evaluator.globals[dec.name] = value
-    return env
+    return env, places
+
+
+def _expressions(evaluator: Evaluator, names: set[VName],
+                 places: Iterable[_Place]) -> dict[str | VName, Value]:
+    """The values of those of ``names`` that stand for expressions of declarations."""
+    found: dict[str | VName, Value] = {}
+    for dec, env in places if names else ():
+        known = with_values(evaluator, tuple(
+            node for node in walk(dec) if isinstance(node, ast.Exp)
+            and node.as_size in names and node.as_size not in found), env)
+        found |= {name: known[name] for name in names if name in known}
+    return found
 
 
 def _results(result: Value, known: set[VName],
@@ -138,13 +160,22 @@ def _results(result: Value, known: set[VName],
 
 
 def _check_computed(evaluator: Evaluator, sizes: dict[VName | Size, Param],
-                    scalars: dict[str | VName, Value], span: Span) -> None:
-    """Fail at run time unless the arguments have the sizes that are computed from others."""
-    known = scalars | {name: Dynamic(param.name, Prim.I64)
-                       for name, param in sizes.items() if isinstance(name, VName)}
-    for size, param in sizes.items():
-        wanted = size_atom(evaluator, size, known, span) if isinstance(size, Size) else None
-        if wanted is not None:
+                    scalars: dict[str | VName, Value], places: Sequence[_Place]) -> None:
+    """Fail at run time unless the arguments have the sizes that are computed.
+
+    ``places`` are the entry point and what it needs, which have expressions that are sizes.
+    """
+    span, params = places[0][0].span, places[0][0].type_params
+    own = {param.size for param in params if isinstance(param, ast.SizeParam)}
+    polynomials = {size if isinstance(size, Size) else Size.var(size): param
+                   for size, param in sizes.items()}
+    names = set[VName]().union(*(size.variables() for size in polynomials))
+    known = scalars | {name: Dynamic(param.name, Prim.I64) for name, param in sizes.items()
+                       if isinstance(name, VName)}
+    known |= _expressions(evaluator, names - own - scalars.keys(), places)
+    for size, param in polynomials.items():
+        wanted = size_atom(evaluator, size, known, span)
+        if wanted is not None and wanted != param.name:
             equal = evaluator.builder.op("eq", Prim.I64, (param.name, wanted), span)
             evaluator.builder.emit_stm((), Assert(
                 equal, failures.ARGUMENT, (param.name, wanted)), span)

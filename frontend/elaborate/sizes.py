@@ -103,7 +103,7 @@ def written_sizes(e: Evaluator, exp: ast.TypeExp | None, env: Env) -> Env:
     if exp not in e.written:
         e.written[exp] = tuple([node for node in walk(exp) if isinstance(node, ast.Exp)
                                 and node.as_size is not None])
-    return _with_values(e, e.written[exp], env)
+    return with_values(e, e.written[exp], env)
 
 
 def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
@@ -116,7 +116,7 @@ def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
     if fun.body not in e.written:
         e.written[fun.body] = tuple([node for node in walk(fun.body) if isinstance(node, ast.Exp)
                                      and node.as_size in sizes]) if sizes else ()
-    within = _with_values(e, e.written[fun.body], env)
+    within = with_values(e, e.written[fun.body], env)
     if isinstance(fun.body.type, Array | Tuple | Record):
         for size in array_sizes(fun.body.type):
             if size.variable is None and size.variables() <= sizes:
@@ -124,7 +124,7 @@ def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
     return within
 
 
-def _with_values(e: Evaluator, exps: tuple[ast.Exp, ...], env: Env) -> Env:
+def with_values(e: Evaluator, exps: tuple[ast.Exp, ...], env: Env) -> Env:
     """``env`` that knows the sizes that stand for those of ``exps`` whose names are in scope."""
     inner = inside(env)
     for node in exps:

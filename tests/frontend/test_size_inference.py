@@ -52,6 +52,12 @@ from runelift.ir.source import Source
     ("def f (xs: []i64) (x: i64): [xs[0]]i64 = replicate xs[0] x\n"
      "def main (xs: []i64) = let g = f xs in map2 (+) (2 |> f xs) (map2 (+) (g 1) (iota xs[0]))",
      (np.array([2]),), [3, 4]),
+    ("def tab = [1i64, 2]\ndef f (xs: [length tab]i64) = map2 (+) xs tab[:length tab]\n"
+     "def main (xs: [length tab]i64) = f (f xs)", (np.array([5, 6]),), [7, 10]),
+    ("def r = {a = 2i64, b = (1i64, 2i64)}\ndef f (xs: [r.a]i64): [r.a + 1]i64 = xs ++ [1]\n"
+     "def main (x: i64) = map2 (+) (f (replicate r.a x)) (iota (r.a + 1))", (3,), [3, 4, 3]),
+    ("def f (xs: [i64.i32 2]i64) = xs\ndef main (x: i64) = f (replicate (i64.i32 2) x)", (3,),
+     [3, 3]),
     ("def f (r: {n: i64}) : [r.n]i64 = let g (x: i64) : [r.n]i64 = replicate r.n x in g 4\n"
      "def main (n: i64) = f {n}", (2,), [4, 4]),
     ("def main (n: i64) = flatten_3d (map transpose (unflatten_3d (flatten (map (\\i ->\n"
@@ -153,6 +159,15 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
      "size-mismatch"),
     ("def f (xs: []i64) (x: i64): [xs[0]]i64 = replicate xs[0] x\n"
      "def main (xs: []i64) (ys: []i64) = zip (f xs 1) (f ys 1)", "size-mismatch"),
+    ("def tab = [1i64, 2]\ndef f (xs: [length tab]i64) = xs\ndef main = f [1, 2]",
+     "size-mismatch"),
+    ("def tab = [1i64, 2]\ndef f (xs: [tab[0]]i64) = xs\ndef main = f (iota tab[1])",
+     "size-mismatch"),
+    ("def t = (1i64, 2i64)\ndef f (xs: [t.0]i64) = xs\ndef main = f (iota t.1)",
+     "size-mismatch"),
+    ("def f (xs: [i64.i32 2]i64) = xs\ndef main = f [1, 2]", "size-mismatch"),
+    ("def tab = [1i64, 2]\ndef f (xs: [length tab]i64) = xs\n"
+     "def main (tab: []i64) = f (iota (length tab))", "size-mismatch"),
     # each call of a function may make another size
     ("def f (g: i64 -> []i64) (n: i64) = map2 (+) (g n) (g n)", "size-mismatch"),
     ("type^ fun = i64 -> []i64\ndef f (g: fun) (n: i64) = [g n, g (n + 1)]", "size-mismatch"),
