@@ -74,6 +74,18 @@ FAILING: list[tuple[str, list[Any], str]] = [
     ("entry main (ns: []i64) (xs: [ns[0]]i32) = xs", [np.array([2]), ROW],
      "<source>:1:1: error[unequal-sizes]: An argument has an invalid size: 3, where its type "
      "says 2."),
+    ("type row [n] = [n]i32 entry main (xs: []i32) (b: bool) = xs :> row [if b then 1 else 2]",
+     [ROW, True],
+     "<source>:1:58: error[unequal-sizes]: Value of shape [3] cannot match shape [1]."),
+    ("type row [n] = [n]i32 entry main (xs: []i32) (n: i64) =\n"
+     "  xs :> row [match n case 1 -> 3 case _ -> loop x = 0 for i < n do x + i]", [ROW, I64(2)],
+     "<source>:2:3: error[unequal-sizes]: Value of shape [3] cannot match shape [1]."),
+    ("type row [n] = [n]i32 entry main (xs: []i32) (n: i64) = xs :> row [assert (n > 0) n]",
+     [ROW, I64(2)],
+     "<source>:1:57: error[unequal-sizes]: Value of shape [3] cannot match shape [2]."),
+    ("def f (b: bool) (xs: [if b then 1 else 2]i32) = xs entry main (b: bool) (xs: []i32) =\n"
+     "  f b xs", [True, ROW],
+     "<source>:1:18: error[unequal-sizes]: Cannot reshape an array of 3 elements to 1."),
     ("def t = (4i64, 2i64) entry main (xs: []i32) = xs :> [t.1]i32", [ROW],
      "<source>:1:47: error[unequal-sizes]: Value of shape [3] cannot match shape [2]."),
 ]

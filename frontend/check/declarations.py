@@ -95,9 +95,8 @@ class Checker(Settling):
         with self.inner_scope():
             types, sizes = self._type_params(dec.type_params)
             body = self._read(dec.definition, self._collected(anonymous))
-        for name, exp in self._written.values():
-            # Nobody would know its value where the type is used.
-            if exp is not None and name in sizes_in(body):
+        for exp in walk(dec.definition):  # nobody would know its value where the type is used
+            if isinstance(exp, ast.Exp) and exp.as_size in sizes_in(body):
                 raise self._error("unsupported-feature", exp.span, "Runelift has no sizes like "
                                   "this one in type abbreviations.", "Give the type a size "
                                   "parameter, and write the size where the type is used.")

@@ -84,7 +84,10 @@ class SizeExps(Base):
                               f"Declare it as a size parameter before the others: [{exp.name}]")
         self.expect(Prim.I64, self.infer(exp), exp.span, "a size")
         size = self._size_of(exp)
-        return size if size is not None else self.solved.unknown_size()
+        if size is None:
+            size = self.solved.unknown_size()
+            exp.as_size = size.variable
+        return size
 
     def _size_of(self, exp: ast.Exp) -> Size | None:
         """The polynomial that ``exp`` is, or a size of its own for its structure; None if two
@@ -142,7 +145,7 @@ class SizeExps(Base):
             case ast.Name(_, name) if not name.quals:
                 binding = self.scope.find(name.name)
                 return binding.size if binding else None
-            case ast.Ascript(_, value) | ast.AttrExp(_, _, value):
+            case ast.Ascript(_, value) | ast.AttrExp(_, _, value) | ast.AssertExp(_, _, value):
                 return self._size_of(value)
             case ast.Negate(_, arg):
                 inner = self._size_of(arg)

@@ -17,7 +17,7 @@ Identify = Callable[[ast.QualName], Hashable]
 """What identifies the thing that a name stands for here."""
 
 _PLAIN = (ast.StringLit, ast.TupleExp, ast.RecordExp, ast.ArrayExp, ast.Range, ast.Project,
-          ast.SliceExp, ast.IndexExp, ast.Apply, ast.Negate, ast.Not, ast.ProjectSection,
+          ast.SliceExp, ast.IndexExp, ast.Apply, ast.Negate, ast.Not, ast.IfExp, ast.ProjectSection,
           ast.IndexSection)
 """Expressions that have no names but in their parts, and bind none."""
 
@@ -35,7 +35,7 @@ def structure(exp: object, identify: Identify) -> Hashable | None:
         case ast.OpSection(_, op, left, right):
             operands = [structure(e, identify) if e is not None else "none" for e in (left, right)]
             return _all("section", _named(identify(op)), *operands)
-        case ast.Ascript(_, value) | ast.AttrExp(_, _, value):
+        case ast.Ascript(_, value) | ast.AttrExp(_, _, value) | ast.AssertExp(_, _, value):
             return structure(value, identify)
         case tuple():
             return _all("tuple", *(structure(item, identify) for item in exp))

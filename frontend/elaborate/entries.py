@@ -12,7 +12,7 @@ from runelift.frontend.check.restrictions import whole_name
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.exps import NO_PARAMETERS, Evaluator
-from runelift.frontend.elaborate.sizes import size_atom, with_values
+from runelift.frontend.elaborate.sizes import note_values, size_atom
 from runelift.frontend.elaborate.sums import whole
 from runelift.frontend.elaborate.values import (
     Dynamic,
@@ -133,9 +133,9 @@ def _expressions(evaluator: Evaluator, names: set[VName],
     """The values of those of ``names`` that stand for expressions of declarations."""
     found: dict[str | VName, Value] = {}
     for dec, env in places if names else ():
-        known = with_values(evaluator, tuple(
-            node for node in walk(dec) if isinstance(node, ast.Exp)
-            and node.as_size in names and node.as_size not in found), env)
+        known = inside(env)
+        note_values(evaluator, [node for node in walk(dec) if isinstance(node, ast.Exp)
+                                and node.as_size in names - found.keys()], known)
         found |= {name: known[name] for name in names if name in known}
     return found
 

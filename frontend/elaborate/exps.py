@@ -28,6 +28,7 @@ from runelift.frontend.elaborate.sizes import (
     check_sizes,
     conform,
     name_sizes,
+    note_written,
     result_sizes,
     size_atom,
     with_sizes_of,
@@ -147,6 +148,8 @@ class Evaluator:
     def _bind_part(self, pattern: ast.Pattern, value: Value, env: Environment, sizes: set[str],
                    names: dict[str | VName, Value]) -> None:
         """Note what the names in a part of a pattern stand for; the sizes in ``env``."""
+        if isinstance(pattern, ast.PatAscript):
+            note_written(self, pattern.type_exp, env)
         bind_by_type(self, pattern, value, env)
         match pattern:
             case ast.PatName(_, name):

@@ -92,18 +92,28 @@ def _declared_sizes(e: Evaluator, exp: ast.TypeExp, env: Env) -> list[Atom | Non
 
 
 def _in_scope(e: Evaluator, exp: ast.Exp, env: Env) -> bool:
-    return all(name.quals or name.name in env or intrinsic(e, (), name.name) is not None
-               for name in [node.name for node in walk(exp) if isinstance(node, ast.Name)])
+    nodes = list(walk(exp))
+    own = {node.name for node in nodes if isinstance(node, ast.PatName | ast.LetFun)}
+    return all(name.quals or name.name in env or name.name in own
+               or intrinsic(e, (), name.name) is not None
+               for name in [node.name for node in nodes if isinstance(node, ast.Name)])
 
 
 def written_sizes(e: Evaluator, exp: ast.TypeExp | None, env: Env) -> Env:
     """``env`` that knows the sizes that stand for expressions which ``exp`` has as sizes."""
     if exp is None:
         return env
+    inner = inside(env)
+    note_written(e, exp, inner)
+    return inner
+
+
+def note_written(e: Evaluator, exp: ast.TypeExp, env: Environment) -> None:
+    """Note the sizes that stand for expressions which ``exp`` has as sizes."""
     if exp not in e.written:
         e.written[exp] = tuple([node for node in walk(exp) if isinstance(node, ast.Exp)
                                 and node.as_size is not None])
-    return with_values(e, e.written[exp], env)
+    note_values(e, e.written[exp], env)
 
 
 def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
@@ -116,7 +126,8 @@ def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
     if fun.body not in e.written:
         e.written[fun.body] = tuple([node for node in walk(fun.body) if isinstance(node, ast.Exp)
                                      and node.as_size in sizes]) if sizes else ()
-    within = with_values(e, e.written[fun.body], env)
+    within = inside(env)
+    note_values(e, e.written[fun.body], within)
     if isinstance(fun.body.type, Array | Tuple | Record):
         for size in array_sizes(fun.body.type):
             if size.variable is None and size.variables() <= sizes:
@@ -124,13 +135,11 @@ def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
     return within
 
 
-def with_values(e: Evaluator, exps: tuple[ast.Exp, ...], env: Env) -> Env:
-    """``env`` that knows the sizes that stand for those of ``exps`` whose names are in scope."""
-    inner = inside(env)
+def note_values(e: Evaluator, exps: Iterable[ast.Exp], env: Environment) -> None:
+    """Note the sizes that stand for those of ``exps`` whose names are in scope."""
     for node in exps:
-        if node.as_size is not None and node.as_size not in inner and _in_scope(e, node, env):
-            inner[node.as_size] = e.exp(node, env)
-    return inner
+        if node.as_size is not None and node.as_size not in env and _in_scope(e, node, env):
+            env[node.as_size] = e.exp(node, env)
 
 
 def _with_sizes(e: Evaluator, leaf: Dynamic, wanted: list[Atom | None], span: Span) -> Dynamic:

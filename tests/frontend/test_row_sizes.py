@@ -43,6 +43,8 @@ ROWS = {
     "slice down": ("\\i -> map (+ i) xs[k - 2::-1]", 2),
     "every other": ("\\i -> map (+ i) xs[::2]", 1),
     "from an element": ("\\i -> map (+ i) xs[tab[1]:]", 1),
+    "condition": ("\\i -> replicate (if k > 2 then k else 2) i", 3),
+    "asserted": ("\\i -> replicate (assert (k > 2) k) i", 3),
     "local function": ("let f (x: i64): [xs[0]]i64 = replicate xs[0] x in f", 2),
 }
 

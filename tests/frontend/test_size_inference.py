@@ -58,6 +58,10 @@ from runelift.ir.source import Source
      "def main (x: i64) = map2 (+) (f (replicate r.a x)) (iota (r.a + 1))", (3,), [3, 4, 3]),
     ("def f (xs: [i64.i32 2]i64) = xs\ndef main (x: i64) = f (replicate (i64.i32 2) x)", (3,),
      [3, 3]),
+    ("def f (b: bool) (xs: [if b then 1 else 2]i64) = xs\n"
+     "def main (b: bool) (n: i64) =\n"
+     "  map2 (+) (f b (replicate (if b then 1 else 2) 3)) (iota (if b then 1 else 2))\n"
+     "  ++ map2 (+) (iota (assert (n > 0) n)) (iota n)", (False, 2), [3, 4, 0, 2]),
     ("def f (r: {n: i64}) : [r.n]i64 = let g (x: i64) : [r.n]i64 = replicate r.n x in g 4\n"
      "def main (n: i64) = f {n}", (2,), [4, 4]),
     ("def main (n: i64) = flatten_3d (map transpose (unflatten_3d (flatten (map (\\i ->\n"
@@ -168,6 +172,12 @@ def test_found(text: str, args: tuple[Any, ...], expected: list[int]) -> None:
     ("def f (xs: [i64.i32 2]i64) = xs\ndef main = f [1, 2]", "size-mismatch"),
     ("def tab = [1i64, 2]\ndef f (xs: [length tab]i64) = xs\n"
      "def main (tab: []i64) = f (iota (length tab))", "size-mismatch"),
+    ("def f (b: bool) (xs: [if b then 1 else 2]i64) = xs\n"
+     "def main (b: bool) = f (!b) (replicate (if b then 1 else 2) 3)", "size-mismatch"),
+    ("def main (n: i32) = zip (iota (match n case 1 -> 4 case _ -> 2))\n"
+     "  (iota (match n case 1 -> 4 case _ -> 2))", "size-mismatch"),
+    ("type t = [match 1i32 case 1 -> 2 case _ -> 3]i32\ndef main (xs: []i32) = xs :> t",
+     "unsupported-feature"),
     # each call of a function may make another size
     ("def f (g: i64 -> []i64) (n: i64) = map2 (+) (g n) (g n)", "size-mismatch"),
     ("type^ fun = i64 -> []i64\ndef f (g: fun) (n: i64) = [g n, g (n + 1)]", "size-mismatch"),
