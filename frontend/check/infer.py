@@ -134,7 +134,7 @@ class Inference(Loops):
                 return sum_type(self, exp, expected)
             case ast.LetPat(_, sizes, pattern, value, body):
                 found = self.infer(value)
-                self.distinct((pattern,))
+                self.distinct((pattern,), sizes)
                 with self.inner_scope():
                     self._size_binders(sizes, pattern)
                     self.pattern(pattern, found, size=self._size_of(value))

@@ -48,9 +48,9 @@ class Patterns(SizeExps):
 
     def distinct(self, patterns: Iterable[ast.Pattern],
                  others: Iterable[ast.SizeParam | ast.TypeParam] = ()) -> None:
-        """An error if patterns bind a name twice, or that of a size parameter.
+        """An error if patterns bind a name twice, or that of a size parameter, or need it before.
 
-        A name that only one of them binds is not known as a size in it, either.
+        Patterns of cases may bind one twice: the last one is meant, as in Futhark.
         """
         patterns = tuple(patterns)
         seen = {other.name: other.span for other in others if isinstance(other, ast.SizeParam)}
@@ -58,6 +58,10 @@ class Patterns(SizeExps):
             if (first := seen.setdefault(each.name, each.span)) is not each.span:
                 raise self._error("duplicate-name", each.span, f"'{each.name}' is bound twice.",
                                   labels=(Label(first, "bound here as well"),))
+        self.sizes_outside(patterns)
+
+    def sizes_outside(self, patterns: Iterable[ast.Pattern]) -> None:
+        """An error if a name that a pattern binds is not known as a size in it."""
         for pattern in patterns:
             if (size := own_size(pattern)) is not None and not self._is_known(size.name.name):
                 raise self._error("unknown-name", size.span, f"Unknown variable '{size.name}': "

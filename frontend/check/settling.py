@@ -30,13 +30,14 @@ class Settling(Inference):
         for op in self._operators:
             if op.operator is None and op.op.name in EQUALITY:
                 self._check_comparable(op)
+        patterns = {id(node.literal) for node in self._typed if isinstance(node, ast.PatLiteral)}
         for node in self._typed:
             assert node.type is not None
             node.type = self._settled(node.type, node.span)
             if isinstance(node, ast.Name):
                 node.sizes = {v: self.solved.size(size) for v, size in node.sizes.items()}
                 node.types = {v: self._settled(t, node.span) for v, t in node.types.items()}
-            if isinstance(node, ast.Literal):
+            if isinstance(node, ast.Literal) and id(node) not in patterns:  # there they wrap
                 self._check_literal(node)
             elif isinstance(node, ast.ArrayExp):
                 self._check_elements(node)

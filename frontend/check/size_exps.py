@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 
 from runelift.frontend import ast
 from runelift.frontend.check.base import Base, Binding, SizeMaker
@@ -23,11 +23,8 @@ class SizeExps(Base):
             list[VName], list[VName]]:
         types: list[VName] = []
         sizes: list[VName] = []
-        for k, param in enumerate(params):
-            if any(param.name == other.name and type(param) is type(other)
-                   for other in params[:k]):
-                raise self._error("duplicate-name", param.span,
-                                  f"Duplicate: \"{param.name}\" was previously defined.")
+        self._all_different(params)
+        for param in params:
             name = self.names.fresh(param.name)
             if isinstance(param, ast.SizeParam):
                 sizes.append(name)
@@ -43,8 +40,16 @@ class SizeExps(Base):
                     self.solved.size_lifted.add(name)
         return types, sizes
 
+    def _all_different(self, params: Sequence[ast.SizeParam | ast.TypeParam]) -> None:
+        for k, param in enumerate(params):
+            if any(param.name == other.name and type(param) is type(other)
+                   for other in params[:k]):
+                raise self._error("duplicate-name", param.span,
+                                  f"Duplicate: \"{param.name}\" was previously defined.")
+
     def _size_binders(self, sizes: tuple[ast.SizeParam, ...], pattern: ast.Pattern) -> None:
         """Bind the sizes of a ``let``, which the type of its pattern decides."""
+        self._all_different(sizes)
         used = {node.name.name for node in walk(pattern) if isinstance(node, ast.Name)}
         for size in sizes:
             if size.name not in used:

@@ -33,7 +33,7 @@ def _match(checker: Inference, exp: ast.MatchExp, expected: Type | None) -> Type
     result: Type | None = None
     for case in exp.cases:
         with checker.inner_scope():
-            checker.distinct((case.pattern,))
+            checker.sizes_outside((case.pattern,))
             checker.pattern(case.pattern, value)
             body = checker.infer(case.body, expected)
         result = body if result is None else checker.join(

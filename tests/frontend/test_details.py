@@ -11,6 +11,9 @@ import runelift
 from runelift.ir.errors import ProgramError, ProgramFailure
 
 MEANING: dict[str, tuple[str, list[Any], Any]] = {
+    "stars of elements": ("def f (xss: *[]*[2]i64): *[]*[2]i64 = xss with [0, 1] = 4\n"
+                          "def main (xss: [][2]i64) = f (copy xss)", [np.array([[1, 2]])],
+                          [[1, 4]]),
     "a loop's value hides its index": ("def main (n: i64) = loop i = 0i32 for i < n do i + 2", [3],
                                        6),
     "a loop's value hides its element": (
@@ -92,6 +95,12 @@ WRONG = {
                                   "type t = {a: []i32}"),
     "fields twice": ("def f (r: {n: i64, n: i32}) = 1i32", "duplicate-name", "{n: i64, n: i32}"),
     "sizes and parameters": ("def f [n] (xs: [n]i32) (n: i32) = n", "duplicate-name", "n"),
+    "sizes and names of a let": ("def f (xs: []i32) = let [n] (n: [n]i32) = xs in n",
+                                 "duplicate-name", "n"),
+    "sizes of a let twice": ("def f (xs: []i32) = let [n] [n] (ys: [n]i32) = xs in ys",
+                             "duplicate-name", "[n]"),
+    "names of a loop twice": ("def f (n: i32) = loop (x, x) = (n, n) for i < 3 do (x, x)",
+                              "duplicate-name", "x"),
     "entries in modules": ("module M = { entry f (x: i32) = x }", "bad-entry",
                            "entry f (x: i32) = x"),
     "names twice in module types": ("module type S = { val x: i32 val x: i32 }", "duplicate-name",

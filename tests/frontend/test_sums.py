@@ -51,6 +51,17 @@ def main (n: i64) : []i64 =
   let os = copy os with [1] = #some 8
   in map (\\o -> match o case #some x -> x case #none -> -1) os
 """, 3, [-1, 8, -1]),
+    ("a name twice, the last of which is meant", OPTION + """
+def f (o: option (i64, i64)) = match o case #some (x, x) -> x case #none -> 0
+def g (r: {a: i64, b: i64}) = match r case {b = x, a = x} -> x
+def main (n: i64) : []i64 =
+  [f (#some (n, 2)), g {a = n, b = 2}, match (n, (4, 5)) case (x, (x, x)) -> x]
+""", 7, [2, 7, 5]),
+    ("literals that wrap to the type of the value", """
+def f (x: u8) = match x case 257 -> 10i64 case -1 -> 20 case _ -> 30
+def g (x: i8) = match x case 128 -> 10i64 case -129 -> 20 case _ -> 30
+def main (n: i64) : []i64 = map f [u8.i64 n, 255, 0] ++ map g [-128, 127, i8.i64 n]
+""", 1, [10, 20, 30, 10, 20, 30]),
     ("a reduction to the first that is there", OPTION + """
 def first (a: option i64) (b: option i64) : option i64 =
   match (a, b) case (#some x, _) -> #some x case (#none, y) -> y
