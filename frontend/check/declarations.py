@@ -266,6 +266,8 @@ class Checker(Settling):
             nameable = self._sizes_outside()
             numbers = {self._identity(ast.QualName((), name)): k for k, name in enumerate(
                 map(whole_name, params)) if name is not None}
+            numbers |= {self._identity(ast.QualName((), param.name)): -1 for param in type_params
+                        if isinstance(param, ast.SizeParam)}
         self._check_rigid(types, type_params)
         type_: Type = result
         for arrow in reversed(domains):
@@ -290,8 +292,10 @@ class Checker(Settling):
         free = sizes_in(type_) - outside
         expressions = {name: self._over(key, numbers) for key, (name, _) in self._written.items()
                        if name in free}
-        given = inputs - {name for name, (count, _) in expressions.items() if count > 0 and not any(
-            name in sizes_in(domain) for domain in resolved[:count])}
+        for k, (param, domain) in enumerate(zip(params, resolved, strict=True)):
+            late = {name for name, (count, _) in expressions.items() if count < 0 or count > k}
+            self.errors += computed_sizes((param,), (domain,), late, ())
+        given = inputs - {name for name, (count, _) in expressions.items() if count > 0}
         self.errors += unknown_parameters(name, type_, len(params),
                                           free - inputs - (written & nameable), body)
         return Scheme(type_, tuple(types), tuple(sorted(free & given)),

@@ -126,7 +126,7 @@ class SizeExps(Base):
         return ("name", identity) if self._identity(name) == identity else None
 
     def _over(self, key: Hashable, params: Mapping[Hashable, int]) -> Expression:
-        """The expression of a structure; ``params`` are what identifies parameters."""
+        """The expression of a structure; ``params`` are what identifies parameters, sizes -1."""
         used: list[int] = []
 
         def numbered(identity: Hashable) -> Hashable | None:
@@ -136,7 +136,9 @@ class SizeExps(Base):
             return "name", params[identity]
 
         known = with_names(key, numbered)
-        return (-1, None) if known is None else (max(used, default=0) + 1, known)
+        if known is None:
+            return -1, None
+        return (0, None) if -1 in used else (max(used, default=0) + 1, known)
 
     def _identity(self, name: ast.QualName) -> Hashable:
         binding = None if name.quals else self.scope.find(name.name)

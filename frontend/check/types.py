@@ -59,7 +59,7 @@ class Abbreviation:
 
 Expression: TypeAlias = "tuple[int, Hashable | None]"
 """How many parameters, from the first one on, an expression is over, and its structure with their
-numbers for their names; -1 and None if it has other names that only its function knows."""
+numbers for their names.  None if it has other names: 0 of size parameters, -1 of the body."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from runelift.frontend.elaborate.sizes import (
     bind_by_type,
     bind_sizes,
     check_sizes,
+    computed,
     conform,
     name_sizes,
     note_written,
@@ -176,7 +177,7 @@ class Evaluator:
 
     def exp(self, exp: ast.Exp, env: Env) -> Value:
         """The value of ``exp``."""
-        if exp.as_size is not None and (known := env.get(exp.as_size)) is not None:
+        if exp.as_size is not None and (known := env.get(computed(exp.as_size))) is not None:
             return known
         match exp:  # what programs have most of comes first
             case ast.Name():

@@ -138,8 +138,17 @@ def result_sizes(e: Evaluator, fun: ast.LambdaExp, env: Env) -> Env:
 def note_values(e: Evaluator, exps: Iterable[ast.Exp], env: Environment) -> None:
     """Note the sizes that stand for those of ``exps`` whose names are in scope."""
     for node in exps:
-        if node.as_size is not None and node.as_size not in env and _in_scope(e, node, env):
-            env[node.as_size] = e.exp(node, env)
+        if node.as_size is not None and computed(node.as_size) not in env and (
+                _in_scope(e, node, env)):
+            env[node.as_size] = env[computed(node.as_size)] = e.exp(node, env)
+
+
+def computed(size: VName) -> str:
+    """The key of the value of an expression that is a size, which no name of the source is.
+
+    That of the size itself may be the dimension of an argument that should have this size.
+    """
+    return f"[{size}]"
 
 
 def _with_sizes(e: Evaluator, leaf: Dynamic, wanted: list[Atom | None], span: Span) -> Dynamic:
