@@ -241,7 +241,12 @@ class _Printer:
         return f"{qualifier}__global {TYPES[param.prim]} *{name(param.name)}"
 
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
-        return [line for stm in stms for line in self.stm(stm, depth)]
+        lines = list[str]()
+        for stm in stms:
+            if isinstance(stm, imp.Barrier) and lines and lines[-1].endswith("}"):
+                lines.append(f"{'    ' * depth}JOINED;")
+            lines += self.stm(stm, depth)
+        return lines
 
     def stm(self, stm: Stm, depth: int) -> list[str]:
         pad = "    " * depth

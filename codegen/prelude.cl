@@ -16,6 +16,8 @@
 // GOES_ROUND: loops that LLVM 14 and 15 vectorise wrongly (wrapping.py), which it is told not to.
 // DIFFERS: PoCL keeps one value for all work-items where all begin with the same one and change it
 // alike, although some leave the loop before others do; so the beginning seems to differ.
+// JOINED: where a barrier is all that comes behind a branch, PoCL 3.0 hands some of what was computed
+// before the branch to the wrong work-item; so that there is something else (but no instruction).
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
@@ -51,6 +53,11 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #define DIFFERS(VALUE) VALUE = ((ulong)get_local_id(0) >> 40) ? 0 : VALUE
 #else
 #define DIFFERS(VALUE)
+#endif
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define JOINED __asm__ volatile("")
+#else
+#define JOINED
 #endif
 
 // Sub-groups: work-items in a row that hand each other values and wait for each other only.

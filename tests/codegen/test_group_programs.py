@@ -47,6 +47,12 @@ entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
       in ys with [m - 1] = ys[0] + 3
     in map (+ i32.sum ys) ys) xss
 """,
+    "an element changes behind what a scan keeps": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
+  map (\\xs -> loop xs = copy xs for _i < k do
+    let ys = scan (+) 0 xs
+    in ys with [0 % m] = ys[0] - ys[i64.i32 k % m]) xss
+""",
     "rows change places while one of them is still used": """
 entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m][m]i32 =
   map (\\xs ->
