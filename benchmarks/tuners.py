@@ -16,7 +16,8 @@ soon as a program is done, and says
 - ``tuned / default`` on the training dataset where it is greatest, with its 95 % confidence
   interval, and on how many of them it is ``slower`` for certain, by more than 1 %;
 - ``beside best``: how much slower, by the log, than the best thresholds of an exhaustive search of
-  those that slow no dataset down, and than the best of all;
+  those that slow no dataset down, and than the best of all (of datasets of which runs side by side
+  do not refute the log);
 - ``held out``: how much slower than the oracle on sizes that were not tuned for: median and worst.
 
 With ``--strategies`` the strategies of the literature search on the same training datasets; the
@@ -212,10 +213,8 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
     others = costs_of(forest, Replaying().measure(runner, forest, held_out,
                                                   log=logged(options, sizes, "held_out")))
     runner.finish()
-    best, tried = compare.yardstick(tuning.known, tuning.defaults)
-    allowed = exhaustive(tuning.known, tuning.defaults) if tried else None
-    beside_best, beside_any = (max(0.0, objective(tuning.known, tuned) / each - 1) if each else 0.0
-                               for each in (allowed[0] if allowed else best, best))
+    beside_best, beside_any, tried = behind(tuning.costs.without(tuning.unmoved), tuning.defaults,
+                                            tuned)
     judged = [[each for d in several if (each := judge(program, d, costs, tuning.defaults, tuned))]
               for several, costs in ((training, tuning.costs), (held_out, others))]
     result = {"runs": tuning.program_runs, "seconds": seconds, "beside_best": beside_best,
@@ -227,6 +226,21 @@ def quality(sizes: Sizes, options: argparse.Namespace) -> dict[str, Any]:
               "held_out": [asdict(each) for each in judged[1]]}
     show(sizes, result)
     return result
+
+
+def behind(costs: Costs, default: Mapping[str, int], tuned: Mapping[str, int]
+           ) -> tuple[float, float, int | None]:
+    """How much slower than the best thresholds that slow nothing down, and than the best of all.
+
+    Of how many combinations they are the best comes with it; nothing is behind without datasets.
+    """
+    if not costs.datasets:
+        return 0.0, 0.0, 0
+    best, tried = compare.yardstick(costs, default)
+    allowed = exhaustive(costs, default) if tried else None
+    one, other = (max(0.0, objective(costs, tuned) / each - 1) if each else 0.0
+                  for each in (allowed[0] if allowed else best, best))
+    return one, other, tried
 
 
 def opened(sizes: Sizes, device: str | None, count: int | None = None
