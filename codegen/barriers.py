@@ -16,6 +16,8 @@ being no phi nodes, but LLVM joins the last stores of the sides and makes one). 
 branches are put outside, so that what lies between them is under the condition: PoCL makes a copy
 of all that follows each branch with barriers, and of what follows the next one in both copies, and
 PoCL 3.0 may take what the first work-item keeps from the wrong one.
+Between what the first work-item alone stores and a branch of all there is a barrier, also where a
+loop ends with the one and begins with the other: PoCL 3 loses what is stored otherwise.
 Where it is known when the kernel is built which branch is taken, a barrier that only one of the two
 makes necessary stands in a branch of the same condition.
 
@@ -279,6 +281,21 @@ class _Facts:
             for inner in block:
                 yield from self.accesses(inner, alone=alone or (_leads(stm) and number == 0))
 
+    def led(self, stms: Iterable[Stm], led: bool = False) -> bool:
+        """Whether the first work-item alone stored something since the last barrier.
+
+        ``led``: whether it had before these statements.
+        """
+        for stm in stms:
+            if isinstance(stm, imp.Barrier):
+                led = False
+            elif _leads(stm):
+                led |= any(access.kind is Kind.WRITE for access in self.accesses(stm))
+            else:
+                inside = [self.led(block, led) for block in blocks(stm)]
+                led = any(inside) if inside else led
+        return led
+
     def reads(self, exp: Exp, alone: bool) -> Iterator[Access]:
         """The shared memory that an expression reads."""
         if isinstance(exp, imp.Load) and exp.mem not in self.private:
@@ -290,6 +307,17 @@ class _Facts:
 def _leads(stm: Stm) -> bool:
     """Whether only the first work-item does what is in a branch."""
     return isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0)))
+
+
+def _is_branch(stm: Stm) -> bool:
+    """Whether all work-items come to a branch or a loop."""
+    return isinstance(stm, imp.If | imp.For | imp.While) and not _leads(stm)
+
+
+def _begins_with_branch(stms: Iterable[Stm]) -> bool:
+    """Whether there is one before the first barrier."""
+    first = next((stm for stm in stms if isinstance(stm, imp.Barrier) or _is_branch(stm)), None)
+    return first is not None and _is_branch(first)
 
 
 def _is_group_size(exp: Exp) -> bool:
@@ -311,11 +339,9 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
     for count, stm in enumerate(stms, 1):
         together, own = facts.unit(stm)
         barrier, pending = _separate(own, pending, facts)
-        if led and not (barrier or _leads(stm)) and isinstance(stm, imp.If | imp.For | imp.While):
-            # PoCL 3 loses what the first work-item stores if a branch of all comes behind it
+        if led and not barrier and _is_branch(stm):
             barrier, pending = (BARRIER,), frozenset()
-        led = (led and not barrier) or (_leads(stm) and any(
-            access.kind is Kind.WRITE for access in own))
+        before = len(placed)
         placed += barrier
         pending |= own
         if not together:
@@ -335,10 +361,13 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
                 pending, body = after_alone | own, alone
             else:
                 pending |= after
+            if facts.led(body) and _begins_with_branch(body):  # in the next iteration
+                body = *body, BARRIER
             placed.append(replace(stm, body=body))
             if count_barriers(body) and count < len(stms):
                 placed.append(BARRIER)
                 pending = frozenset()
+        led = facts.led(placed[before:], led)
     return tuple(placed), pending
 
 

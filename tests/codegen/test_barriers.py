@@ -161,18 +161,26 @@ def test_first_work_item_owns_the_first_cell() -> None:
     assert insert_barriers([write(A), first]) == (write(A), first)
 
 
-def test_what_the_first_work_item_does_alone_is_in_order() -> None:
-    def first(*body: imp.Stm, else_: tuple[imp.Stm, ...] = ()) -> imp.If:
-        return imp.If(imp.Apply("eq", I64, (LID, lit(0))), body, else_)
+def first(*body: imp.Stm, else_: tuple[imp.Stm, ...] = ()) -> imp.If:
+    return imp.If(imp.Apply("eq", I64, (LID, lit(0))), body, else_)
 
+
+def test_what_the_first_work_item_does_alone_is_in_order() -> None:
     code = first(write(A, lit(1))), first(write(A, lit(2))), first(loop(read(A, lit(1))))
     assert insert_barriers(code) == code
     assert insert_barriers(code, overlaps={A: B}) == code
     assert insert_barriers([*code, read(A)]) == (*code, BARRIER, read(A))
     others = first(else_=(write(A, lit(3)),))
     assert insert_barriers([code[0], others]) == (code[0], BARRIER, others)
-    branch = imp.If(imp.Var(VName("c", 60)), (write(B),))
-    assert insert_barriers([code[0], branch]) == (code[0], BARRIER, branch)
+
+
+def test_no_branch_of_all_comes_behind_what_the_first_work_item_stores() -> None:
+    """PoCL 3.0 loses that, also where the store is in a branch or at the end of a loop."""
+    store, branch = first(write(A, lit(1))), imp.If(imp.Var(VName("c", 60)), (write(B),))
+    for before in (store, replace(branch, then_=(store,))):
+        assert insert_barriers([before, branch]) == (before, BARRIER, branch)
+        assert insert_barriers([loop(branch, before)]) == (loop(branch, before, BARRIER),)
+    assert insert_barriers([loop(write(B), store)]) == (loop(write(B), store),)
 
 
 def test_strided_loops_agree_about_cells() -> None:

@@ -53,6 +53,20 @@ entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
     let ys = scan (+) 0 xs
     in ys with [0 % m] = ys[0] - ys[i64.i32 k % m]) xss
 """,
+    "a single element changes at the end of loops that begin with checks": """
+entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m]i32 =
+  map (\\xs ->
+    let ys = if xs[i64.i32 k % m] > 0
+             then loop ys = copy xs for _i < i64.i32 (k % 3) do rotate 1 (ys with [0] = 2)
+             else copy xs with [0] = -4 - xs[i64.i32 k % m]
+    let zs = loop ys for _i < i64.i32 (k % 3) do
+      let ys = loop ys for _j < 3i64 do
+        loop ys for _l < 2i64 do ys with [3 % m] = ys[0]
+      in loop ys for _j < 3i64 do
+        let ys = reverse ys
+        in if ys[m - 1] % 2 == 0 then ys with [m - 1] = 1 else ys
+    in map (% 1007) (if k > 2 then zs with [i64.i32 (i32.abs k) % m] = k else zs)) xss
+""",
     "rows change places while one of them is still used": """
 entry main [n][m] (xss: [n][m]i32) (k: i32): [n][m][m]i32 =
   map (\\xs ->
