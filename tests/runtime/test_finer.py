@@ -9,6 +9,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +85,12 @@ def test_no_threshold_serves_all_and_finer_guards_do() -> None:
     assert memo.version({"n": 30150, "main.t0": 30, "main.t1": 150}) is None
 
 
+def inputs(shapes: dict[str, list[int]]) -> list[Dataset]:
+    return [Dataset(name, "main", partial(list, pars)) for name, pars in shapes.items()]
+
+
 def concluded(sim: Simulated, shapes: dict[str, list[int]]) -> EntryTuning:
-    datasets = [Dataset(name, "main", lambda pars=pars: pars)  # type: ignore[misc]
-                for name, pars in shapes.items()]
-    return conclude(sim.forest, sim.default, measure(sim, sim.forest, datasets, repeats=1))
+    return conclude(sim.forest, sim.default, measure(sim, sim.forest, inputs(shapes), repeats=1))
 
 
 def test_trees_must_guess_as_well_as_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,8 +347,7 @@ def test_facts_that_cannot_be_read_are_no_reason_to_stop(path: Path) -> None:
 def test_runs_side_by_side_confirm_guards() -> None:
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
-    datasets = [Dataset(name, "main", lambda pars=pars: pars)  # type: ignore[misc]
-                for name, pars in SHAPES.items()]
+    datasets = inputs(SHAPES)
     found = refine_guards(tuning, Guards.MEMO)
     values = tuning.fit.thresholds
     program = Follows(sim)
@@ -366,8 +368,7 @@ def test_how_guards_guess_is_worked_out_while_they_run(
     """If they turn out to guess badly, what is run after them is a memo."""
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
-    datasets = [Dataset(name, "main", lambda pars=pars: pars)  # type: ignore[misc]
-                for name, pars in SHAPES.items()]
+    datasets = inputs(SHAPES)
     program = Follows(sim)
 
     def losses(*_: Any) -> dict[int, float]:
