@@ -198,19 +198,20 @@ def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, in
     return Pair(program, dataset, default, tuned, max(repeats, PAIRS), end).surely()
 
 
-def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: Callable[[], bool]
-                     ) -> dict[str, Verified]:
+def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: Callable[[], bool],
+                     must_last: bool = True) -> dict[str, Verified]:
     """The comparisons of several datasets, where the program does not fail.
 
     They are made of runs that come often, too, if what is tuned will probably be kept: none is
     slower, and some are faster, which does not matter if it is kept ``anyway``.  To build kernels
-    for that takes long, so that a dataset must be faster by :data:`STAKE` for it.
+    for that takes long, so that a dataset must be faster by :data:`STAKE` for it; or what is kept
+    anyway ``must_last``.
     """
     found = {name: each.once() for name, each in pairs.items()}
     known = [each for each in found.values() if each is not None]
     if not any(each.slower for each in known) and (
             any(each.faster for each in known) or anyway()):
-        worth = any(each.high < 1 - STAKE for each in known) or anyway()
+        worth = any(each.high < 1 - STAKE for each in known) or (must_last and anyway())
         found = {name: each.surely(worth=worth) for name, each in pairs.items()}
     return {name: each for name, each in found.items() if each is not None}
 

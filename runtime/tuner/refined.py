@@ -21,6 +21,7 @@ from runelift.runtime.tuner.refine import (
     ALONE,
     DEPTH,
     HOPELESS,
+    ROUNDS,
     WORTHWHILE,
     Guards,
     keeping,
@@ -161,9 +162,10 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
     """The guards as far as no dataset is slower with them than with ``values`` alone.
 
     Datasets that are keep their versions, and the guards are fitted again; so do, before anything
-    is run, those that hardly gain by the records.  Some dataset must be faster for certain, or
-    those left out of the fit by what records say.  A thread sees to the latter while guards run
-    for which it has not been worked out; then nobody needs the runs if these guess badly.
+    is run, those that hardly gain by the records, and those of which nobody knows what runs take
+    that come often.  Some dataset must be faster for certain, or those left out of the fit by what
+    records say.  A thread sees to the latter while guards run for which it has not been worked
+    out; then nobody needs the runs if these guess badly.
     """
     def confirmed(refined: Refined, loss: Callable[[], float]) -> Refined:
         return _confirmed(program, tuning, refined, datasets, values, repeats, loss)
@@ -187,33 +189,46 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
         costs = keeping(costs, names, tuning.fit.thresholds, refined.guards)
         return replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
 
+    def guesses_well() -> bool:
+        return loss() < -WORTHWHILE
+
     if idle := _idle(tuning, refined):
         refined = without(idle)
-    for _ in range(2):
+    seen: dict[tuple[str, tuple[int, ...]], Pair] = {}
+    for _ in range(ROUNDS):
         if not refined.finer:
             return refined
-        same = _same(tuning, refined)
         guarded = Guarded(values, refined.finer)
-        verified = all_side_by_side(
-            {d.name: Pair(program, d, values, guarded, max(repeats, PAIRS))
-             for d in datasets if d.name not in same}, anyway=lambda: loss() < -WORTHWHILE)
+        paths, same = _paths(tuning, refined), _same(tuning, refined)
+        pairs: dict[str, Pair] = {}
+        for dataset in datasets:
+            if dataset.name not in same:
+                pair = Pair(program, dataset, values, guarded, max(repeats, PAIRS))
+                path = paths.get(dataset.name)
+                pairs[dataset.name] = seen.setdefault((dataset.name, path), pair) if path else pair
+        verified = all_side_by_side(pairs, anyway=guesses_well, must_last=False)
         slower = {name for name, both in verified.items() if both.slower}
+        if not slower and not any(both.faster for both in verified.values()) and not guesses_well():
+            return _dropped(refined, "run side by side, no dataset is faster for certain")
+        slower |= {name for name, both in verified.items() if not both.lasting}
         if not slower:
-            break
+            return replace(refined, verified=verified)
         refined = without(slower)
-    else:
-        return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
-    if not any(both.faster for both in verified.values()) and loss() >= -WORTHWHILE:
-        return _dropped(refined, "run side by side, no dataset is faster for certain")
-    return replace(refined, verified=verified)
+    return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
 
 
 def _same(tuning: EntryTuning, refined: Refined) -> set[str]:
     """The datasets on which guards and thresholds lead to the same versions."""
-    thresholds = tuning.fit.thresholds
-    finer = Guarded(thresholds, refined.finer)
-    return {d.name for d in tuning.costs.datasets if not tuning.costs.incomplete[d.name]
-            and d.path(thresholds) == d.path(finer)}
+    found = _paths(tuning, refined)
+    return {d.name for d in tuning.costs.datasets
+            if d.path(tuning.fit.thresholds) == found.get(d.name)}
+
+
+def _paths(tuning: EntryTuning, refined: Refined) -> dict[str, tuple[int, ...]]:
+    """The versions that run with guards, by dataset, where they are known at all encounters."""
+    finer = Guarded(tuning.fit.thresholds, refined.finer)
+    return {d.name: d.path(finer) for d in tuning.costs.datasets
+            if not tuning.costs.incomplete[d.name]}
 
 
 def _idle(tuning: EntryTuning, refined: Refined) -> set[str]:

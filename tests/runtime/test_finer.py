@@ -384,6 +384,41 @@ def test_how_guards_guess_is_worked_out_while_they_run(
     assert any(both.faster for both in kept.verified.values())
 
 
+def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept for how they guess, but where runs that come often may be faster by default."""
+
+    class Joining(Follows):
+        def time(self, entry: str, args: Any, *, force: Any = None, thresholds: Any = None
+                 ) -> float:
+            return 0.99e-2 if isinstance(thresholds, Guarded) else 1e-2
+
+        def time_all(self, entry: str, args: Any, choices: Sequence[Any], *, often: bool = False
+                     ) -> list[float]:
+            assert not often
+            return super().time_all(entry, args, choices)
+
+        def savings(self, entry: str, args: Any, choices: Sequence[Any]) -> list[int]:
+            return [0 if isinstance(each, Guarded) or args[0] != 10900 else 40
+                    for each in choices]
+
+    tuning = concluded(unsolvable(), SHAPES)
+    monkeypatch.setattr(refined, "_losses_of_guessing", lambda *_: {3: -0.05})
+    found = refine_guards(tuning, Guards.NEAR)
+    changed = {d.name for d in tuning.costs.datasets
+               if d.path(tuning.fit.thresholds) != d.path(
+                   Guarded(tuning.fit.thresholds, found.finer))}
+    kept = confirm_guards(Joining(unsolvable()), tuning, replace(found, loss=-0.05),
+                          inputs(SHAPES), tuning.fit.thresholds, 1)
+    assert changed == {"10 x 900", "50 x 700"}
+    assert kept.finer
+    assert kept.verified.keys() == {"50 x 700"}
+    assert kept.verified["50 x 700"].lasting
+    (dataset,) = (d for d in tuning.costs.datasets if d.name == "10 x 900")
+    assert dataset.path(Guarded(tuning.fit.thresholds, kept.finer)) == dataset.path(
+        tuning.fit.thresholds)
+
+
 def test_datasets_that_hardly_gain_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is run where guards are worth too little to be told from chance."""
     sim = unsolvable()
