@@ -16,6 +16,11 @@ Both: TypeAlias = tuple[Record | None, Timing]
 class OneByOne(ABC):
     """Makes many runs by what makes one."""
 
+    @property
+    def apart(self) -> bool:
+        """Whether runs disturb nobody who computes meanwhile: this process makes them."""
+        return False
+
     @abstractmethod
     def record(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                thresholds: Mapping[str, int] | None = None) -> Record:

@@ -161,7 +161,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
             ended = not _tune_parameters(args, program, runner, tuning, tried, shown, end)
         finer, validated = list[refined.Refined](), dict[str, Verified]()
         report = partial(render, tuning)
-        waits = not (ended or args.json) and _mostly_waits(program, runner)
+        waits = not (ended or args.json) and runner.apart
         with beside(report) if waits else nullcontext(report) as rendered:
             try:
                 if not ended:
@@ -219,24 +219,18 @@ def _measure(args: argparse.Namespace, program: Program, runner: Triable, output
         return autotune(runner, program.tree, datasets, program.device_info.choice.threshold,
                         method=method, repeats=args.runs, verify=not args.no_verify, log=log,
                         progress=shown.measured, aim=Objective(args.objective), end=end,
-                        meanwhile=_guards_ahead(args, program, runner))
+                        meanwhile=_guards_ahead(args, runner))
     finally:
         log.close()
 
 
-def _guards_ahead(args: argparse.Namespace, program: Program, runner: Triable
+def _guards_ahead(args: argparse.Namespace, runner: Triable
                   ) -> Callable[[EntryTuning], object] | None:
     """How finer guards are fitted while the result runs; None where that would disturb the runs."""
     guards = Guards(args.guards)
-    if guards is Guards.THRESHOLD or not _mostly_waits(program, runner):
+    if guards is Guards.THRESHOLD or not runner.apart:
         return None
     return partial(refined.refine_guards, guards=guards)
-
-
-def _mostly_waits(program: Program, runner: Triable) -> bool:
-    """Whether this process may compute while the program runs, which then takes no longer."""
-    assert program.device_info is not None
-    return isinstance(runner, Remote) and not program.device_info.is_host
 
 
 def _part(end: float, part: float) -> float:
@@ -284,7 +278,7 @@ def _refine_guards(args: argparse.Namespace, program: Program, runner: Triable, 
     if guards is Guards.THRESHOLD:
         return []
     runs = not (args.replay or args.no_verify)
-    found = [refined.refine_guards(entry, guards, ahead=runs and _mostly_waits(program, runner))
+    found = [refined.refine_guards(entry, guards, ahead=runs and runner.apart)
              for entry in tuning.entries if entry.costs.datasets]
     if not runs:
         return found

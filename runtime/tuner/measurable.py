@@ -31,6 +31,11 @@ class Measurable(Protocol):
         """How many work-items keep all of the device busy; more take turns."""
         ...
 
+    @property
+    def apart(self) -> bool:
+        """Whether runs disturb nobody who computes meanwhile, and are not disturbed."""
+        ...
+
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments where runs find them at no cost."""
         ...

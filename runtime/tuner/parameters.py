@@ -129,6 +129,11 @@ class With:
         """How many work-items keep all of the device busy."""
         return self.program.at_once
 
+    @property
+    def apart(self) -> bool:
+        """Whether runs disturb nobody who computes meanwhile."""
+        return self.program.apart
+
     def place(self, args: Sequence[Any]) -> Sequence[Any]:
         """The arguments where runs find them at no cost."""
         return self.program.place(args)

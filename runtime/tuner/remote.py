@@ -76,7 +76,8 @@ class Remote:
         self._builders = builders
         self._opened = False
         self._spare: Process | None = None
-        self._spares = program.device_info is not None and not program.device_info.is_host
+        self.apart = program.device_info is not None and not program.device_info.is_host
+        """Whether runs take none of the time of the host's own processor."""
         self._there: set[int] = set()
         self._gone: list[int] = []
         self._prepares = True
@@ -277,7 +278,7 @@ class Remote:
             self._opened = True
             self._open()
             builders = self._builders is not None and self._builders.there
-            if self._spares and self.stops and not (self._spare or builders):
+            if self.apart and self.stops and not (self._spare or builders):
                 self._spare = self._new()
         if gone := [number for number in self._gone if number in self._there]:
             self._there.difference_update(gone)

@@ -32,6 +32,8 @@ then repeated once less than usual."""
 RECORDS = 3
 """So many repetitions at most are made with a record, too: one that takes long is the same every
 time, and between records a short run takes longer than in a row."""
+BRIEF = 0.005
+"""So is, nearly, one that takes so many seconds: two records tell as much as three."""
 
 
 class Schedule:
@@ -123,8 +125,8 @@ class Schedule:
 
     def records(self, number: int) -> bool:
         """Whether the next run of a plan is to be made with a record, too."""
-        long = self._walls.get(number, 0.0) >= SHORT
-        return self._records[number] < (1 if long else RECORDS)
+        wall = self._walls.get(number, 0.0)
+        return self._records[number] < (1 if wall >= SHORT else 2 if wall >= BRIEF else RECORDS)
 
     def behind(self, number: int) -> bool:
         """Whether a plan cannot be the best, whatever its first run was delayed by."""

@@ -25,7 +25,7 @@ from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.clocks import Cost, total
 from runelift.runtime.tuner.contenders import attempts_of
-from runelift.runtime.tuner.costs import Costs, Point, costs_of, met
+from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
 from runelift.runtime.tuner.log import Measurements, Run
 
@@ -57,8 +57,16 @@ class Trends:
         return costs_of(self.forest, Measurements(self.forest.entry, self._telling))
 
     @cached_property
-    def _kernels(self) -> dict[_Met, float]:
-        return _busy(self._telling)
+    def _known(self) -> dict[str, _Largest]:
+        kernels = _busy(self._telling)
+        found = {name: _most_work(met(self._costs.datasets, name), kernels)
+                 for name in self.forest.sites()}
+        return {name: each for name, each in found.items() if each is not None}
+
+    def work_out(self) -> None:
+        """Do all that needs no records of the dataset at hand."""
+        if self.runs:
+            _ = self._known
 
     def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
         """The versions that larger datasets can do without, by site, and how far behind they are.
@@ -80,11 +88,10 @@ class Trends:
                     for version in run.force.items()}
         found = dict[str, dict[int, float]]()
         for name, (encounter, own) in largest.items():
-            site = self.forest.sites()[name]
-            points = [(dataset.name, point)
-                      for dataset, point in met(self._costs.datasets, name)]
+            if (known := self._known.get(name)) is None:
+                continue
             ratios = {version: ratio for version, ratio
-                      in _ratios(site, points, self._kernels, encounter, own, self.at_once).items()
+                      in known.ratios(encounter, own, self.at_once).items()
                       if ratio >= FAR_BEHIND and (name, version) not in usable
                       and (ratio < math.inf or (name, version) in given_up)}
             if ratios:
@@ -115,38 +122,57 @@ def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
         yield each, each.busy - inside[each.number]
 
 
-def _ratios(site: Site, points: Sequence[tuple[str, Point]], busy: Mapping[_Met, float],
-            encounter: Encounter, own_busy: float, at_once: float) -> dict[int, float]:
-    """How many times as long as the best a version takes at an encounter with more work.
+@dataclass(frozen=True, slots=True)
+class _Largest:
+    """The point of a site with the most work.
 
-    It is told from the point with the most work.  ``own_busy`` is how long the encounter's own
-    kernels took.
+    ``costs`` are those of its versions, with the best ones inside, and ``kernels`` how long their
+    own kernels take at least.
     """
-    taken = [{version: _cost(point, version) for version in sorted(point.feasible)}
-             for _, point in points]
-    best, number = max(((min(cost.time for cost in each.values()), number)
-                        for number, each in enumerate(taken)), default=(0.0, 0))
-    if not best:
-        return {}
-    dataset, point = points[number]
+
+    point: Point
+    costs: dict[int, Cost]
+    kernels: dict[int, float]
+
+    def ratios(self, encounter: Encounter, own_busy: float, at_once: float) -> dict[int, float]:
+        """How many times as long as the best a version takes at an encounter with more work.
+
+        ``own_busy`` is how long the encounter's own kernels took.
+        """
+        point, site, kernels = self.point, self.point.site, self.kernels
+        if (encounter.chosen in self.costs
+                and own_busy < LESS * kernels[encounter.chosen] < math.inf):
+            return {}
+        before = {guard.name: max(1, point.par[guard.name]) for guard in site.guards}
+        growths = [encounter.par[name] / par for name, par in before.items()]
+        if min(growths, default=1.0) < 1:
+            return {}
+        growth, gain = max(growths, default=1.0), _gain(site, before, encounter.par, at_once)
+        best = min(cost.time for cost in self.costs.values())
+        found = dict[int, float]()
+        for version, cost in self.costs.items():
+            own = point.own[version].device
+            device = cost.device - own + min(own, kernels[version]) if math.isfinite(own) else own
+            found[version] = max(device / growth, (device - cost.host) / gain) / best
+        return found
+
+
+def _most_work(points: Iterator[tuple[DatasetCosts, Point]], busy: Mapping[_Met, float]
+               ) -> _Largest | None:
+    """The last one of those with the most work; None if there is no work."""
+    most, found = 0.0, None
+    for dataset, point in points:
+        costs = {version: _cost(point, version) for version in sorted(point.feasible)}
+        best = min(cost.time for cost in costs.values())
+        if best >= most and best:
+            most, found = best, (dataset.name, point, costs)
+    if found is None:
+        return None
+    name, point, costs = found
     sizes = tuple(sorted(point.sizes.items()))
-
-    def kernels(version: int) -> float:
-        return busy.get((dataset, site.name, sizes, version), point.own[version].device)
-
-    if encounter.chosen in taken[number] and own_busy < LESS * kernels(encounter.chosen) < math.inf:
-        return {}
-    before = {guard.name: max(1, point.par[guard.name]) for guard in site.guards}
-    growths = [encounter.par[name] / par for name, par in before.items()]
-    if min(growths, default=1.0) < 1:
-        return {}
-    growth, gain = max(growths, default=1.0), _gain(site, before, encounter.par, at_once)
-    found = dict[int, float]()
-    for version, cost in taken[number].items():
-        own = point.own[version].device
-        device = cost.device - own + min(own, kernels(version)) if math.isfinite(own) else own
-        found[version] = max(device / growth, (device - cost.host) / gain) / best
-    return found
+    return _Largest(point, costs, {
+        version: busy.get((name, point.site.name, sizes, version), point.own[version].device)
+        for version in costs})
 
 
 def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_once: float

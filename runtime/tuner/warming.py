@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.guards import Kind
 from runelift.runtime.outlook import Outlook
+from runelift.runtime.processes.turns import beside as beside_runs
 from runelift.runtime.records import Record
 from runelift.runtime.tuner.forest import Forest
 from runelift.runtime.tuner.limits import Stopped
@@ -43,11 +44,15 @@ class WarmUp:
         self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
         *self._rest, last = todo
-        outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
-        with suppress(UserError, CompilerLimitation):
-            self.default = program.time(dataset.entry, args)
-        if trends is not None and trends.runs and self.default < LONG:
-            self._see_untuned()
+        ahead = trends.work_out if trends is not None and program.apart else None
+        with beside_runs(ahead) if ahead else nullcontext():
+            outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
+            with suppress(UserError, CompilerLimitation):
+                self.default = program.time(dataset.entry, args)
+            is_short = trends is not None and bool(trends.runs) and self.default < LONG
+            if is_short:
+                self._see_untuned()
+        if trends is not None and is_short:
             self._rule_out(trends)
 
     def run(self, force: dict[str, int]) -> tuple[Run, bool]:

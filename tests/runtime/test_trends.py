@@ -1,5 +1,6 @@
 """Versions that earlier datasets rule out for larger ones."""
 
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -136,6 +137,28 @@ def test_everything_is_run_if_that_is_asked_for() -> None:
     found = Forced(every=True).measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=1)
     assert {run.force["s"] for run in found.runs if run.record} == {0, 1, 2}
     assert all(run.record is not None for run in found.runs)
+
+
+def test_what_other_datasets_say_is_worked_out_while_the_first_runs_are_made(
+        monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where runs do not disturb it: the run by default is not over before."""
+    class Apart(Simulated):
+        apart = True
+
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            assert args == [2] or done.wait(60)
+            return super().time(entry, args, **options)
+
+    def work_out(trends: Trends) -> None:
+        worked_out(trends)
+        if trends.runs:
+            done.set()
+
+    done, worked_out = threading.Event(), Trends.work_out
+    monkeypatch.setattr(Trends, "work_out", work_out)
+    assert made(Apart.of([SITE], falling_behind), 2, 4) == made(
+        Simulated.of([SITE], falling_behind), 2, 4)
+    assert done.is_set()
 
 
 def test_a_first_run_that_was_late_rules_nothing_out() -> None:

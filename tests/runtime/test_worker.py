@@ -295,7 +295,7 @@ def test_a_lost_worker_is_replaced_by_a_builder(program: Program) -> None:
 def test_a_spare_worker_is_kept_where_builders_have_not_started(program: Program) -> None:
     """As there was nothing to build: to start them all takes longer than to start one process."""
     it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1, nothing=True)))
-    it._spares, args = True, it.place([MATRIX])
+    it.apart, args = True, it.place([MATRIX])
     assert it._spare is None
     it._lose()
     assert it.timing("main", args).seconds > 0
