@@ -8,6 +8,7 @@ to the span of the run without gap or overlap (DESIGN 3).
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -91,6 +92,16 @@ class Record:
     def device_time(self) -> float:
         """The part of ``span`` that does not depend on how fast the host is (seconds)."""
         return max(0.0, self.span - self.host)
+
+    def inside(self) -> defaultdict[int | None, list[Encounter]]:
+        """The encounters in the version of each one, by its number, and under None the outermost.
+
+        Their times are part of its own.
+        """
+        found = defaultdict[int | None, list[Encounter]](list)
+        for each in self.encounters:
+            found[each.parent].append(each)
+        return found
 
     def without_recording(self, cost: float) -> Record:
         """What the record would say if recording had not cost ``cost`` seconds.

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.runtime.records import Encounter
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import Run
 
@@ -141,9 +140,7 @@ def attempts_of(run: Run) -> Iterator[tuple[_Key, int, Attempt]]:
     share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
     keys: dict[int, _Key] = {}
     times: dict[tuple[_Key, str], int] = defaultdict(int)
-    inside: dict[int | None, list[Encounter]] = defaultdict(list)
-    for each in record.encounters:
-        inside[each.parent].append(each)
+    inside = record.inside()
     for each in sorted(record.encounters, key=lambda each: each.number):
         around = keys[each.parent] if each.parent is not None else ()
         keys[each.number] = (*around, (each.site, times[around, each.site]))

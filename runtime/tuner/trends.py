@@ -14,7 +14,6 @@ kernels counts (as in :mod:`.contenders`).
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -115,11 +114,9 @@ def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
 
 def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
     """Each encounter, and how long its kernels took without those of encounters inside."""
-    inside = defaultdict[int | None, float](float)
+    inside = record.inside()
     for each in record.encounters:
-        inside[each.parent] += each.busy
-    for each in record.encounters:
-        yield each, each.busy - inside[each.number]
+        yield each, each.busy - sum(inner.busy for inner in inside[each.number])
 
 
 @dataclass(frozen=True, slots=True)
