@@ -12,7 +12,7 @@ from functools import cache
 from importlib import resources
 
 from runelift.codegen.unrolling import in_pieces
-from runelift.codegen.wrapping import goes_round
+from runelift.codegen.wrapping import goes_round, is_cut
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
@@ -181,6 +181,7 @@ class _Printer:
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
         self.meets = _meet(kernel.body)
+        self.cuts = is_cut(kernel.body)
 
     def start(self) -> list[str]:
         """Which team a work-item is in, if there are some, and the local arrays it has."""
@@ -268,7 +269,7 @@ class _Printer:
                 lines = [f"{pad}{each}" for each in how]
                 if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
                     lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
-                if goes_round(index, body):
+                if self.cuts and goes_round(index, body):
                     lines.append(f"{pad}GOES_ROUND")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")

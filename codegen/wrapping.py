@@ -12,8 +12,14 @@ from collections.abc import Sequence
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import expressions, parts, statements
+from runelift.ir.imp.traverse import expressions, parts, statements, subexpressions
 from runelift.ir.names import VName
+
+
+def is_cut(code: Sequence[Stm]) -> bool:
+    """Whether any number is cut off in code: where none is, no loop need be looked at."""
+    return any(_is_cut(part) for stm in statements(code) for exp in expressions(stm)
+               for part in subexpressions(exp))
 
 
 def goes_round(index: VName, body: Sequence[Stm]) -> bool:
@@ -30,9 +36,14 @@ def goes_round(index: VName, body: Sequence[Stm]) -> bool:
 
 def _cuts(exp: Exp, follow: set[VName]) -> bool:
     """Whether a part of ``exp`` that is computed from such numbers is cut off."""
-    return any(_cuts(part, follow) for part in parts(exp)) or (
-        isinstance(exp, imp.Apply) and any(map(_is_limit, exp.args)) and _follows(exp, follow)
-        and (exp.op == "and" or (exp.op in ("mod", "rem") and not exp.prim.is_float)))
+    return any(_is_cut(part) and _follows(part, follow) for part in subexpressions(exp))
+
+
+def _is_cut(exp: Exp) -> bool:
+    """Whether ``exp`` is what is left of a number below a limit."""
+    return (isinstance(exp, imp.Apply)
+            and (exp.op == "and" or (exp.op in ("mod", "rem") and not exp.prim.is_float))
+            and any(map(_is_limit, exp.args)))
 
 
 def _is_limit(exp: Exp) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from functools import cache
 from importlib.resources import files
 
@@ -15,7 +16,10 @@ from runelift.ir.source import Source
 def with_library(program: ast.Flat) -> ast.Flat:
     """``program`` with the library functions that it names in front, and those that these name."""
     used: set[str] = set()
-    named = _names(program) & _library().keys()
+    named = _names(program)
+    if _defined().isdisjoint(name.rpartition(".")[2] for name in named):
+        return program  # the library need not be parsed, which takes longer than most programs
+    named &= _library().keys()
     while named:
         used |= named
         named = set().union(*(_names(_library()[name]) for name in named)) & (
@@ -25,10 +29,20 @@ def with_library(program: ast.Flat) -> ast.Flat:
 
 
 @cache
+def _text() -> str:
+    return files("runelift.frontend").joinpath("library.fut").read_text()
+
+
+@cache
+def _defined() -> frozenset[str]:
+    """What the library defines, by a look at its text: names without those of their modules."""
+    return frozenset(re.findall(r"^ *def ([\w']+)", _text(), re.MULTILINE))
+
+
+@cache
 def _library() -> dict[str, ast.ValDec]:
-    text = files("runelift.frontend").joinpath("library.fut").read_text()
     found: dict[str, ast.ValDec] = {}
-    for dec in parse(Source("library.fut", text)).decs:
+    for dec in parse(Source("library.fut", _text())).decs:
         match dec:
             case ast.ValDec(_, name):
                 found[name] = dec

@@ -33,56 +33,32 @@ class Prim(Enum):
     F64 = "f64"
     BOOL = "bool"
 
-    @property
-    def is_signed(self) -> bool:
+    def __init__(self, spelled: str) -> None:
+        self.is_signed = spelled[0] == "i"
         """Whether this is i8, i16, i32 or i64."""
-        return self.value[0] == "i"
-
-    @property
-    def is_unsigned(self) -> bool:
+        self.is_unsigned = spelled[0] == "u"
         """Whether this is u8, u16, u32 or u64."""
-        return self.value[0] == "u"
-
-    @property
-    def is_int(self) -> bool:
+        self.is_int = self.is_signed or self.is_unsigned
         """Whether this is an integer type of either signedness."""
-        return self.is_signed or self.is_unsigned
-
-    @property
-    def is_float(self) -> bool:
+        self.is_float = spelled[0] == "f"
         """Whether this is f32 or f64."""
-        return self.value[0] == "f"
-
-    @property
-    def bits(self) -> int:
+        self.bits = 8 if spelled == "bool" else int(spelled[1:])
         """The width in bits; ``bool`` is stored in a byte."""
-        return 8 if self is Prim.BOOL else int(self.value[1:])
-
-    @property
-    def bytes(self) -> int:
+        self.bytes = self.bits // 8
         """The size of one element in a buffer."""
-        return self.bits // 8
+        self.least: int | float = -math.inf if self.is_float else (
+            -(1 << (self.bits - 1)) if self.is_signed else 0)
+        """The smallest value."""
+        self.greatest: int | float = math.inf if self.is_float else (
+            1 if spelled == "bool" else (1 << (self.bits - self.is_signed)) - 1)
+        """The largest value."""
+
+    __hash__ = object.__hash__  # there is one of each; Enum's own hashes names, and in Python
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The NumPy type that holds values of this type."""
         return _dtypes()[self]
-
-    @property
-    def least(self) -> int | float:
-        """The smallest value."""
-        if self.is_float:
-            return -math.inf
-        return -(1 << (self.bits - 1)) if self.is_signed else 0
-
-    @property
-    def greatest(self) -> int | float:
-        """The largest value."""
-        if self.is_float:
-            return math.inf
-        if self is Prim.BOOL:
-            return 1
-        return (1 << (self.bits - self.is_signed)) - 1
 
     def nearest(self, value: float) -> float:
         """The number of this floating-point type that is nearest; infinity if it is too large."""

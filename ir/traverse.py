@@ -6,7 +6,8 @@ an expression from its parts, :func:`bodies_of` and :func:`lambdas_of` list what
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -106,7 +107,8 @@ class Mapper:
     """What :func:`map_exp` does to the parts of an expression.
 
     ``atom`` maps uses, ``bind`` maps the names that are bound, ``body`` and ``lam`` map what is
-    inside.
+    inside.  Where nothing changes the result is the same object: most of a program stays as it is
+    in most passes, and what is known of a body stays with it.
     """
 
     atom: Callable[[Atom], Atom]
@@ -122,7 +124,7 @@ class Mapper:
 
     def names(self, names: tuple[VName, ...]) -> tuple[VName, ...]:
         """Uses of arrays."""
-        return tuple(self.name(name) for name in names)
+        return tuple(map(self.name, names))
 
     def atoms(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
         """Uses of atoms."""
@@ -131,26 +133,34 @@ class Mapper:
     def type(self, type_: Type) -> Type:
         """The sizes in a type."""
         if isinstance(type_, ArrayType):
-            return ArrayType(type_.elem, self.atoms(type_.shape))
+            shape = self.atoms(type_.shape)
+            return type_ if shape == type_.shape else ArrayType(type_.elem, shape)
         return type_
 
     def types(self, types: tuple[Type, ...]) -> tuple[Type, ...]:
         """The sizes in types."""
-        return tuple(self.type(type_) for type_ in types)
+        return tuple(map(self.type, types))
 
     def param(self, param: Param) -> Param:
         """A binder and its type."""
-        return Param(self.bind(param.name), self.type(param.type))
+        return self.typed(self.bind(param.name), param)
+
+    def typed(self, name: VName, param: Param) -> Param:
+        """A binder under its name here, and its type."""
+        type_ = self.type(param.type)
+        return param if name is param.name and type_ is param.type else Param(name, type_)
 
     def dim(self, dim: Dim) -> Dim:
         """An index or slice."""
         if isinstance(dim, SliceDim):
-            return SliceDim(self.atom(dim.start), self.atom(dim.count), self.atom(dim.stride))
+            new = SliceDim(self.atom(dim.start), self.atom(dim.count), self.atom(dim.stride))
+            return dim if new == dim else new
         return self.atom(dim)
 
     def operator(self, op: Operator) -> Operator:
         """An operator."""
-        return Operator(self.lam(op.lam), self.atoms(op.neutral), op.comm)
+        lam, neutral = self.lam(op.lam), self.atoms(op.neutral)
+        return op if lam is op.lam and neutral == op.neutral else Operator(lam, neutral, op.comm)
 
     def hist_op(self, op: HistOp) -> HistOp:
         """One histogram."""
@@ -174,10 +184,25 @@ class Mapper:
 
 def map_exp(m: Mapper, exp: Exp) -> Exp:
     """``exp`` with its parts mapped by ``m``."""
+    if isinstance(exp, PrimOp):  # by far the most
+        args = m.atoms(exp.args)
+        return exp if args == exp.args else PrimOp(exp.op, exp.prim, args)
+    new = _mapped(m, exp)
+    return exp if _same_inside(new, exp) and new == exp else new
+
+
+def _same_inside(new: Exp, exp: Exp) -> bool:
+    """Whether bodies and lambdas are the same objects, so that the rest is soon compared."""
+    return type(exp) in FLAT or (
+        all(map(operator.is_, bodies_of(new), bodies_of(exp)))
+        and all(map(operator.is_, lambdas_of(new), lambdas_of(exp))))
+
+
+def _mapped(m: Mapper, exp: Exp) -> Exp:
+    """The same as :func:`map_exp`, but another object even if nothing changes."""
     match exp:
         case PrimOp(op, prim, args):
-            atoms = m.atoms(args)
-            return exp if atoms == args else PrimOp(op, prim, atoms)
+            return PrimOp(op, prim, m.atoms(args))
         case AtomExp(atom):
             return AtomExp(m.atom(atom))
         case Index(array, dims, checked):
@@ -263,28 +288,41 @@ def map_stm(m: Mapper, stm: Stm) -> Stm:
     """
     names = [m.bind(p.name) for p in stm.pat]
     exp = map_exp(m, stm.exp)
-    pat = tuple([_typed(m, name, p) for name, p in zip(names, stm.pat, strict=True)])
-    return Stm(pat, exp, stm.attrs, stm.loc)
-
-
-def _typed(m: Mapper, name: VName, param: Param) -> Param:
-    """``param`` under a name; the same object where nothing changes."""
-    if isinstance(param.type, ArrayType):
-        return Param(name, m.type(param.type))
-    return param if name is param.name else Param(name, param.type)
+    pat = tuple(map(m.typed, names, stm.pat))
+    return stm if exp is stm.exp and pat == stm.pat else Stm(pat, exp, stm.attrs, stm.loc)
 
 
 def map_body(m: Mapper, body: Body) -> Body:
     """``body`` with its parts mapped by ``m``, in order."""
-    return Body(tuple([map_stm(m, stm) for stm in body.stms]), m.atoms(body.result))
+    return body_of(body, [map_stm(m, stm) for stm in body.stms], m.atoms(body.result))
 
 
 def map_lambda(m: Mapper, lam: Lambda) -> Lambda:
     """``lam`` with its parts mapped by ``m``."""
     names = [m.bind(p.name) for p in lam.params]
-    params = tuple([_typed(m, name, p) for name, p in zip(names, lam.params, strict=True)])
-    body = map_body(m, lam.body)
-    return Lambda(params, body, m.types(lam.ret))
+    params = tuple(map(m.typed, names, lam.params))
+    return lambda_of(lam, params, map_body(m, lam.body), m.types(lam.ret))
+
+
+# The same objects where nothing changes
+
+
+def stm_of(before: Stm, exp: Exp) -> Stm:
+    """The statement with another expression, unless it is its own."""
+    return before if exp is before.exp else Stm(before.pat, exp, before.attrs, before.loc)
+
+
+def body_of(before: Body, stms: Sequence[Stm], result: tuple[Atom, ...]) -> Body:
+    """A body; the one that was there if its statements are the same ones."""
+    same = len(stms) == len(before.stms) and all(map(operator.is_, stms, before.stms))
+    return before if same and result == before.result else Body(tuple(stms), result)
+
+
+def lambda_of(before: Lambda, params: tuple[Param, ...], body: Body, ret: tuple[Type, ...]
+              ) -> Lambda:
+    """A lambda; the one that was there if its body is the same one."""
+    same = body is before.body and params == before.params and ret == before.ret
+    return before if same else Lambda(params, body, ret)
 
 
 # Inside
@@ -309,10 +347,18 @@ def _same_name(name: VName) -> VName:
 # Names
 
 
+def atoms_of(dim: Dim) -> tuple[Atom, ...]:
+    """The atoms of an index or slice."""
+    return (dim.start, dim.count, dim.stride) if isinstance(dim, SliceDim) else (dim,)
+
+
 def uses(exp: Exp) -> Iterable[VName]:
     """The names that ``exp`` uses outside of its bodies and lambdas, perhaps several times."""
     if isinstance(exp, PrimOp):  # by far the most
         return [atom for atom in exp.args if isinstance(atom, VName)]
+    if isinstance(exp, Index):
+        return [exp.array, *(atom for dim in exp.dims for atom in atoms_of(dim)
+                             if isinstance(atom, VName))]
     found: list[VName] = []
 
     def use(atom: Atom) -> Atom:
@@ -320,7 +366,7 @@ def uses(exp: Exp) -> Iterable[VName]:
             found.append(atom)
         return atom
 
-    map_exp(Mapper(use, _same_name, _same_body, _same_lambda), exp)
+    _mapped(Mapper(use, _same_name, _same_body, _same_lambda), exp)
     if type(exp) in FLAT:
         return found
     own = set(bound_by(exp))

@@ -54,7 +54,14 @@ from runelift.ir.syntax import (
     Stm,
     Update,
 )
-from runelift.ir.traverse import bodies_of, lambdas_of, map_inside
+from runelift.ir.traverse import (
+    bodies_of,
+    body_of,
+    lambda_of,
+    lambdas_of,
+    map_inside,
+    stm_of,
+)
 from runelift.ir.types import TRUE, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.rule import Rewriting, rule
 
@@ -263,7 +270,7 @@ class Known:
             new = self.statement(stm)
             if new is not None:
                 stms.append(new)
-        return Body(tuple(stms), body.result)
+        return body_of(body, stms, body.result)
 
     def statement(self, stm: Stm) -> Stm | None:
         """The statement with fewer checks; None for an assertion that holds."""
@@ -286,7 +293,7 @@ class Known:
             case AtomExp(atom) if stm.pat[0].type is Prim.I64:
                 self._alias(stm.pat[0].name, atom)
         self.declare(stm.pat)
-        return replace(stm, exp=exp)
+        return stm_of(stm, exp)
 
     def pass_by(self, stm: Stm) -> None:
         """Learn what a statement says to those after it."""
@@ -315,7 +322,9 @@ class Known:
                 yes, no = self.inner(), self.inner()
                 yes.assume(cond, True)
                 no.assume(cond, False)
-                return replace(exp, then_=yes.body(then_), else_=no.body(else_))
+                then, other = yes.body(then_), no.body(else_)
+                same = then is then_ and other is else_
+                return exp if same else replace(exp, then_=then, else_=other)
         if not bodies_of(exp) and not lambdas_of(exp):
             return exp
         known = self.within(exp)
@@ -346,7 +355,7 @@ class Known:
     def _lambda(self, lam: Lambda) -> Lambda:
         known = self.inner()
         known.declare(lam.params)
-        return replace(lam, body=known.body(lam.body))
+        return lambda_of(lam, lam.params, known.body(lam.body), lam.ret)
 
     # Scalars
 

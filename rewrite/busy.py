@@ -44,7 +44,15 @@ from runelift.ir.syntax import (
     Version,
     Versions,
 )
-from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside, uses
+from runelift.ir.traverse import (
+    bodies_of,
+    body_of,
+    free_vars,
+    lambdas_of,
+    map_inside,
+    stm_of,
+    uses,
+)
 from runelift.ir.types import Type
 from runelift.rewrite.flatten.nest import size_of
 from runelift.rewrite.rivals import (
@@ -97,15 +105,16 @@ def _outside(body: Body) -> Iterator[Stm]:
 
 
 def _body(body: Body, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> Body:
-    return Body(tuple(_statement(stm, rewriting, laws, types) for stm in body.stms), body.result)
+    stms = [_statement(stm, rewriting, laws, types) for stm in body.stms]
+    return body_of(body, stms, body.result)
 
 
 def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> Stm:
     if isinstance(stm.exp, SEGOPS):
         return stm  # no choice is made inside of kernels
     inside = (*EVERYWHERE, maps_share_nothing) if isinstance(stm.exp, Loop) else laws
-    stm = replace(stm, exp=map_inside(stm.exp, lambda body: _body(body, rewriting, inside, types),
-                                      lambda lam: lam))
+    stm = stm_of(stm, map_inside(stm.exp, lambda body: _body(body, rewriting, inside, types),
+                                 lambda lam: lam))
     for law in laws:
         if isinstance(stm.exp, Versions) and rewriting.permits(law):
             new = law.apply(stm.exp, types)

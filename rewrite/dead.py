@@ -6,7 +6,16 @@ from dataclasses import replace
 
 from runelift.ir.names import VName
 from runelift.ir.syntax import Body, Fun, Lambda, Loop, Program, Stm
-from runelift.ir.traverse import Mapper, bodies_of, lambdas_of, map_exp, uses
+from runelift.ir.traverse import (
+    Mapper,
+    bodies_of,
+    body_of,
+    lambda_of,
+    lambdas_of,
+    map_exp,
+    stm_of,
+    uses,
+)
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import STEPS, Rewriting
 from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS, sizes_of
@@ -45,13 +54,13 @@ class BackwardWalk:
         for stm in reversed(body.stms):
             self.statement(stm, out, STEPS)
         self.scope.defs = before
-        return Body(tuple(reversed(out)), body.result)
+        return body_of(body, out[::-1], body.result)
 
     def lambda_(self, lam: Lambda) -> Lambda:
         """A lambda; the sizes in its type are used."""
         self.live |= sizes_of(lam.ret)
         self.live |= sizes_of([p.type for p in lam.params])
-        return Lambda(lam.params, self.body(lam.body), lam.ret)
+        return lambda_of(lam, lam.params, self.body(lam.body), lam.ret)
 
     def statement(self, stm: Stm, out: list[Stm], steps: int) -> None:
         """Append what ``stm`` becomes; statements are appended last first."""
@@ -65,7 +74,7 @@ class BackwardWalk:
         if bodies_of(stm.exp) or lambdas_of(stm.exp):
             if isinstance(stm.exp, Loop):
                 self.live |= sizes_of([p.param.type for p in stm.exp.params])
-            stm = replace(stm, exp=map_exp(self.deep, stm.exp))
+            stm = stm_of(stm, map_exp(self.deep, stm.exp))
             (stm,) = self.rewriting.step(UNUSED_INPUTS, self.scope, stm) or (stm,)
         self.live |= set(uses(stm.exp)) | sizes_of([p.type for p in stm.pat])
         out.append(stm)

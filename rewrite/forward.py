@@ -41,7 +41,16 @@ from runelift.ir.syntax import (
     SegScatter,
     Stm,
 )
-from runelift.ir.traverse import Mapper, bodies_of, lambdas_of, map_exp, map_stm
+from runelift.ir.traverse import (
+    Mapper,
+    bodies_of,
+    body_of,
+    lambda_of,
+    lambdas_of,
+    map_exp,
+    map_stm,
+    stm_of,
+)
 from runelift.ir.types import FALSE, TRUE, Atom
 from runelift.rewrite.rule import STEPS, Rewriting, RuleBook, rule
 from runelift.rewrite.scope import Scope, is_counting
@@ -106,7 +115,7 @@ class ForwardWalk:
             out: list[Stm] = []
             for stm in body.stms:
                 self.statement(stm, out, STEPS)
-            return Body(tuple(out), tuple(map(self.scope.resolve, body.result)))
+            return body_of(body, out, tuple(map(self.scope.resolve, body.result)))
 
     def inner_body(self, body: Body) -> Body:
         """The body of a segmented operation or of a version."""
@@ -118,7 +127,7 @@ class ForwardWalk:
             params = tuple(map(self.shallow.param, lam.params))
             self.scope.bind(params)
             body = self.body(lam.body)
-            return Lambda(params, body, self.shallow.types(lam.ret))
+            return lambda_of(lam, params, body, self.shallow.types(lam.ret))
 
     def statement(self, stm: Stm, out: list[Stm], steps: int) -> None:
         """Append what ``stm`` becomes."""
@@ -127,7 +136,7 @@ class ForwardWalk:
         stm = map_stm(self.shallow, stm)
         new = self.rewriting.step(self.book, self.scope, stm)
         if new is None and (bodies_of(stm.exp) or lambdas_of(stm.exp)):
-            stm = Stm(stm.pat, self.inside(stm.exp), stm.attrs, stm.loc)
+            stm = stm_of(stm, self.inside(stm.exp))
             new = self.rewriting.step(self.book, self.scope, stm)
         if new is not None:
             for each in new:
@@ -156,14 +165,16 @@ class ForwardWalk:
         """``exp`` with its bodies and lambdas rewritten."""
         match exp:
             case If(cond, then_, else_, ret):
-                return If(cond, self.body(then_, (cond, True)), self.body(else_, (cond, False)),
-                          ret)
+                yes, no = self.body(then_, (cond, True)), self.body(else_, (cond, False))
+                return exp if yes is then_ and no is else_ else If(cond, yes, no, ret)
             case Loop(params, form, body):
                 self.scope.bind(p.param for p in params)
                 if isinstance(form, ForLoop):
                     self.scope.bind_index(form.index, form.bound)
-                    return Loop(params, form, self.body(body))
-                return Loop(params, form, self.body(body, (form.cond, True)))
+                    new = self.body(body)
+                else:
+                    new = self.body(body, (form.cond, True))
+                return exp if new is body else Loop(params, form, new)
         self._ranges(exp)
         if isinstance(exp, SEGOPS):
             with self._block(inside=True):

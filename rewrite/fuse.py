@@ -34,7 +34,15 @@ from runelift.ir.syntax import (
     Soac,
     Stm,
 )
-from runelift.ir.traverse import bodies_of, free_vars, lambdas_of, map_inside
+from runelift.ir.traverse import (
+    bodies_of,
+    body_of,
+    free_vars,
+    lambda_of,
+    lambdas_of,
+    map_inside,
+    stm_of,
+)
 from runelift.ir.types import Atom
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import Rewriting, Rule
@@ -104,7 +112,7 @@ class _Fuser:
         self.depth += 1
         body = self.body(lam.body)
         self.depth -= 1
-        return replace(lam, body=body)
+        return lambda_of(lam, lam.params, body, lam.ret)
 
     def body(self, body: Body) -> Body:
         """A body, its inner bodies first; fused again where fusion around it has added to it."""
@@ -112,15 +120,15 @@ class _Fuser:
         for stm in body.stms:
             for param in stm.pat:
                 self.defs[param.name] = stm
-            stms.append(replace(stm, exp=map_inside(stm.exp, self.body, self.lambda_)))
+            stms.append(stm_of(stm, map_inside(stm.exp, self.body, self.lambda_)))
         if sum(isinstance(stm.exp, SOACS) for stm in stms) < 2:
-            return Body(tuple(stms), body.result)
+            return body_of(body, stms, body.result)
         graph = _Graph(self, stms, body.result)
         graph.reduce_by_rows()
         graph.fuse_all(VERTICAL)
         if graph.fuse_all(HORIZONTAL):
             graph.fuse_all(VERTICAL)
-        return Body(tuple(node.stm for node in graph.nodes), body.result)
+        return body_of(body, [node.stm for node in graph.nodes], body.result)
 
     def roots(self, names: Iterable[VName]) -> set[VName]:
         """The arrays that ``names`` are views of."""

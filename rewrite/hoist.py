@@ -41,7 +41,17 @@ from runelift.ir.syntax import (
     Scanomap,
     Stm,
 )
-from runelift.ir.traverse import Mapper, bodies_of, free_vars, lambdas_of, map_exp, uses
+from runelift.ir.traverse import (
+    Mapper,
+    bodies_of,
+    body_of,
+    free_vars,
+    lambda_of,
+    lambdas_of,
+    map_exp,
+    stm_of,
+    uses,
+)
 from runelift.ir.types import Atom, Const, shape_of
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import Rewriting, rule
@@ -125,17 +135,17 @@ class Hoister:
         self.frames.append(_Frame(around))
         for stm in body.stms:
             self.statement(stm)
-        return Body(tuple(self.frames.pop().out), body.result)
+        return body_of(body, self.frames.pop().out, body.result)
 
     def lambda_(self, lam: Lambda) -> Lambda:
         """A lambda without what leaves it."""
         self.bind(lam.params, len(self.frames))
-        return replace(lam, body=self.body(lam.body, Around.LAMBDA))
+        return lambda_of(lam, lam.params, self.body(lam.body, Around.LAMBDA), lam.ret)
 
     def statement(self, stm: Stm) -> None:
         """Put ``stm`` into the outermost body that it may go to."""
         if bodies_of(stm.exp) or lambdas_of(stm.exp):
-            stm = Stm(stm.pat, self.inside(stm.exp), stm.attrs, stm.loc)
+            stm = stm_of(stm, self.inside(stm.exp))
         target = len(self.frames) - 1
         if isinstance(stm.exp, LEAVING) and target and self.rewriting.permits(hoist_invariant):
             found: int | None = hoist_invariant.apply(self, stm)
@@ -155,7 +165,8 @@ class Hoister:
                 if isinstance(form, ForLoop):
                     self.bind((Param(form.index, Prim.I64),), level)
                     self.scope.bounds[form.index] = form.bound
-                return Loop(params, form, self.body(body, Around.LOOP))
+                new = self.body(body, Around.LOOP)
+                return exp if new is body else Loop(params, form, new)
             case Map() | Redomap() | Scanomap():
                 for param, array in zip(exp.lam.params, exp.arrays, strict=True):
                     source = self.scope.exp(array)

@@ -42,7 +42,7 @@ from runelift.ir.syntax import (
     Stm,
     Versions,
 )
-from runelift.ir.traverse import free_vars, map_inside, substitute_body
+from runelift.ir.traverse import body_of, free_vars, map_inside, stm_of, substitute_body
 from runelift.ir.types import Atom, elem_of, shape_of, zero
 from runelift.rewrite.fuse import ALONE
 from runelift.rewrite.rule import Rewriting, Rule, rule
@@ -66,8 +66,8 @@ class _Walk:
 
     def body(self, body: Body, own: Set[VName] = frozenset()) -> Body:
         """A body of the host, those inside of it first; ``own`` are the parameters of its loop."""
-        body = Body(tuple(replace(stm, exp=self._inside(stm.exp)) for stm in body.stms),
-                    body.result)
+        stms = [stm_of(stm, self._inside(stm.exp)) for stm in body.stms]
+        body = body_of(body, stms, body.result)
         for each in (scatter_with_map, copy_beside, fill_together):
             body = self._everywhere(each, body)
         if self.rewriting.permits(sink_elements):
@@ -81,7 +81,8 @@ class _Walk:
         """What the host runs, with the bodies inside."""
         if isinstance(exp, Loop):
             own = frozenset(p.param.name for p in exp.params)
-            return replace(exp, body=self.body(exp.body, own))
+            body = self.body(exp.body, own)
+            return exp if body is exp.body else replace(exp, body=body)
         if isinstance(exp, If | Versions):
             return map_inside(exp, self.body, lambda lam: lam)
         return exp

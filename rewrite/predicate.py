@@ -40,7 +40,7 @@ from runelift.ir.syntax import (
     Update,
     Versions,
 )
-from runelift.ir.traverse import free_vars
+from runelift.ir.traverse import body_of, free_vars, stm_of
 from runelift.ir.types import Atom, Const, Type, elem_of, i64, shape_of, zero
 from runelift.rewrite.checks import bounds_checks
 from runelift.rewrite.rule import Rewriting, rule
@@ -74,13 +74,13 @@ class _Walk:
         self.types |= {p.name: p.type for p in params}
 
     def body(self, body: Body) -> Body:
-        return Body(tuple(new for stm in body.stms for new in self.statement(stm)), body.result)
+        return body_of(body, [new for stm in body.stms for new in self.statement(stm)], body.result)
 
     def statement(self, stm: Stm) -> tuple[Stm, ...]:
         self.learn(stm.pat)
         if self._from_device(stm.exp):
             self.device |= {p.name for p in stm.pat if isinstance(p.type, Prim)}
-        stm = replace(stm, exp=self.inside(stm.exp))
+        stm = stm_of(stm, self.inside(stm.exp))
         if isinstance(stm.exp, If):
             for each in (predicated_updates, predicated_scatter):
                 new: tuple[Stm, ...] | None = None

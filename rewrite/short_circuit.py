@@ -31,7 +31,6 @@ from runelift.ir.syntax import (
     Body,
     Concat,
     Copy,
-    Dim,
     Exp,
     If,
     Index,
@@ -46,7 +45,7 @@ from runelift.ir.syntax import (
     Update,
     Versions,
 )
-from runelift.ir.traverse import free_vars, map_inside, substitute_stm
+from runelift.ir.traverse import atoms_of, body_of, free_vars, map_inside, stm_of, substitute_stm
 from runelift.ir.types import Atom
 from runelift.rewrite.bounds import Known
 from runelift.rewrite.parts import concat_in_parts, maker, scalars_for
@@ -79,13 +78,13 @@ class _Walk:
         views = dict(views)
         stms = list(body.stms)
         for place, stm in enumerate(stms):
-            stm = replace(stm, exp=self._inside(stm.exp, known, views))
+            stm = stm_of(stm, self._inside(stm.exp, known, views))
             stms[place] = stm
             if isinstance(stm.exp, SegMap) and self.rewriting.permits(made_in_place):
                 self._mark(stms, place, known, views)
             known.pass_by(stm)
             note_view(views, stm)
-        return replace(body, stms=tuple(stms))
+        return body_of(body, stms, body.result)
 
     def _inside(self, exp: Exp, known: Known, views: Views) -> Exp:
         match exp:
@@ -135,7 +134,7 @@ class _Walk:
             done.replace_from(moved.place, moved.stms)
             rest.rename(moved.renamed)
             rest.put_back(moved.back)
-        return Body(tuple(done.stms), rest.result())
+        return body_of(body, done.stms, rest.result())
 
 
 @dataclass(slots=True)
@@ -381,11 +380,8 @@ def _front(site: _Site, made: _Made) -> int | None:
 
 def _scalars(site: _Site, place: int) -> list[int] | None:
     """The statements behind ``place`` that compute the indices of the update."""
-    return scalars_for((a for dim in site.update.dims for a in _atoms(dim)), site.done.stms, place)
-
-
-def _atoms(dim: Dim) -> tuple[Atom, ...]:
-    return (dim.start, dim.count, dim.stride) if isinstance(dim, SliceDim) else (dim,)
+    atoms = [atom for dim in site.update.dims for atom in atoms_of(dim)]
+    return scalars_for(atoms, site.done.stms, place)
 
 
 def _moved(site: _Site, made: _Made, front: int, scalars: list[int], between: list[Stm],
