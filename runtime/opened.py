@@ -51,7 +51,7 @@ class Device:
         self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
         self._arrivals = 0
         self.statuses = Statuses(self.context, self.plain)
-        self._proved = self._tried = False
+        self._proved = self._tried = self._presumed = False
         self.trials: Callable[[str], None] | None = None
         """Waits for a trial that another process may be making."""
         self.shares = info.shares
@@ -75,13 +75,34 @@ class Device:
         """Where values arrive that the host reads."""
         return Mail(self.context, self.plain)
 
+    def presume(self) -> None:
+        """Do as if all trials had been passed, which others are making.
+
+        What is made meanwhile may be built, but must not run before :meth:`confirm`.
+        """
+        if not (self._proved or self._tried):
+            self._presumed = True
+            self.patience = self.info.shares.patience
+            if (offer := next(iter(self.info.shuffles), None)) is not None and offer.size:
+                self._use(offer)
+
+    def confirm(self) -> bool:
+        """Find out by trial what was presumed, if anything was; whether it is true."""
+        if not self._presumed:
+            return True
+        presumed = self.patience, self.shuffles
+        self._presumed = False
+        self.prove()
+        self.prove_subgroups()
+        return (self.patience, self.shuffles) == presumed
+
     def prove(self) -> None:
-        """Find out whether groups can wait for each other, unless that is known.
+        """Find out whether groups can wait for each other, unless that is known or presumed.
 
         They are tried as they are: what sub-groups do is another trial.
         """
         most = self.info.shares.patience
-        if not self._proved and most:
+        if not (self._proved or self._presumed) and most:
             def tried() -> bool:
                 from runelift.runtime import look_back  # it lowers and builds a kernel
 
@@ -97,8 +118,8 @@ class Device:
             self.patience = most if proven(self, LOOK_BACK, tried) else 0
 
     def prove_subgroups(self) -> None:
-        """Find out whether sub-groups are what the device says, unless that is known."""
-        if self._tried:
+        """Find out whether sub-groups are what is said, unless that is known or presumed."""
+        if self._tried or self._presumed:
             return
 
         def tried() -> bool:

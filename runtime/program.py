@@ -152,6 +152,11 @@ class Program(OneByOne):
         """
         return self._preparations.foresee(entry, inputs, forces)
 
+    def begin_anew(self) -> None:
+        """Forget what was prepared: the device turned out to be another one than was presumed."""
+        self._executables.clear()
+        self._preparations = Preparations(self)
+
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
         self._preparations.load_ahead()

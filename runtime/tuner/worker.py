@@ -121,6 +121,8 @@ class Session:
             self._trials.result()
             self._trials = None
             self._turns.close()
+        if self.device is not None and not self._opened().confirm():
+            self.program.begin_anew()
 
     def _opened(self) -> Device:
         from runelift.runtime.opened import open_device
@@ -178,7 +180,7 @@ class Session:
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
         """Have what runs on any of these inputs need built; whether there is anything."""
-        self._watch(entry)
+        self._watch(entry, runs=False)
         return self.program.foresee(entry, inputs, forces)
 
     def place(self, number: int, values: Sequence[Any]) -> None:
@@ -293,14 +295,21 @@ class Session:
             found = yield setting
             self._note("found", meeting, found)
 
-    def _watch(self, entry: str, source: str | None = None, *, joins: bool = False) -> None:
+    def _watch(self, entry: str, source: str | None = None, *, joins: bool = False,
+               runs: bool = True) -> None:
         """Make what is only made once; from here on, time counts.
+
+        If nothing ``runs``, nobody waits for those who try the device: they will hardly find
+        anything else than what is presumed.
 
         Kernels that join launches take long to build, a second for large ones, so that a run which
         comes but a few times is not worth them.
         """
         self.program._plan(entry)
-        self._settle()
+        if self.others_try and not runs:
+            self._opened().presume()
+        else:
+            self._settle()
         executable = self.program._executable(entry)
         executable.building = partial(self._note, "building")
         executable.outside = self._built_outside if self.outside else None

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +20,11 @@ import pytest
 
 import runelift
 from runelift.ir.errors import RuneliftError, UserError
-from runelift.runtime import building, garbage, interrupts
+from runelift.runtime import building, garbage, interrupts, look_back, opened
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.dataset import Drawn, Generator, parse_spec
 from runelift.runtime.opened import Device
-from runelift.runtime.processes import process
+from runelift.runtime.processes import channel, process
 from runelift.runtime.processes.builders import TRIALS, Builders, Source
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
@@ -499,6 +500,32 @@ worker.select = lambda spec: dataclasses.replace(select(spec), locked_compiler=T
             assert {*builders._over} == {*TRIALS}
             builders.close()
         it.close()
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_what_others_try_is_presumed_until_something_runs(
+        holds: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was prepared is forgotten if it turns out to be wrong."""
+    program = runelift.compile("entry main [n] (xs: [n]i64): [n]i64 = scan (+) 0 xs",
+                               device="pocl", tuning={})
+    assert program.device_info is not None
+    info = replace(program.device_info, shares=replace(
+        program.device_info.shares, tile=32, patience=1 << 20))
+    program.device_info, program._device = info, (device := Device(info))
+    monkeypatch.setattr(opened, "_opened", {(info.handle.int_ptr, info): device})
+    monkeypatch.setattr(look_back, "works", lambda _: holds)
+    monkeypatch.setattr(opened, "proven", lambda device, what, trial: trial())
+    asked, answers = multiprocessing.Pipe()
+    session = Session(info, asked)
+    session.program, session.outside, session.others_try = program, True, True
+    inputs = [[np.zeros(1 << 12, np.int64)]]
+    session.foresee("main", inputs, [{}])
+    presumed = program._executable("main")
+    assert device.patience == 1 << 20
+    channel.send(answers, None)
+    session.place(0, inputs[0])
+    assert device.patience == (1 << 20 if holds else 0)
+    assert (program._executable("main") is presumed) == holds
 
 
 def test_an_ended_process_is_gone_some_time() -> None:
