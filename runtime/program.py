@@ -39,6 +39,8 @@ UNDISTURBED = 3
 """How often a run is made at most that is to be timed, until none builds kernels meanwhile,"""
 BUILDING = 0.01
 """or only for this fraction of its time."""
+AHEAD = 0.25
+"""Where the host is done after this fraction of a run, nothing that it did besides made it late."""
 WARM_SECONDS = 0.02
 """Calls that take longer in all gain nothing by what is done for short ones."""
 
@@ -200,7 +202,7 @@ class Program(OneByOne):
         """The same, and how much of it was over when the host had issued everything.
 
         A run that builds kernels is made again, and so is one that is so short that it is slower
-        than those after it (:func:`~runelift.runtime.tape.prepare`).
+        than those after it (:func:`~runelift.runtime.tape.prepare`), unless the device is late.
         """
         import time
 
@@ -217,8 +219,8 @@ class Program(OneByOne):
             outcome = perform(executable, bound, chosen, force or {}, record=False)
             timing = Timing(time.perf_counter() - started, outcome.issue)
             del outcome  # the next run may have its buffers
-            if (executable.build_seconds - built <= BUILDING * timing.seconds
-                    and timing.seconds >= least):
+            steady = timing.seconds >= least or timing.issue < AHEAD * timing.seconds
+            if steady and executable.build_seconds - built <= BUILDING * timing.seconds:
                 break
             executable.building(False)  # whoever watches the time of the run begins anew
         return timing

@@ -14,8 +14,10 @@ import pytest
 import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
+from runelift.runtime import tape
 from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import DeviceInfo, DeviceKind, select
+from runelift.runtime.executor import Outcome
 from runelift.runtime.joining import Copied, Issued, Rounds
 from runelift.runtime.memory import OutOfMemory, Pool
 from runelift.runtime.opened import Device
@@ -281,6 +283,27 @@ def test_a_run_that_was_interrupted_is_begun_from_the_start() -> None:
             program.run("main", args, device_arrays=True)
         bound.steady[:] = steady
         _agree(program.run("main", args)[0], expected)
+
+
+@pytest.mark.parametrize(("issue", "runs"), [(0.0, 1), (60.0, 3)])
+def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
+        issue: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the host may have been late for what it noted."""
+    program = runelift.compile(SHRINKING, tuning={})
+    args = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    program.run("main", args)  # it builds kernels
+    program._executable("main").tapes_first = True
+    program._executable("main").decisions.forget()
+    made = list[Outcome]()
+
+    def perform(*what: Any, **options: Any) -> Outcome:
+        made.append(performed(*what, **options)._replace(issue=issue))
+        return made[-1]
+
+    performed = tape.perform
+    monkeypatch.setattr(tape, "perform", perform)
+    assert program.timing("main", args).issue == issue
+    assert len(made) == runs
 
 
 # Joined launches
