@@ -8,8 +8,7 @@ work-items of a group come by together, and those of other groups that run side 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from runelift.ir import imp
@@ -45,6 +44,8 @@ class _Checker:
     types: dict[VName, Prim] = field(default_factory=dict)
     fixed: set[VName] = field(default_factory=set)
     memories: dict[VName, _Memory] = field(default_factory=dict)
+    declared: list[VName] = field(default_factory=list)
+    """The names in scope, in order."""
     place: Stm | None = None
 
     def fail(self, why: str) -> CompilerBug:
@@ -102,22 +103,25 @@ class _Checker:
     def _fresh(self, name: VName) -> None:
         if name in self.types or name in self.memories:
             raise self.fail(f"{name} is declared twice")
+        self.declared.append(name)
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """What is declared inside is forgotten after."""
-        types, fixed, memories = dict(self.types), set(self.fixed), dict(self.memories)
-        yield
-        self.types, self.fixed, self.memories = types, fixed, memories
+    def forget(self, outer: int) -> None:
+        """Leave a scope, around which the ``outer`` first names were declared."""
+        for name in self.declared[outer:]:
+            self.types.pop(name, None)
+            self.fixed.discard(name)
+            self.memories.pop(name, None)
+        del self.declared[outer:]
 
     # Statements
 
     def block(self, stms: Iterable[Stm]) -> None:
         """Statements in a scope of their own."""
-        with self.scope():
-            for stm in stms:
-                self.place = stm
-                self.statement(stm)
+        outer = len(self.declared)
+        for stm in stms:
+            self.place = stm
+            self.statement(stm)
+        self.forget(outer)
 
     def statement(self, stm: Stm) -> None:
         """One statement."""
@@ -142,9 +146,10 @@ class _Checker:
                     raise self.fail(f"{unroll} is no setting of the kernel")
                 for exp in (start, bound, step):
                     self.expect(exp, Prim.I64)
-                with self.scope():
-                    self.bind(index, Prim.I64, fixed=True)
-                    self.block(body)
+                outer = len(self.declared)
+                self.bind(index, Prim.I64, fixed=True)
+                self.block(body)
+                self.forget(outer)
             case imp.While(cond, body):
                 self.expect(cond, Prim.BOOL)
                 self.block(body)
@@ -163,11 +168,12 @@ class _Checker:
                 if prim.bits < 32:
                     raise self.fail(f"no device compares and swaps a {prim}")
                 self.cell(mem, index, prim, writes=True, space=space)
-                with self.scope():
-                    self.bind(old, prim)
-                    for inner in body:
-                        self.statement(inner)
-                    self.expect(new, prim)
+                outer = len(self.declared)
+                self.bind(old, prim)
+                for inner in body:
+                    self.statement(inner)
+                self.expect(new, prim)
+                self.forget(outer)
             case imp.Shuffle(name, prim, value, source, subgroup):
                 if subgroup not in self.kernel.constants:
                     raise self.fail(f"{subgroup} is no constant of the kernel")
