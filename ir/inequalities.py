@@ -14,6 +14,7 @@ as variables of their own, minima and maxima by cases.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
@@ -100,11 +101,11 @@ def _contradictory(sizes: frozenset[Size]) -> bool:
     while True:
         if any(not terms and constant < 0 for terms, constant in system):
             return True
-        variables = {m for terms, _ in system for m, _ in terms}
-        if not variables:
+        work = _work(system)
+        if not work:
             return False
-        best = min(variables, key=lambda m: (_work(m, system), _spelled(m)))
-        steps += _work(best, system)
+        best = min(work, key=lambda m: (work[m], _spelled(m)))
+        steps += work[best]
         if steps > MOST_STEPS:
             return False
         system = _without(best, system)
@@ -141,9 +142,13 @@ def _products(system: Iterable[Linear]) -> Iterable[Linear]:
             yield ((monomial, 1),), 0
 
 
-def _work(variable: Monomial, system: Iterable[Linear]) -> int:
-    signs = [c > 0 for terms, _ in system for m, c in terms if m == variable]
-    return sum(signs) * (len(signs) - sum(signs))
+def _work(system: Iterable[Linear]) -> dict[Monomial, int]:
+    """How many inequalities it makes to eliminate each variable."""
+    lower, upper = Counter[Monomial](), Counter[Monomial]()
+    for terms, _ in system:
+        for m, c in terms:
+            (lower if c > 0 else upper)[m] += 1
+    return {m: lower[m] * upper[m] for m in lower | upper}
 
 
 def _without(variable: Monomial, system: Iterable[Linear]) -> set[Linear]:

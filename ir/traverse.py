@@ -398,8 +398,10 @@ def free_vars(node: Exp | Body | Lambda | Stm) -> set[VName]:
     """The names that ``node`` uses but does not bind, also in types."""
     match node:
         case Stm(pat, exp):
-            bound = {p.name for p in pat}
-            return free_vars(exp) | (_type_names(p.type for p in pat) - bound)
+            free = free_vars(exp)
+            if any(isinstance(p.type, ArrayType) for p in pat):
+                free |= _type_names(p.type for p in pat) - {p.name for p in pat}
+            return free
         case Body():
             if node.free is None:
                 object.__setattr__(node, "free", frozenset(_free_in_body(node)))

@@ -219,9 +219,10 @@ class _Checker:
         """The type of an expression, whose parts are checked."""
         match exp:
             case imp.Var(name):
-                if name not in self.types:
+                found = self.types.get(name)
+                if found is None:
                     raise self.fail(f"there is no scalar {name} here")
-                return self.types[name]
+                return found
             case imp.Lit(const):
                 return const.prim
             case imp.Apply(op, prim, args):

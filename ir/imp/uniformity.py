@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Stm
-from runelift.ir.imp.traverse import parts, statements
+from runelift.ir.imp.traverse import statements, subexpressions
 from runelift.ir.names import VName
 
 VARYING_IN_GROUP = frozenset({Id.LOCAL_ID, Id.GLOBAL_ID})
@@ -69,9 +69,7 @@ class Uniformity:
 
     def varies(self, *exps: Exp) -> bool:
         """Whether work-items may see different values."""
-        left = list(exps)
-        while left:
-            exp = left.pop()
+        for exp in subexpressions(*exps):
             match exp:
                 case imp.Var(name) | imp.Load(name):
                     if name in self.varying:
@@ -79,7 +77,6 @@ class Uniformity:
                     self._trusted.add(name)
                 case imp.WorkItem(kind) if kind in self.ids:
                     return True
-            left += parts(exp)
         return False
 
     def _mark(self, name: VName | None, varies: bool) -> None:
