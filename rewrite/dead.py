@@ -76,5 +76,6 @@ class BackwardWalk:
                 self.live |= sizes_of([p.param.type for p in stm.exp.params])
             stm = stm_of(stm, map_exp(self.deep, stm.exp))
             (stm,) = self.rewriting.step(UNUSED_INPUTS, self.scope, stm) or (stm,)
-        self.live |= set(uses(stm.exp)) | sizes_of([p.type for p in stm.pat])
+        self.live.update(uses(stm.exp))
+        self.live |= sizes_of([p.type for p in stm.pat])
         out.append(stm)

@@ -41,9 +41,8 @@ class _Memory:
 @dataclass(slots=True)
 class _Checker:
     kernel: Kernel
-    types: dict[VName, Prim] = field(default_factory=dict)
+    scope: dict[VName, Prim | _Memory] = field(default_factory=dict)
     fixed: set[VName] = field(default_factory=set)
-    memories: dict[VName, _Memory] = field(default_factory=dict)
     declared: list[VName] = field(default_factory=list)
     """The names in scope, in order."""
     place: Stm | None = None
@@ -90,27 +89,25 @@ class _Checker:
 
     def bind(self, name: VName, prim: Prim, *, fixed: bool = False) -> None:
         """A scalar; ``fixed`` if it cannot be assigned."""
-        self._fresh(name)
-        self.types[name] = prim
+        self._declare(name, prim)
         if fixed:
             self.fixed.add(name)
 
     def bind_memory(self, name: VName, memory: _Memory) -> None:
         """Memory."""
-        self._fresh(name)
-        self.memories[name] = memory
+        self._declare(name, memory)
 
-    def _fresh(self, name: VName) -> None:
-        if name in self.types or name in self.memories:
+    def _declare(self, name: VName, what: Prim | _Memory) -> None:
+        if name in self.scope:
             raise self.fail(f"{name} is declared twice")
+        self.scope[name] = what
         self.declared.append(name)
 
     def forget(self, outer: int) -> None:
         """Leave a scope, around which the ``outer`` first names were declared."""
         for name in self.declared[outer:]:
-            self.types.pop(name, None)
-            self.fixed.discard(name)
-            self.memories.pop(name, None)
+            del self.scope[name]
+        self.fixed.difference_update(self.declared[outer:])
         del self.declared[outer:]
 
     # Statements
@@ -135,9 +132,10 @@ class _Checker:
                     raise self.fail(f"the length {length} is no constant of the kernel")
                 self.bind_memory(name, _Memory(prim, Space.PRIVATE))
             case imp.Assign(name, value):
-                if name in self.fixed or name not in self.types:
+                variable = self.scope.get(name)
+                if name in self.fixed or not isinstance(variable, Prim):
                     raise self.fail(f"{name} is no variable")
-                self.expect(value, self.types[name])
+                self.expect(value, variable)
             case imp.Store(mem, index, value, prim):
                 self.cell(mem, index, prim, writes=True)
                 self.expect(value, prim)
@@ -198,8 +196,8 @@ class _Checker:
     def cell(self, mem: VName, index: Exp, prim: Prim, *, writes: bool = False,
              space: Space | None = None) -> None:
         """An element of a memory."""
-        memory = self.memories.get(mem)
-        if memory is None:
+        memory = self.scope.get(mem)
+        if not isinstance(memory, _Memory):
             raise self.fail(f"there is no memory {mem}")
         if memory.prim is not prim:
             raise self.fail(f"{mem} has elements of type {memory.prim}, not {prim}")
@@ -219,8 +217,8 @@ class _Checker:
         """The type of an expression, whose parts are checked."""
         match exp:
             case imp.Var(name):
-                found = self.types.get(name)
-                if found is None:
+                found = self.scope.get(name)
+                if not isinstance(found, Prim):
                     raise self.fail(f"there is no scalar {name} here")
                 return found
             case imp.Lit(const):

@@ -81,7 +81,7 @@ def subexpressions(*exps: Exp) -> list[Exp]:
         found.append(each)
         inside = _PARTS.get(type(each))
         if inside is not None:
-            left += reversed(inside(each))
+            left += inside(each)[::-1]
     return found
 
 

@@ -69,14 +69,17 @@ class Uniformity:
 
     def varies(self, *exps: Exp) -> bool:
         """Whether work-items may see different values."""
+        names: list[VName] = []
         for exp in subexpressions(*exps):
-            match exp:
-                case imp.Var(name) | imp.Load(name):
-                    if name in self.varying:
-                        return True
-                    self._trusted.add(name)
-                case imp.WorkItem(kind) if kind in self.ids:
-                    return True
+            if isinstance(exp, imp.Var):
+                names.append(exp.name)
+            elif isinstance(exp, imp.Load):
+                names.append(exp.mem)
+            elif isinstance(exp, imp.WorkItem) and exp.kind in self.ids:
+                return True
+        if not self.varying.isdisjoint(names):
+            return True
+        self._trusted.update(names)
         return False
 
     def _mark(self, name: VName | None, varies: bool) -> None:
