@@ -40,6 +40,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
 LID = imp.WorkItem(imp.Id.LOCAL_ID)
+IS_FIRST = imp.Apply("eq", Prim.I64, (LID, lit(0)))
+"""Whether a work-item is the first of its group."""
 PADDING = 32
 """After how many elements local memory has one that is not used; see :func:`padded`."""
 
@@ -111,6 +113,12 @@ def count_barriers(code: Iterable[Stm]) -> int:
                for stm in code)
 
 
+def _has_barriers(code: Iterable[Stm]) -> bool:
+    """Whether the code contains any."""
+    return any(isinstance(stm, imp.Barrier) or any(map(_has_barriers, blocks(stm)))
+               for stm in code)
+
+
 def padded(position: Exp) -> Exp:
     """Where element ``position`` lies in local memory.
 
@@ -153,6 +161,8 @@ class _Facts:
     differing: set[VName] = field(default_factory=set)
     known: dict[VName, Exp] = field(default_factory=dict)
     assigned: set[VName] = field(default_factory=set)
+    leads: bool = False
+    """Whether the first work-item alone does anything."""
     _units: dict[int, tuple[Stm, bool, frozenset[Access]]] = field(default_factory=dict)
     """By identity, so that statements need not be compared; they are kept alive for that."""
 
@@ -179,6 +189,8 @@ class _Facts:
                         start == LID and isinstance(step, imp.WorkItem)
                         and step.kind is imp.Id.LOCAL_SIZE):
                     self.known[index] = LID
+                case imp.If() if _leads(stm):
+                    self.leads = True
             for block in blocks(stm):
                 self._names(block)
 
@@ -306,7 +318,7 @@ class _Facts:
 
 def _leads(stm: Stm) -> bool:
     """Whether only the first work-item does what is in a branch."""
-    return isinstance(stm, imp.If) and stm.cond == imp.Apply("eq", Prim.I64, (LID, lit(0)))
+    return isinstance(stm, imp.If) and stm.cond == IS_FIRST
 
 
 def _is_branch(stm: Stm) -> bool:
@@ -361,13 +373,13 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
                 pending, body = after_alone | own, alone
             else:
                 pending |= after
-            if facts.led(body) and _begins_with_branch(body):  # in the next iteration
+            if facts.leads and facts.led(body) and _begins_with_branch(body):  # the next time
                 body = *body, BARRIER
             placed.append(replace(stm, body=body))
-            if count_barriers(body) and count < len(stms):
+            if count < len(stms) and _has_barriers(body):
                 placed.append(BARRIER)
                 pending = frozenset()
-        led = facts.led(placed[before:], led)
+        led = facts.leads and facts.led(placed[before:], led)
     return tuple(placed), pending
 
 
@@ -377,8 +389,8 @@ def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
     then_, after_then = _place(stm.then_, pending, facts)
     splits = bool(stm.else_) and _keeps(stm.then_, stm.cond)
     else_, after_else = _place(
-        stm.else_, frozenset() if splits and count_barriers(then_) else pending, facts)
-    if not count_barriers((*then_, *else_)):
+        stm.else_, frozenset() if splits and _has_barriers(then_) else pending, facts)
+    if not _has_barriers((*then_, *else_)):
         return (replace(stm, then_=then_, else_=else_),), after_then | after_else
     if else_ and not splits:
         return (replace(stm, then_=then_, else_=else_), BARRIER), frozenset()
@@ -390,7 +402,7 @@ def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
 
 def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
     """Code under a condition and a barrier, with the barriers inside outside of it if possible."""
-    if count_barriers(code) and _keeps(code, cond):
+    if _has_barriers(code) and _keeps(code, cond):
         outside = apart(cond, code, facts.settled)
         if outside is not None:
             return outside if outside[-1] == BARRIER else (*outside, BARRIER)

@@ -183,7 +183,7 @@ def _own(code: Sequence[Stm]) -> Iterator[VName]:
     for stm in statements(code):
         if isinstance(stm, imp.Declare | imp.Assign) and any(
                 isinstance(part, imp.WorkItem) and part.kind is not imp.Id.GROUP_ID
-                for exp in expressions(stm) for part in subexpressions(exp)):
+                for part in subexpressions(*expressions(stm))):
             yield stm.name
 
 

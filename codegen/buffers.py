@@ -72,7 +72,8 @@ class Buffers:
 
     def type(self, name: VName) -> Type:
         """The type of a name; the sizes of the device are i64."""
-        return Prim.I64 if name in plan.DEVICE_SIZES else self.types[name]
+        found = self.types.get(name)
+        return Prim.I64 if found is None and name in plan.DEVICE_SIZES else self.types[name]
 
     def view(self, name: VName) -> View:
         """The view of an array."""

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from runelift.codegen.access import exchanged_arrays, own_elements
+from runelift.codegen.barriers import IS_FIRST
 from runelift.codegen.builder import Value
-from runelift.codegen.launches import IS_FIRST, widths
+from runelift.codegen.launches import widths
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.shares import Point, Share, SharingBuilder, Spread
 from runelift.codegen.views import View

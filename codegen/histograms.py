@@ -20,11 +20,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from runelift.codegen import plan
+from runelift.codegen.barriers import IS_FIRST
 from runelift.codegen.builder import Value
 from runelift.codegen.launches import (
     GID,
     GROUP_ID,
-    IS_FIRST,
     LEAST_SHARE,
     LID,
     LSIZE,

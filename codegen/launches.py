@@ -10,12 +10,12 @@ from runelift.codegen.builder import CodeBuilder, PlanEnv, Scratch, Value
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.parameters import Parameters, Quantity
 from runelift.codegen.unrolling import has_loops, in_registers, unrolled_by
-from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volume
+from runelift.codegen.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
 from runelift.ir.imp.check import check
-from runelift.ir.imp.traverse import expressions, statements, subexpressions
+from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, greatest, least, product
@@ -25,8 +25,6 @@ from runelift.ir.types import Atom, Type, elem_of, i64
 LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
 GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
 GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
-IS_FIRST = imp.Apply("eq", Prim.I64, (LID, lit(0)))
-"""Whether a work-item is the first of its group."""
 LEAST_SHARE = 8
 """Elements per work-item below which a segment gets no further group, if they cost little."""
 
@@ -231,15 +229,14 @@ class _Names:
 
     def add(self, code: Iterable[imp.Stm]) -> None:
         """Collect those of some code."""
-        for stm in statements(code):
+        inside = statements(code)
+        for stm in inside:
             self._names(stm)
-            for exp in expressions(stm):
-                for part in subexpressions(exp):
-                    match part:
-                        case imp.Var(name):
-                            self.used.add(name)
-                        case imp.Load(mem, _, prim):
-                            self.memories[mem] = prim
+        for exp in evaluated(inside):
+            if isinstance(exp, imp.Var):
+                self.used.add(exp.name)
+            elif isinstance(exp, imp.Load):
+                self.memories[exp.mem] = exp.prim
 
     def _names(self, stm: imp.Stm) -> None:
         """What the statement itself binds and writes."""

@@ -125,19 +125,20 @@ def _defined(step: plan.Step) -> NameSet:
 def _used(step: plan.Step) -> NameSet:
     """The names that a step without inner steps may use as buffers."""
     match step:
+        case plan.Launch(_, args):
+            return {arg for arg in args if isinstance(arg, VName)}
         case plan.Read(_, _, name):
             return {name}
         case plan.CopyBuffer(target, source):
             return {target, source}
         case plan.Bind(_, source):
             return {source} if isinstance(source, VName) else frozenset()
-        case plan.Launch(_, args):
-            return {arg for arg in args if isinstance(arg, VName)}
-        case (plan.Alloc() | plan.Release() | plan.Compute() | plan.ConvertScalar()
-              | plan.ComputeSize() | plan.Check() | plan.Promise() | plan.Statuses() | plan.Settle()
-              | distribution.ShareOut() | distribution.Teams() | distribution.SubGroup()
-              | distribution.Spread() | distribution.Width() | distribution.Tile()
-              | distribution.Block() | distribution.Strip() | distribution.Coarse()):
+        case (plan.ComputeSize() | plan.Alloc() | plan.Release() | plan.Compute()
+              | plan.ConvertScalar() | plan.Check() | plan.Promise() | plan.Statuses()
+              | plan.Settle() | distribution.ShareOut() | distribution.Teams()
+              | distribution.SubGroup() | distribution.Spread() | distribution.Width()
+              | distribution.Tile() | distribution.Block() | distribution.Strip()
+              | distribution.Coarse()):
             return frozenset()
         case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
               | plan.Fill() | plan.Operation()):

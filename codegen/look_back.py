@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from runelift.codegen import plan
-from runelift.codegen.launches import GROUP_ID, IS_FIRST, LID, LSIZE, NUM, Lowering
+from runelift.codegen.barriers import IS_FIRST
+from runelift.codegen.launches import GROUP_ID, LID, LSIZE, NUM, Lowering
 from runelift.codegen.lowering import KernelBuilder
 from runelift.codegen.tiles import Scan, Tile, combine
 from runelift.codegen.views import lit, op

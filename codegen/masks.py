@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import blocks, expressions, named_by, statements, subexpressions
+from runelift.ir.imp.traverse import blocks, evaluated, named_by, statements
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import zero
@@ -35,13 +35,13 @@ def last_uses(code: Sequence[Stm]) -> dict[VName, int]:
     """By which statement of a block variables and memories are read or changed last."""
     last: dict[VName, int] = {}
     for place, outer in enumerate(code):
-        for stm in statements((outer,)):
-            for exp in expressions(stm):
-                for part in subexpressions(exp):
-                    if isinstance(part, imp.Var):
-                        last[part.name] = place
-                    elif isinstance(part, imp.Load):
-                        last[part.mem] = place
+        inside = statements((outer,))
+        for exp in evaluated(inside):
+            if isinstance(exp, imp.Var):
+                last[exp.name] = place
+            elif isinstance(exp, imp.Load):
+                last[exp.mem] = place
+        for stm in inside:
             name = stm.name if isinstance(stm, imp.Assign) else named_by(stm)
             if name is not None:
                 last[name] = place

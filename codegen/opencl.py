@@ -8,7 +8,7 @@ that is -1 until the first failure sets it to ``base + code``, and the failure's
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 
 from runelift.codegen.unrolling import in_pieces
@@ -181,7 +181,11 @@ class _Printer:
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
         self.meets = _meet(kernel.body)
-        self.cuts = is_cut(kernel.body)
+
+    @cached_property
+    def cuts(self) -> bool:
+        """Whether loops may go round: whether the kernel cuts any number off."""
+        return is_cut(self.kernel.body)
 
     def start(self) -> list[str]:
         """Which team a work-item is in, if there are some, and the local arrays it has."""

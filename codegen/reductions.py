@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from runelift.codegen import plan
-from runelift.codegen.barriers import insert_barriers
+from runelift.codegen.barriers import IS_FIRST, insert_barriers
 from runelift.codegen.builder import Value
 from runelift.codegen.coarse import lower_coarse
 from runelift.codegen.collectives import group_total
 from runelift.codegen.launches import (
     GROUP_ID,
-    IS_FIRST,
     LEAST_SHARE,
     LID,
     LSIZE,

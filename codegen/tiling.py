@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from runelift.codegen import distribution, plan
+from runelift.codegen.barriers import IS_FIRST
 from runelift.codegen.builder import Value
 from runelift.codegen.coarsening import Lanes, coarsen
 from runelift.codegen.launches import (
     GROUP_ID,
-    IS_FIRST,
     LID,
     Lowering,
     WithScalar,

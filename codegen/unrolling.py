@@ -87,10 +87,9 @@ def _accesses(inside: Sequence[Stm]) -> Iterator[tuple[VName, Exp]]:
     for stm in inside:
         if isinstance(stm, imp.Store | imp.Atomic | imp.AtomicUpdate | imp.Peek):
             yield stm.mem, stm.index
-        for exp in expressions(stm):
-            for part in subexpressions(exp):
-                if isinstance(part, imp.Load):
-                    yield part.mem, part.index
+        for part in subexpressions(*expressions(stm)):
+            if isinstance(part, imp.Load):
+                yield part.mem, part.index
 
 
 def _indices(exp: Exp, loops: Mapping[VName, imp.For]) -> set[VName] | None:

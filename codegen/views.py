@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
-from runelift.ir.types import Const, i64
+from runelift.ir.types import SMALL, Const, i64
 
 Indices = Sequence[Exp]
 
 
+@lru_cache(SMALL)
 def lit(value: int) -> Exp:
     """An i64 literal."""
     return imp.Lit(i64(value))

@@ -31,7 +31,7 @@ from runelift.codegen.views import View, ceil_quot, lit, op, unflat_index, volum
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import expressions, statements, subexpressions
+from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, ceil_div, product
 from runelift.ir.syntax import SOACS, Body, Loop, SegMap
@@ -97,8 +97,7 @@ class _Wide:
                 for s in point):
             raise CompilerLimitation("a map whose points have memory of their own")
         results = sum(prim.bytes for prim in self.prims)
-        loads = {part for stm in point for exp in expressions(stm)
-                 for part in subexpressions(exp) if isinstance(part, imp.Load)}
+        loads = {part for part in evaluated(point) if isinstance(part, imp.Load)}
         self.bytes = results + sum(load.prim.bytes for load in loads)
         self.shares = len(loads) > len({load.mem for load in loads})
         self.most = MOST

@@ -12,14 +12,19 @@ from collections.abc import Sequence
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import expressions, parts, statements, subexpressions
+from runelift.ir.imp.traverse import (
+    evaluated,
+    expressions,
+    parts,
+    statements,
+    subexpressions,
+)
 from runelift.ir.names import VName
 
 
 def is_cut(code: Sequence[Stm]) -> bool:
     """Whether any number is cut off in code: where none is, no loop need be looked at."""
-    return any(_is_cut(part) for stm in statements(code) for exp in expressions(stm)
-               for part in subexpressions(exp))
+    return any(map(_is_cut, evaluated(statements(code))))
 
 
 def goes_round(index: VName, body: Sequence[Stm]) -> bool:

@@ -21,6 +21,7 @@ from runelift.ir.syntax import (
     Index,
     Loop,
     Param,
+    PrimOp,
     Program,
     Rearrange,
     Reshape,
@@ -108,6 +109,8 @@ def _body(body: Body, consumed: set[VName]) -> None:
 def _statement(stm: Stm, consumed: set[VName]) -> None:
     """Add what ``stm`` consumes; ``consumed`` holds what is consumed after it."""
     exp = stm.exp
+    if isinstance(exp, PrimOp):  # by far the most
+        return
     if (array := view_of(exp)) is not None:
         if stm.pat[0].name in consumed:
             consumed.add(array)

@@ -14,6 +14,7 @@ as variables of their own, minima and maxima by cases.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache, reduce
@@ -44,14 +45,22 @@ class Facts:
 
     known: tuple[Size, ...] = ()
     choices: Mapping[VName, tuple[Size, ...]] = field(default_factory=dict)
+    _prepared: tuple[tuple[Linear, frozenset[VName]], ...] = field(
+        default=(), repr=False, compare=False)
+    """What proofs ask of each fact, once for all that know it."""
+
+    def __post_init__(self) -> None:
+        new = self.known[len(self._prepared):]
+        object.__setattr__(self, "_prepared", (
+            *self._prepared, *((_inequality(size), size.variables()) for size in new)))
 
     def given(self, *more: Size) -> Facts:
         """These facts and more."""
-        return Facts(self.known + more, self.choices)
+        return Facts(self.known + more, self.choices, self._prepared)
 
     def choice(self, name: VName, *sizes: Size) -> Facts:
         """These facts, and that ``name`` equals one of ``sizes``."""
-        return Facts(self.known, {**self.choices, name: sizes})
+        return Facts(self.known, {**self.choices, name: sizes}, self._prepared)
 
     def prove(self, goal: Size) -> bool:
         """Whether ``goal >= 0`` follows; False may also mean that no proof was found."""
@@ -63,7 +72,8 @@ class Facts:
         """Whether ``claim >= 0`` contradicts the facts."""
         if claim.constant is not None:
             return claim.constant < 0
-        if any(_contradictory(frozenset([claim, *facts])) for facts in self._connected(claim)):
+        asked = _inequality(claim)
+        if any(_contradictory(frozenset([asked, *facts])) for facts in self._connected(claim)):
             return True
         split = next((name for name in claim.variables() if name in self.choices), None)
         if split is None or len(self.choices[split]) > cases:
@@ -73,12 +83,12 @@ class Facts:
             lambda name, option=option: option if name == split else Size.var(name)),  # type: ignore[misc]
             cases // len(options)) for option in options)
 
-    def _connected(self, claim: Size) -> Iterator[list[Size]]:
+    def _connected(self, claim: Size) -> Iterator[list[Linear]]:
         """The facts that share a variable with the claim; with those, the ones that share one
         with them; and so on.  Later facts come first, as they are about what is nearest.
         """
-        reached, found = claim.variables(), list[Size]()
-        left = [(fact, fact.variables()) for fact in reversed(self.known)]
+        reached, found = claim.variables(), list[Linear]()
+        left = [*reversed(self._prepared)]
         while len(found) < MOST_FACTS:
             near = [each for each in left if not reached.isdisjoint(each[1])]
             if not near:
@@ -90,21 +100,20 @@ class Facts:
 
 
 @lru_cache(REMEMBERED)
-def _contradictory(sizes: frozenset[Size]) -> bool:
-    """Whether the sizes cannot all be at least 0; passes ask the same again and again."""
-    system = {_linear(dict(size.terms)) for size in sizes}
-    system |= set(_products(system))
+def _contradictory(facts: frozenset[Linear]) -> bool:
+    """Whether the inequalities cannot all hold; passes ask the same again and again."""
+    system = {*facts, *_products(facts)}
     if _has_model(system):
         return False
     steps = 0
     while True:
         if any(not terms and constant < 0 for terms, constant in system):
             return True
-        variables = {m for terms, _ in system for m, _ in terms}
-        if not variables:
+        work = _work(system)
+        if not work:
             return False
-        best = min(variables, key=lambda m: (_work(m, system), _spelled(m)))
-        steps += _work(best, system)
+        best = min(work, key=lambda m: (work[m], _spelled(m)))
+        steps += work[best]
         if steps > MOST_STEPS:
             return False
         system = _without(best, system)
@@ -141,9 +150,13 @@ def _products(system: Iterable[Linear]) -> Iterable[Linear]:
             yield ((monomial, 1),), 0
 
 
-def _work(variable: Monomial, system: Iterable[Linear]) -> int:
-    signs = [c > 0 for terms, _ in system for m, c in terms if m == variable]
-    return sum(signs) * (len(signs) - sum(signs))
+def _work(system: Iterable[Linear]) -> dict[Monomial, int]:
+    """How many inequalities it makes to eliminate each variable."""
+    lower, upper = Counter[Monomial](), Counter[Monomial]()
+    for terms, _ in system:
+        for m, c in terms:
+            (lower if c > 0 else upper)[m] += 1
+    return {m: lower[m] * upper[m] for m in lower | upper}
 
 
 def _without(variable: Monomial, system: Iterable[Linear]) -> set[Linear]:
@@ -167,6 +180,11 @@ def _combine(one: Linear, x: int, other: Linear, y: int) -> Linear:
         total[m] = total.get(m, 0) + c * y
     total[()] = one[1] * x + other[1] * y
     return _linear(total)
+
+
+def _inequality(size: Size) -> Linear:
+    """That a size is not negative."""
+    return _linear(dict(size.terms))
 
 
 def _linear(terms: Mapping[Monomial, int]) -> Linear:

@@ -66,6 +66,11 @@ FLAT = frozenset({ArrayLit, Assert, AtomExp, Concat, Convert, Copy, Index, Iota,
 """The expressions with nothing inside: most of a program, so that a look at the kind saves time."""
 
 
+def is_flat(exp: Exp) -> bool:
+    """Whether ``exp`` has neither bodies nor lambdas."""
+    return type(exp) in FLAT
+
+
 def bodies_of(exp: Exp) -> tuple[Body, ...]:
     """The bodies directly inside ``exp``, not those of its lambdas."""
     if type(exp) in FLAT:
@@ -193,7 +198,7 @@ def map_exp(m: Mapper, exp: Exp) -> Exp:
 
 def _same_inside(new: Exp, exp: Exp) -> bool:
     """Whether bodies and lambdas are the same objects, so that the rest is soon compared."""
-    return type(exp) in FLAT or (
+    return is_flat(exp) or (
         all(map(operator.is_, bodies_of(new), bodies_of(exp)))
         and all(map(operator.is_, lambdas_of(new), lambdas_of(exp))))
 
@@ -330,7 +335,7 @@ def lambda_of(before: Lambda, params: tuple[Param, ...], body: Body, ret: tuple[
 
 def map_inside(exp: Exp, body: Callable[[Body], Body], lam: Callable[[Lambda], Lambda]) -> Exp:
     """``exp`` with the bodies and lambdas directly inside it mapped; the same object if equal."""
-    if not bodies_of(exp) and not lambdas_of(exp):
+    if is_flat(exp):
         return exp
     new = map_exp(Mapper(_same, _same_name, body, lam), exp)
     return exp if new == exp else new
@@ -398,8 +403,10 @@ def free_vars(node: Exp | Body | Lambda | Stm) -> set[VName]:
     """The names that ``node`` uses but does not bind, also in types."""
     match node:
         case Stm(pat, exp):
-            bound = {p.name for p in pat}
-            return free_vars(exp) | (_type_names(p.type for p in pat) - bound)
+            free = free_vars(exp)
+            if any(isinstance(p.type, ArrayType) for p in pat):
+                free |= _type_names(p.type for p in pat) - {p.name for p in pat}
+            return free
         case Body():
             if node.free is None:
                 object.__setattr__(node, "free", frozenset(_free_in_body(node)))

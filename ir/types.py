@@ -7,6 +7,7 @@ constants, sizes and elements, too, and know nothing of statements.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from runelift.ir.names import VName
@@ -30,7 +31,11 @@ class Const:
 
 Atom: TypeAlias = VName | Const
 
+SMALL = 1 << 8
+"""How many constants are made once only: programs and kernels are full of 0 and 1."""
 
+
+@lru_cache(SMALL)
 def i64(value: int) -> Const:
     """The constant ``value`` of type i64, the type of sizes and indices."""
     return Const(int(value), Prim.I64)

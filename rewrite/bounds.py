@@ -54,14 +54,7 @@ from runelift.ir.syntax import (
     Stm,
     Update,
 )
-from runelift.ir.traverse import (
-    bodies_of,
-    body_of,
-    lambda_of,
-    lambdas_of,
-    map_inside,
-    stm_of,
-)
+from runelift.ir.traverse import body_of, is_flat, lambda_of, map_inside, stm_of
 from runelift.ir.types import TRUE, Atom, Const, Type, i64, shape_of
 from runelift.rewrite.rule import Rewriting, rule
 
@@ -297,7 +290,7 @@ class Known:
 
     def pass_by(self, stm: Stm) -> None:
         """Learn what a statement says to those after it."""
-        if bodies_of(stm.exp) or lambdas_of(stm.exp):
+        if not is_flat(stm.exp):
             self.declare(stm.pat)
         else:
             self.statement(stm)
@@ -325,7 +318,7 @@ class Known:
                 then, other = yes.body(then_), no.body(else_)
                 same = then is then_ and other is else_
                 return exp if same else replace(exp, then_=then, else_=other)
-        if not bodies_of(exp) and not lambdas_of(exp):
+        if is_flat(exp):
             return exp
         known = self.within(exp)
         return map_inside(exp, lambda b: known.inner().body(b), known._lambda)

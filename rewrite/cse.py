@@ -54,7 +54,7 @@ def common_subexpression(scope: Scope, stm: Stm) -> Replacement:
     if any(shape_of(p.type) and scope.consumes(p.name) for p in stm.pat):
         return None
     own = tuple(p.name for p in stm.pat)
-    key = (_key(stm.exp), stm.attrs)
+    key = _Key((_key(stm.exp), stm.attrs))
     for known in reversed(scope.known):
         for exp, found in known.get(key, ()):
             if found == own or not _equal(exp, stm.exp):
@@ -64,6 +64,22 @@ def common_subexpression(scope: Scope, stm: Stm) -> Replacement:
             return let(stm.pat, found)
     scope.known[-1].setdefault(key, []).append((stm.exp, own))
     return None
+
+
+class _Key:
+    """A key that is looked up in every scope around, so that its hash is computed once."""
+
+    __slots__ = ("content", "hash")
+
+    def __init__(self, content: Hashable) -> None:
+        self.content = content
+        self.hash = hash(content)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.content == other.content
 
 
 def _key(exp: Exp) -> Hashable:

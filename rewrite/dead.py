@@ -6,16 +6,7 @@ from dataclasses import replace
 
 from runelift.ir.names import VName
 from runelift.ir.syntax import Body, Fun, Lambda, Loop, Program, Stm
-from runelift.ir.traverse import (
-    Mapper,
-    bodies_of,
-    body_of,
-    lambda_of,
-    lambdas_of,
-    map_exp,
-    stm_of,
-    uses,
-)
+from runelift.ir.traverse import Mapper, body_of, is_flat, lambda_of, map_exp, stm_of, uses
 from runelift.rewrite.pick import names_in
 from runelift.rewrite.rule import STEPS, Rewriting
 from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS, sizes_of
@@ -71,10 +62,11 @@ class BackwardWalk:
             for each in reversed(new):
                 self.statement(each, out, steps - 1)
             return
-        if bodies_of(stm.exp) or lambdas_of(stm.exp):
+        if not is_flat(stm.exp):
             if isinstance(stm.exp, Loop):
                 self.live |= sizes_of([p.param.type for p in stm.exp.params])
             stm = stm_of(stm, map_exp(self.deep, stm.exp))
             (stm,) = self.rewriting.step(UNUSED_INPUTS, self.scope, stm) or (stm,)
-        self.live |= set(uses(stm.exp)) | sizes_of([p.type for p in stm.pat])
+        self.live.update(uses(stm.exp))
+        self.live |= sizes_of([p.type for p in stm.pat])
         out.append(stm)

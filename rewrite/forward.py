@@ -41,16 +41,7 @@ from runelift.ir.syntax import (
     SegScatter,
     Stm,
 )
-from runelift.ir.traverse import (
-    Mapper,
-    bodies_of,
-    body_of,
-    lambda_of,
-    lambdas_of,
-    map_exp,
-    map_stm,
-    stm_of,
-)
+from runelift.ir.traverse import Mapper, body_of, is_flat, lambda_of, map_exp, map_stm, stm_of
 from runelift.ir.types import FALSE, TRUE, Atom
 from runelift.rewrite.rule import STEPS, Rewriting, RuleBook, rule
 from runelift.rewrite.scope import Scope, is_counting
@@ -135,7 +126,7 @@ class ForwardWalk:
             raise self.rewriting.too_long()
         stm = map_stm(self.shallow, stm)
         new = self.rewriting.step(self.book, self.scope, stm)
-        if new is None and (bodies_of(stm.exp) or lambdas_of(stm.exp)):
+        if new is None and not is_flat(stm.exp):
             stm = stm_of(stm, self.inside(stm.exp))
             new = self.rewriting.step(self.book, self.scope, stm)
         if new is not None:

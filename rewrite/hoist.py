@@ -46,6 +46,7 @@ from runelift.ir.traverse import (
     bodies_of,
     body_of,
     free_vars,
+    is_flat,
     lambda_of,
     lambdas_of,
     map_exp,
@@ -144,7 +145,7 @@ class Hoister:
 
     def statement(self, stm: Stm) -> None:
         """Put ``stm`` into the outermost body that it may go to."""
-        if bodies_of(stm.exp) or lambdas_of(stm.exp):
+        if not is_flat(stm.exp):
             stm = stm_of(stm, self.inside(stm.exp))
         target = len(self.frames) - 1
         if isinstance(stm.exp, LEAVING) and target and self.rewriting.permits(hoist_invariant):

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from runelift.ir.consumption import consumed_in
 from runelift.ir.names import Names, VName
@@ -182,13 +183,17 @@ class _Rest:
         self.body = body
         self.next = 0
         self.back: list[Stm] = []
-        self.consumed = consumed_in(body)
         self.present: dict[VName, VName] = {}
         self.before: dict[VName, list[VName]] = {}
         self.last: dict[VName, int] = {}
         for place, stm in enumerate(body.stms):
             self.last.update(dict.fromkeys(free_vars(stm), place))
         self.last.update((a, len(body.stms)) for a in body.result if isinstance(a, VName))
+
+    @cached_property
+    def consumed(self) -> set[VName]:
+        """What is consumed somewhere in the body, which few bodies are asked."""
+        return consumed_in(self.body)
 
     def take(self) -> Stm | None:
         """The next statement, if there is one."""

@@ -45,6 +45,8 @@ class Id(Enum):
     LOCAL_SIZE = "local_size"
     NUM_GROUPS = "num_groups"
 
+    __hash__ = object.__hash__  # as of Prim
+
 
 # Expressions (pure)
 

@@ -8,8 +8,7 @@ work-items of a group come by together, and those of other groups that run side 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from runelift.ir import imp
@@ -42,9 +41,10 @@ class _Memory:
 @dataclass(slots=True)
 class _Checker:
     kernel: Kernel
-    types: dict[VName, Prim] = field(default_factory=dict)
+    scope: dict[VName, Prim | _Memory] = field(default_factory=dict)
     fixed: set[VName] = field(default_factory=set)
-    memories: dict[VName, _Memory] = field(default_factory=dict)
+    declared: list[VName] = field(default_factory=list)
+    """The names in scope, in order."""
     place: Stm | None = None
 
     def fail(self, why: str) -> CompilerBug:
@@ -89,35 +89,36 @@ class _Checker:
 
     def bind(self, name: VName, prim: Prim, *, fixed: bool = False) -> None:
         """A scalar; ``fixed`` if it cannot be assigned."""
-        self._fresh(name)
-        self.types[name] = prim
+        self._declare(name, prim)
         if fixed:
             self.fixed.add(name)
 
     def bind_memory(self, name: VName, memory: _Memory) -> None:
         """Memory."""
-        self._fresh(name)
-        self.memories[name] = memory
+        self._declare(name, memory)
 
-    def _fresh(self, name: VName) -> None:
-        if name in self.types or name in self.memories:
+    def _declare(self, name: VName, what: Prim | _Memory) -> None:
+        if name in self.scope:
             raise self.fail(f"{name} is declared twice")
+        self.scope[name] = what
+        self.declared.append(name)
 
-    @contextmanager
-    def scope(self) -> Iterator[None]:
-        """What is declared inside is forgotten after."""
-        types, fixed, memories = dict(self.types), set(self.fixed), dict(self.memories)
-        yield
-        self.types, self.fixed, self.memories = types, fixed, memories
+    def forget(self, outer: int) -> None:
+        """Leave a scope, around which the ``outer`` first names were declared."""
+        for name in self.declared[outer:]:
+            del self.scope[name]
+        self.fixed.difference_update(self.declared[outer:])
+        del self.declared[outer:]
 
     # Statements
 
     def block(self, stms: Iterable[Stm]) -> None:
         """Statements in a scope of their own."""
-        with self.scope():
-            for stm in stms:
-                self.place = stm
-                self.statement(stm)
+        outer = len(self.declared)
+        for stm in stms:
+            self.place = stm
+            self.statement(stm)
+        self.forget(outer)
 
     def statement(self, stm: Stm) -> None:
         """One statement."""
@@ -131,9 +132,10 @@ class _Checker:
                     raise self.fail(f"the length {length} is no constant of the kernel")
                 self.bind_memory(name, _Memory(prim, Space.PRIVATE))
             case imp.Assign(name, value):
-                if name in self.fixed or name not in self.types:
+                variable = self.scope.get(name)
+                if name in self.fixed or not isinstance(variable, Prim):
                     raise self.fail(f"{name} is no variable")
-                self.expect(value, self.types[name])
+                self.expect(value, variable)
             case imp.Store(mem, index, value, prim):
                 self.cell(mem, index, prim, writes=True)
                 self.expect(value, prim)
@@ -142,9 +144,10 @@ class _Checker:
                     raise self.fail(f"{unroll} is no setting of the kernel")
                 for exp in (start, bound, step):
                     self.expect(exp, Prim.I64)
-                with self.scope():
-                    self.bind(index, Prim.I64, fixed=True)
-                    self.block(body)
+                outer = len(self.declared)
+                self.bind(index, Prim.I64, fixed=True)
+                self.block(body)
+                self.forget(outer)
             case imp.While(cond, body):
                 self.expect(cond, Prim.BOOL)
                 self.block(body)
@@ -163,11 +166,12 @@ class _Checker:
                 if prim.bits < 32:
                     raise self.fail(f"no device compares and swaps a {prim}")
                 self.cell(mem, index, prim, writes=True, space=space)
-                with self.scope():
-                    self.bind(old, prim)
-                    for inner in body:
-                        self.statement(inner)
-                    self.expect(new, prim)
+                outer = len(self.declared)
+                self.bind(old, prim)
+                for inner in body:
+                    self.statement(inner)
+                self.expect(new, prim)
+                self.forget(outer)
             case imp.Shuffle(name, prim, value, source, subgroup):
                 if subgroup not in self.kernel.constants:
                     raise self.fail(f"{subgroup} is no constant of the kernel")
@@ -192,8 +196,8 @@ class _Checker:
     def cell(self, mem: VName, index: Exp, prim: Prim, *, writes: bool = False,
              space: Space | None = None) -> None:
         """An element of a memory."""
-        memory = self.memories.get(mem)
-        if memory is None:
+        memory = self.scope.get(mem)
+        if not isinstance(memory, _Memory):
             raise self.fail(f"there is no memory {mem}")
         if memory.prim is not prim:
             raise self.fail(f"{mem} has elements of type {memory.prim}, not {prim}")
@@ -213,9 +217,10 @@ class _Checker:
         """The type of an expression, whose parts are checked."""
         match exp:
             case imp.Var(name):
-                if name not in self.types:
+                found = self.scope.get(name)
+                if not isinstance(found, Prim):
                     raise self.fail(f"there is no scalar {name} here")
-                return self.types[name]
+                return found
             case imp.Lit(const):
                 return const.prim
             case imp.Apply(op, prim, args):

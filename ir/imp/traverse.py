@@ -17,6 +17,19 @@ _BLOCKS: dict[type, Callable[[Any], tuple[tuple[Stm, ...], ...]]] = {
     imp.If: lambda stm: (stm.then_, stm.else_)}
 """The statements that have blocks.  (A kernel has thousands of statements, which are gone through
 dozens of times; to look for their types one after the other took most of that.)"""
+_EXPRESSIONS: dict[type, Callable[[Any], tuple[Exp, ...]]] = {
+    imp.Declare: lambda stm: () if stm.init is None else (stm.init,),
+    imp.Assign: lambda stm: (stm.value,),
+    imp.Store: lambda stm: (stm.index, stm.value),
+    imp.For: lambda stm: (stm.start, stm.bound, stm.step),
+    imp.While: lambda stm: (stm.cond,),
+    imp.If: lambda stm: (stm.cond,),
+    imp.Atomic: lambda stm: (stm.index, stm.value),
+    imp.AtomicUpdate: lambda stm: (stm.index, stm.new),
+    imp.Peek: lambda stm: (stm.index,),
+    imp.Shuffle: lambda stm: (stm.value, stm.source),
+    imp.Fail: lambda stm: stm.args}
+"""The statements that evaluate expressions."""
 _PARTS: dict[type, Callable[[Any], tuple[Exp, ...]]] = {
     imp.Apply: lambda exp: exp.args,
     imp.Convert: lambda exp: (exp.arg,),
@@ -49,28 +62,8 @@ def _add(code: Iterable[Stm], found: list[Stm]) -> None:
 
 def expressions(stm: Stm) -> tuple[Exp, ...]:
     """The expressions that a statement evaluates itself, outside of its blocks."""
-    match stm:
-        case imp.Declare(_, _, init):
-            return () if init is None else (init,)
-        case imp.Assign(_, value):
-            return (value,)
-        case imp.Store(_, index, value):
-            return index, value
-        case imp.For(_, start, bound, step):
-            return start, bound, step
-        case imp.While(cond) | imp.If(cond):
-            return (cond,)
-        case imp.Atomic(_, _, _, index, value):
-            return index, value
-        case imp.AtomicUpdate(_, index, _, _, _, _, new):
-            return index, new
-        case imp.Peek(_, _, _, index):
-            return (index,)
-        case imp.Shuffle(_, _, value, source):
-            return value, source
-        case imp.Fail(_, args):
-            return args
-    return ()
+    found = _EXPRESSIONS.get(type(stm))
+    return () if found is None else found(stm)
 
 
 def parts(exp: Exp) -> tuple[Exp, ...]:
@@ -79,28 +72,29 @@ def parts(exp: Exp) -> tuple[Exp, ...]:
     return () if found is None else found(exp)
 
 
-def subexpressions(exp: Exp) -> list[Exp]:
-    """An expression and all that it is made of."""
+def subexpressions(*exps: Exp) -> list[Exp]:
+    """Expressions and all that they are made of, one after the other."""
     found: list[Exp] = []
-    left = [exp]
+    left = [*reversed(exps)]
     while left:
         each = left.pop()
         found.append(each)
         inside = _PARTS.get(type(each))
         if inside is not None:
-            left += reversed(inside(each))
+            left += inside(each)[::-1]
     return found
+
+
+def evaluated(stms: Iterable[Stm]) -> list[Exp]:
+    """The expressions that statements evaluate outside of their blocks, and all their parts."""
+    return subexpressions(*[exp for stm in stms for exp in expressions(stm)])
 
 
 def loaded(code: Iterable[Stm]) -> set[VName]:
     """The memories that code loads from or changes depending on what they hold."""
-    found: set[VName] = set()
-    for stm in statements(code):
-        if isinstance(stm, imp.Atomic | imp.AtomicUpdate | imp.Peek):
-            found.add(stm.mem)
-        for exp in expressions(stm):
-            found |= memories(exp)
-    return found
+    inside = statements(code)
+    changed = {s.mem for s in inside if isinstance(s, imp.Atomic | imp.AtomicUpdate | imp.Peek)}
+    return changed | {exp.mem for exp in evaluated(inside) if isinstance(exp, imp.Load)}
 
 
 def memories(exp: Exp) -> set[VName]:
@@ -110,9 +104,7 @@ def memories(exp: Exp) -> set[VName]:
 
 def asked(code: Iterable[Stm]) -> Iterator[imp.Id]:
     """What code asks about its place in the launch."""
-    for stm in statements(code):
-        for exp in expressions(stm):
-            yield from (e.kind for e in subexpressions(exp) if isinstance(e, imp.WorkItem))
+    return (e.kind for e in evaluated(statements(code)) if isinstance(e, imp.WorkItem))
 
 
 def variables(exp: Exp) -> set[VName]:
@@ -122,7 +114,7 @@ def variables(exp: Exp) -> set[VName]:
 
 def touched_by(stm: Stm) -> set[VName]:
     """The memories that a statement touches itself, outside of its blocks."""
-    found = set[VName]().union(*map(memories, expressions(stm)))
+    found = {e.mem for e in subexpressions(*expressions(stm)) if isinstance(e, imp.Load)}
     if (mem := named_by(stm)) is not None:
         found.add(mem)
     return found

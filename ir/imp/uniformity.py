@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Id, Stm
-from runelift.ir.imp.traverse import parts, statements
+from runelift.ir.imp.traverse import statements, subexpressions
 from runelift.ir.names import VName
 
 VARYING_IN_GROUP = frozenset({Id.LOCAL_ID, Id.GLOBAL_ID})
@@ -69,17 +69,17 @@ class Uniformity:
 
     def varies(self, *exps: Exp) -> bool:
         """Whether work-items may see different values."""
-        left = list(exps)
-        while left:
-            exp = left.pop()
-            match exp:
-                case imp.Var(name) | imp.Load(name):
-                    if name in self.varying:
-                        return True
-                    self._trusted.add(name)
-                case imp.WorkItem(kind) if kind in self.ids:
-                    return True
-            left += parts(exp)
+        names: list[VName] = []
+        for exp in subexpressions(*exps):
+            if isinstance(exp, imp.Var):
+                names.append(exp.name)
+            elif isinstance(exp, imp.Load):
+                names.append(exp.mem)
+            elif isinstance(exp, imp.WorkItem) and exp.kind in self.ids:
+                return True
+        if not self.varying.isdisjoint(names):
+            return True
+        self._trusted.update(names)
         return False
 
     def _mark(self, name: VName | None, varies: bool) -> None:

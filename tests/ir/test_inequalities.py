@@ -23,12 +23,13 @@ def sizes(draw: st.DrawFn) -> Size:
     return total + Size.var(NAMES[0]) * Size.var(NAMES[2]) * draw(st.integers(-1, 1))
 
 
-SYSTEMS = st.lists(sizes(), min_size=1, max_size=6).map(frozenset)
+SYSTEMS = st.lists(sizes().map(inequalities._inequality), min_size=1, max_size=6).map(frozenset)
 
 
 @settings(max_examples=300, deadline=None)
 @given(SYSTEMS)
-def test_cases_found_save_elimination_and_change_no_answer(system: frozenset[Size]) -> None:
+def test_cases_found_save_elimination_and_change_no_answer(
+        system: frozenset[inequalities.Linear]) -> None:
     contradictory = inequalities._contradictory.__wrapped__
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inequalities, "_has_model", lambda _: False)
@@ -38,9 +39,9 @@ def test_cases_found_save_elimination_and_change_no_answer(system: frozenset[Siz
 
 def test_a_case_in_which_all_holds_is_found() -> None:
     n, _, i = map(Size.var, NAMES)
-    linear = [inequalities._linear(dict(s.terms)) for s in (n - 5, i - 2, n - i * 3 - 1)]
+    linear = [*map(inequalities._inequality, (n - 5, i - 2, n - i * 3 - 1))]
     assert inequalities._has_model(linear)
-    assert not inequalities._has_model([*linear, inequalities._linear(dict((i - n).terms))])
+    assert not inequalities._has_model([*linear, inequalities._inequality(i - n)])
 
 
 def test_what_does_not_follow_is_not_proved() -> None:
