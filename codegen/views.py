@@ -29,6 +29,8 @@ def lit(value: int) -> Exp:
 def op(name: str, *args: Exp, prim: Prim = Prim.I64) -> Exp:
     """An operation on i64s (or ``prim``), folded where it is trivial."""
     consts = [a.const.value for a in args if isinstance(a, imp.Lit)]
+    if not consts:
+        return imp.Apply(name, prim, args)
     if len(consts) == len(args) and name in ("add", "sub", "mul"):
         return imp.Lit(Const(apply(name, prim, *consts).item(), prim))
     match name, args:

@@ -177,6 +177,8 @@ class Mapper:
 
     def size(self, size: Size) -> Size:
         """A symbolic size."""
+        if all(self.atom(name) is name for name in size.variables()):
+            return size
         return size.substitute(lambda name: _size_of(self.atom(name)))
 
     def guard(self, guard: Guard) -> Guard:
@@ -184,7 +186,8 @@ class Mapper:
         group = None if guard.group is None else self.size(guard.group)
         groups = None if guard.groups is None else self.size(guard.groups)
         looped = None if guard.looped is None else self.size(guard.looped)
-        return replace(guard, par=self.size(guard.par), group=group, groups=groups, looped=looped)
+        new = replace(guard, par=self.size(guard.par), group=group, groups=groups, looped=looped)
+        return guard if new == guard else new
 
 
 def map_exp(m: Mapper, exp: Exp) -> Exp:
