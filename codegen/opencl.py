@@ -248,10 +248,20 @@ class _Printer:
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
         lines = list[str]()
         for stm in stms:
-            if isinstance(stm, imp.Barrier) and lines and lines[-1].endswith("}"):
+            if isinstance(stm, imp.Barrier):
                 lines.append(f"{'    ' * depth}JOINED;")
             lines += self.stm(stm, depth)
         return lines
+
+    def side(self, stms: tuple[Stm, ...], depth: int, number: int) -> list[str]:
+        """One side of a branch; PoCL puts barriers into loops."""
+        stays = self.meets and any(
+            isinstance(each, imp.Barrier | imp.While)
+            or (isinstance(each, imp.For)
+                and self.unrolling(each.unroll, each.bound, each.body) != [IN_WHOLE])
+            for each in statements(stms))
+        begin = [f"{'    ' * depth}BEGUN({number});"] if stays else []
+        return begin + self.block(stms, depth)
 
     def stm(self, stm: Stm, depth: int) -> list[str]:
         pad = "    " * depth
@@ -287,9 +297,9 @@ class _Printer:
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
                 return self.block(then_ if known else else_, depth)
             case imp.If(cond, then_, else_):
-                lines = [f"{pad}if ({self.exp(cond)}) {{", *self.block(then_, depth + 1)]
+                lines = [f"{pad}if ({self.exp(cond)}) {{", *self.side(then_, depth + 1, 1)]
                 if else_:
-                    lines += [f"{pad}}} else {{", *self.block(else_, depth + 1)]
+                    lines += [f"{pad}}} else {{", *self.side(else_, depth + 1, 2)]
                 return [*lines, f"{pad}}}"]
             case imp.Barrier():
                 if self.kernel.teams is not None:

@@ -16,8 +16,12 @@
 // GOES_ROUND: loops that LLVM 14 and 15 vectorise wrongly (wrapping.py), which it is told not to.
 // DIFFERS: PoCL keeps one value for all work-items where all begin with the same one and change it
 // alike, although some leave the loop before others do; so the beginning seems to differ.
-// JOINED: where a barrier is all that comes behind a branch, PoCL 3.0 hands some of what was computed
-// before the branch to the wrong work-item; so that there is something else (but no instruction).
+// JOINED, BEGUN: for each barrier in a loop or in a branch, PoCL 3.0 puts another one where that loop
+// or branch begins.  It looks for the place upwards from the barrier, along one way, and goes too far
+// down if there is a block of nothing but a barrier and a branch (one that it has just put there, too):
+// its barrier is then on one side of a branch that work-items take differently, and all of them do what
+// the first one does.  So there is something else (but no instruction) beside barriers, and where a
+// side of a branch begins; sides differ, or LLVM moves what is alike in front of the branch.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)
@@ -56,8 +60,12 @@ inline ulong peek(volatile __global ulong *p) { return atom_add(p, 0UL); }
 #endif
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define JOINED __asm__ volatile("")
+#define BEGUN_1 __asm__ volatile(" ")
+#define BEGUN_2 __asm__ volatile("  ")
+#define BEGUN(SIDE) BEGUN_##SIDE
 #else
 #define JOINED
+#define BEGUN(SIDE)
 #endif
 
 // Sub-groups: work-items in a row that hand each other values and wait for each other only.

@@ -145,3 +145,20 @@ def test_loops_of_constant_length_are_unrolled_if_they_are_short(a: int, b: int,
     source = opencl_source(kernel, 0, {one: a, other: b})
     assert ("#pragma unroll\n" in source) == unrolled
     assert ("PARTLY_UNROLLED" in source) == (not unrolled)
+
+
+def test_pocl_finds_no_block_of_a_barrier_and_a_branch_alone() -> None:
+    """PoCL 3.0 takes the sides of the branch for those of the whole group."""
+    lid, cond = imp.WorkItem(imp.Id.LOCAL_ID), imp.Var(VName("c", 2))
+    zero, barrier = imp.Lit(i64(0)), imp.Barrier(imp.Space.LOCAL)
+    first = imp.If(imp.Apply("lt", Prim.I64, (zero, lid)), (
+        imp.Store(VName("xs", 1), lid, zero, Prim.I64),))
+    loop = imp.For(VName("i", 3), zero, imp.Lit(i64(9)), imp.Lit(i64(1)), (first,))
+    kernel = imp.Kernel("k", (), (), (
+        imp.Declare(VName("x", 4), Prim.I64, zero), barrier, first,
+        imp.If(cond, (first, loop), (first, loop)), imp.If(cond, (first,)), barrier))
+    lines = [line.strip() for line in opencl_source(kernel).splitlines()]
+    meetings = [k for k, line in enumerate(lines) if line.startswith("barrier(")]
+    assert [lines[k - 1] for k in meetings] == ["JOINED;"] * 2
+    sides = [lines[k + 1] for k, line in enumerate(lines) if "c_2" in line or "else" in line]
+    assert sides == ["BEGUN(1);", "BEGUN(2);", "if ((0L < (long)get_local_id(0))) {"]
