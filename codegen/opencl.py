@@ -7,16 +7,17 @@ that is -1 until the first failure sets it to ``base + code``, and the failure's
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
+from itertools import zip_longest
 
 from runelift.codegen.unrolling import in_pieces
 from runelift.codegen.wrapping import goes_round, is_cut
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
-from runelift.ir.imp.traverse import statements
+from runelift.ir.imp.traverse import statements, subexpressions
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
@@ -60,6 +61,8 @@ _INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=",
           "or": "|", "xor": "^"}
 _FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint",
               "mod": "fmod"}
+_STRAIGHT = _INFIX.keys() | {"shl", "shr", "lshr"}
+"""What makes no branches, for certain."""
 _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 """In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
 
@@ -170,6 +173,13 @@ def _meet(code: Iterable[Stm]) -> bool:
     return any(isinstance(stm, imp.Barrier) for stm in statements(code))
 
 
+def _straight(exp: Exp) -> bool:
+    """Whether an expression is computed without a branch, for certain."""
+    return all(isinstance(part, imp.Var | imp.Lit | imp.WorkItem | imp.Load)
+               or (isinstance(part, imp.Apply) and part.op in _STRAIGHT)
+               for part in subexpressions(exp))
+
+
 class _Printer:
     def __init__(self, kernel: imp.Kernel, base: int, constants: Mapping[VName, int], *,
                  built: bool = True, virtual: bool = False) -> None:
@@ -181,6 +191,9 @@ class _Printer:
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
         self.meets = _meet(kernel.body)
+        self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
+        self.beside = False
+        """Whether something stays between the last branch and what is printed next."""
 
     @cached_property
     def cuts(self) -> bool:
@@ -246,21 +259,57 @@ class _Printer:
         return f"{qualifier}__global {TYPES[param.prim]} *{name(param.name)}"
 
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
-        lines = list[str]()
-        for stm in stms:
-            if isinstance(stm, imp.Barrier):
+        lines, present = list[str](), list(self.present(stms))
+        for stm, after in zip_longest(present, present[1:]):
+            if isinstance(stm, imp.Barrier) and not self.beside and not self.stays(after):
                 lines.append(f"{'    ' * depth}JOINED;")
+                self.beside = True
             lines += self.stm(stm, depth)
+            match stm:
+                case imp.Store(mem) if mem in self.shared:
+                    self.beside = True
+                case imp.Declare(_, _, init):
+                    self.beside &= init is None or _straight(init)
+                case imp.Assign(_, value):
+                    self.beside &= _straight(value)
+                case imp.DeclareArray() | imp.Barrier() | imp.Comment():
+                    pass
+                case imp.If(cond) if self.known(cond) is not None:
+                    pass
+                case _:
+                    self.beside = False
         return lines
+
+    def repeats(self, start: Exp, bound: Exp) -> bool:
+        """Whether a loop is one also when it was optimised, so that it begins with its index."""
+        match bound:
+            case imp.Lit(Const(int() as last)):
+                return start == imp.Lit(Const(0, Prim.I64)) and last > 1
+            case imp.Var(v):
+                return v in self.shared and v not in self.constants
+        return False
+
+    def present(self, stms: tuple[Stm, ...]) -> Iterator[Stm]:
+        """The statements, and for branches of which it is known already the side that is taken."""
+        for stm in stms:
+            if isinstance(stm, imp.If) and (known := self.known(stm.cond)) is not None:
+                yield from self.present(stm.then_ if known else stm.else_)
+            else:
+                yield stm
+
+    def stays(self, stm: Stm | None) -> bool:
+        """Whether a statement is where it is also when it was optimised, and not in a branch."""
+        return isinstance(stm, imp.Store) and stm.mem in self.shared and _straight(
+            stm.index) and _straight(stm.value)
 
     def side(self, stms: tuple[Stm, ...], depth: int, number: int) -> list[str]:
         """One side of a branch; PoCL puts barriers into loops."""
-        stays = self.meets and any(
+        self.beside = self.meets and any(
             isinstance(each, imp.Barrier | imp.While)
             or (isinstance(each, imp.For)
                 and self.unrolling(each.unroll, each.bound, each.body) != [IN_WHOLE])
             for each in statements(stms))
-        begin = [f"{'    ' * depth}BEGUN({number});"] if stays else []
+        begin = [f"{'    ' * depth}BEGUN({number});"] if self.beside else []
         return begin + self.block(stms, depth)
 
     def stm(self, stm: Stm, depth: int) -> list[str]:
@@ -287,10 +336,12 @@ class _Printer:
                     lines.append(f"{pad}GOES_ROUND")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
+                self.beside |= self.repeats(start, bound)
                 if how == [IN_WHOLE] and in_pieces(stm, self.kernel):
                     lines.append(f"{pad}    NEXT_PIECE;")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
             case imp.While(cond, body):
+                self.beside = False
                 return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
                         f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
                         f"{pad}}}"]

@@ -20,8 +20,9 @@
 // or branch begins.  It looks for the place upwards from the barrier, along one way, and goes too far
 // down if there is a block of nothing but a barrier and a branch (one that it has just put there, too):
 // its barrier is then on one side of a branch that work-items take differently, and all of them do what
-// the first one does.  So there is something else (but no instruction) beside barriers, and where a
-// side of a branch begins; sides differ, or LLVM moves what is alike in front of the branch.
+// the first one does.  So there is something else (but no instruction) beside barriers which no store
+// is beside, and where a side of a branch with loops or barriers begins; it differs between the sides,
+// or LLVM moves it in front of the branch.
 // OpenCL C 1.2 orders memory within a work-group only; NVIDIA's mem_fence does no more than that.
 // It promises no other read of a whole word that is being written than an atomic one, NVIDIA does.
 #if defined(cl_nv_pragma_unroll) || defined(__NV_CL_C_VERSION)

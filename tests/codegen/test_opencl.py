@@ -10,6 +10,7 @@ from runelift.ir import imp
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, OPS, SCALARS, Prim
+from runelift.ir.sizes import Size
 from runelift.ir.syntax import Convert, If, Index, Level, Param, SegDim, SegMap, Stm
 from runelift.ir.types import ArrayType, Const, i64
 
@@ -151,14 +152,18 @@ def test_pocl_finds_no_block_of_a_barrier_and_a_branch_alone() -> None:
     """PoCL 3.0 takes the sides of the branch for those of the whole group."""
     lid, cond = imp.WorkItem(imp.Id.LOCAL_ID), imp.Var(VName("c", 2))
     zero, barrier = imp.Lit(i64(0)), imp.Barrier(imp.Space.LOCAL)
+    taken = imp.Apply("eq", Prim.I64, (zero, zero))
     first = imp.If(imp.Apply("lt", Prim.I64, (zero, lid)), (
         imp.Store(VName("xs", 1), lid, zero, Prim.I64),))
     loop = imp.For(VName("i", 3), zero, imp.Lit(i64(9)), imp.Lit(i64(1)), (first,))
-    kernel = imp.Kernel("k", (), (), (
+    xs = imp.LocalArray(VName("xs", 1), Prim.I64, Size.of(9))
+    kernel = imp.Kernel("k", (), (xs,), (
         imp.Declare(VName("x", 4), Prim.I64, zero), barrier, first,
-        imp.If(cond, (first, loop), (first, loop)), imp.If(cond, (first,)), barrier))
+        imp.If(cond, (first, loop), (first, loop)), imp.If(cond, (first,)), barrier,
+        *first.then_, barrier, first, barrier, imp.If(taken, first.then_)))
     lines = [line.strip() for line in opencl_source(kernel).splitlines()]
     meetings = [k for k, line in enumerate(lines) if line.startswith("barrier(")]
-    assert [lines[k - 1] for k in meetings] == ["JOINED;"] * 2
+    stored = "xs_1[(long)get_local_id(0)] = 0L;"
+    assert [lines[k - 1] for k in meetings] == ["JOINED;", "}", stored, "}"]
     sides = [lines[k + 1] for k, line in enumerate(lines) if "c_2" in line or "else" in line]
     assert sides == ["BEGUN(1);", "BEGUN(2);", "if ((0L < (long)get_local_id(0))) {"]
