@@ -280,14 +280,13 @@ class _Printer:
                     self.beside = False
         return lines
 
-    def repeats(self, start: Exp, bound: Exp) -> bool:
-        """Whether a loop is one also when it was optimised, so that it begins with its index."""
-        match bound:
-            case imp.Lit(Const(int() as last)):
-                return start == imp.Lit(Const(0, Prim.I64)) and last > 1
-            case imp.Var(v):
-                return v in self.shared and v not in self.constants
-        return False
+    def repeats(self, bound: Exp) -> bool:
+        """Whether a loop is one also when it was optimised, so that it begins with its index.
+
+        One of known length may be unrolled: then what ends an iteration comes before the next.
+        """
+        return (isinstance(bound, imp.Var) and bound.name in self.shared
+                and bound.name not in self.constants)
 
     def present(self, stms: tuple[Stm, ...]) -> Iterator[Stm]:
         """The statements, and for branches of which it is known already the side that is taken."""
@@ -336,7 +335,7 @@ class _Printer:
                     lines.append(f"{pad}GOES_ROUND")
                 lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
                              f"{i} += {self.exp(step)}) {{")
-                self.beside |= self.repeats(start, bound)
+                self.beside = self.repeats(bound)
                 if how == [IN_WHOLE] and in_pieces(stm, self.kernel):
                     lines.append(f"{pad}    NEXT_PIECE;")
                 return [*lines, *self.block(body, depth + 1), f"{pad}}}"]

@@ -167,3 +167,16 @@ def test_pocl_finds_no_block_of_a_barrier_and_a_branch_alone() -> None:
     assert [lines[k - 1] for k in meetings] == ["JOINED;", "}", stored, "}"]
     sides = [lines[k + 1] for k, line in enumerate(lines) if "c_2" in line or "else" in line]
     assert sides == ["BEGUN(1);", "BEGUN(2);", "if ((0L < (long)get_local_id(0))) {"]
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_pocl_finds_no_barrier_alone_where_a_loop_is_unrolled(known: bool) -> None:
+    """What stands before a loop of known length is not beside the barriers of later iterations."""
+    n, lid, zero = VName("n", 5), imp.WorkItem(imp.Id.LOCAL_ID), imp.Lit(i64(0))
+    store = imp.Store(VName("xs", 1), lid, zero, Prim.I64)
+    loop = imp.For(VName("i", 3), zero, imp.Lit(i64(9)) if known else imp.Var(n), imp.Lit(i64(1)),
+                   (imp.Barrier(imp.Space.LOCAL),
+                    imp.If(imp.Apply("lt", Prim.I64, (zero, lid)), (store,))))
+    xs = imp.LocalArray(VName("xs", 1), Prim.I64, Size.of(9))
+    kernel = imp.Kernel("k", (imp.ScalarParam(n, Prim.I64),), (xs,), (store, loop))
+    assert ("JOINED;" in opencl_source(kernel)) == known
