@@ -35,7 +35,14 @@ from runelift.codegen.masks import apart
 from runelift.codegen.views import lit
 from runelift.ir import imp
 from runelift.ir.imp import Exp, Stm
-from runelift.ir.imp.traverse import blocks, expressions, parts, statements, subexpressions
+from runelift.ir.imp.traverse import (
+    blocks,
+    expressions,
+    has_barriers,
+    parts,
+    statements,
+    subexpressions,
+)
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 
@@ -110,12 +117,6 @@ def insert_barriers(code: Iterable[Stm], private: Iterable[VName] = (),
 def count_barriers(code: Iterable[Stm]) -> int:
     """How many barriers the code contains."""
     return sum(isinstance(stm, imp.Barrier) or sum(count_barriers(b) for b in blocks(stm))
-               for stm in code)
-
-
-def _has_barriers(code: Iterable[Stm]) -> bool:
-    """Whether the code contains any."""
-    return any(isinstance(stm, imp.Barrier) or any(map(_has_barriers, blocks(stm)))
                for stm in code)
 
 
@@ -376,7 +377,7 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
             if facts.leads and facts.led(body) and _begins_with_branch(body):  # the next time
                 body = *body, BARRIER
             placed.append(replace(stm, body=body))
-            if count < len(stms) and _has_barriers(body):
+            if count < len(stms) and has_barriers(body):
                 placed.append(BARRIER)
                 pending = frozenset()
         led = facts.leads and facts.led(placed[before:], led)
@@ -389,8 +390,8 @@ def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
     then_, after_then = _place(stm.then_, pending, facts)
     splits = bool(stm.else_) and _keeps(stm.then_, stm.cond)
     else_, after_else = _place(
-        stm.else_, frozenset() if splits and _has_barriers(then_) else pending, facts)
-    if not _has_barriers((*then_, *else_)):
+        stm.else_, frozenset() if splits and has_barriers(then_) else pending, facts)
+    if not has_barriers((*then_, *else_)):
         return (replace(stm, then_=then_, else_=else_),), after_then | after_else
     if else_ and not splits:
         return (replace(stm, then_=then_, else_=else_), BARRIER), frozenset()
@@ -402,7 +403,7 @@ def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
 
 def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
     """Code under a condition and a barrier, with the barriers inside outside of it if possible."""
-    if _has_barriers(code) and _keeps(code, cond):
+    if has_barriers(code) and _keeps(code, cond):
         outside = apart(cond, code, facts.settled)
         if outside is not None:
             return outside if outside[-1] == BARRIER else (*outside, BARRIER)

@@ -17,7 +17,7 @@ from runelift.codegen.wrapping import goes_round, is_cut
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp, Id, Stm
-from runelift.ir.imp.traverse import statements, subexpressions
+from runelift.ir.imp.traverse import has_barriers, statements, subexpressions
 from runelift.ir.meaning import apply
 from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
@@ -168,11 +168,6 @@ def name(vname: VName) -> str:
     return str(vname).replace("'", "_q")
 
 
-def _meet(code: Iterable[Stm]) -> bool:
-    """Whether work-items wait for each other somewhere."""
-    return any(isinstance(stm, imp.Barrier) for stm in statements(code))
-
-
 def _straight(exp: Exp) -> bool:
     """Whether an expression is computed without a branch, for certain."""
     return all(isinstance(part, imp.Var | imp.Lit | imp.WorkItem | imp.Load)
@@ -190,7 +185,7 @@ class _Printer:
         self.teams = 1 if kernel.teams is None else constants[kernel.teams]
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
-        self.meets = _meet(kernel.body)
+        self.meets = has_barriers(kernel.body)
         self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
         self.beside = False
         """Whether something stays between the last branch and what is printed next."""
@@ -246,7 +241,7 @@ class _Printer:
 
     def carried(self, body: tuple[Stm, ...]) -> list[VName]:
         """What a loop without barriers changes, in kernels that have some."""
-        if not self.meets or _meet(body):
+        if not self.meets or has_barriers(body):
             return []
         inside = statements(body)
         own = {each.name for each in inside if isinstance(each, imp.Declare)}

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from runelift.codegen import distribution, plan
 from runelift.codegen.opencl import LOCAL_CELL, TYPES, phase_function, phase_name, prelude
 from runelift.ir import imp
-from runelift.ir.imp.traverse import asked, statements
+from runelift.ir.imp.traverse import asked, has_barriers
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
@@ -90,7 +90,7 @@ def is_free(kernel: imp.Kernel) -> bool:
     """Whether groups of every size do the same: work-items ask for their place in the grid only."""
     return (set(asked(kernel.body)) <= {imp.Id.GLOBAL_ID} and not kernel.locals
             and kernel.group is None
-            and not any(isinstance(stm, imp.Barrier) for stm in statements(kernel.body)))
+            and not has_barriers(kernel.body))
 
 
 # The kernel

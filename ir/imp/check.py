@@ -15,7 +15,7 @@ from runelift.ir import imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.imp import Exp, Kernel, Space, Stm
 from runelift.ir.imp.pretty import pretty_expression, pretty_statement
-from runelift.ir.imp.traverse import asked, statements
+from runelift.ir.imp.traverse import asked, has_barriers
 from runelift.ir.imp.uniformity import among_groups, within_group
 from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
@@ -77,7 +77,7 @@ class _Checker:
         """All come to every barrier that one comes to."""
         body, kernel, self.place = self.kernel.body, self.kernel, None
         shared = [*(p.name for p in kernel.params), *(a.name for a in kernel.locals)]
-        some = any(isinstance(stm, imp.Barrier) for stm in statements(body))
+        some = has_barriers(body)
         if some and not within_group(body, shared).barriers_meet:
             raise self.fail("only some work-items may come to a barrier")
         if kernel.teams is None:

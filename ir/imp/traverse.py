@@ -60,6 +60,12 @@ def _add(code: Iterable[Stm], found: list[Stm]) -> None:
                 _add(block, found)
 
 
+def has_barriers(code: Iterable[Stm]) -> bool:
+    """Whether work-items of a group wait for each other anywhere in the code."""
+    return any(isinstance(stm, imp.Barrier) or any(map(has_barriers, blocks(stm)))
+               for stm in code)
+
+
 def expressions(stm: Stm) -> tuple[Exp, ...]:
     """The expressions that a statement evaluates itself, outside of its blocks."""
     found = _EXPRESSIONS.get(type(stm))

@@ -199,7 +199,8 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
         if not refined.finer:
             return refined
         guarded = Guarded(values, refined.finer)
-        paths, same = _paths(tuning, refined), _same(tuning, refined)
+        paths = _paths(tuning, refined)
+        same = _same(tuning, paths)
         pairs: dict[str, Pair] = {}
         for dataset in datasets:
             if dataset.name not in same:
@@ -217,11 +218,10 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
     return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
 
 
-def _same(tuning: EntryTuning, refined: Refined) -> set[str]:
-    """The datasets on which guards and thresholds lead to the same versions."""
-    found = _paths(tuning, refined)
+def _same(tuning: EntryTuning, paths: Mapping[str, tuple[int, ...]]) -> set[str]:
+    """The datasets on which guards, whose paths these are, and thresholds run the same versions."""
     return {d.name for d in tuning.costs.datasets
-            if d.path(tuning.fit.thresholds) == found.get(d.name)}
+            if d.path(tuning.fit.thresholds) == paths.get(d.name)}
 
 
 def _paths(tuning: EntryTuning, refined: Refined) -> dict[str, tuple[int, ...]]:
@@ -235,7 +235,8 @@ def _idle(tuning: EntryTuning, refined: Refined) -> set[str]:
     """The datasets that run other versions with the guards without gaining what can be told."""
     gained = {name for name, before in refined.before.items()
               if refined.after[name] < (1 - TOLERANCE) * before}
-    return refined.before.keys() - gained - _same(tuning, refined) if refined.finer else set()
+    return refined.before.keys() - gained - _same(
+        tuning, _paths(tuning, refined)) if refined.finer else set()
 
 
 def _dropped(refined: Refined, why: str) -> Refined:
