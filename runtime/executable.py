@@ -39,6 +39,7 @@ from runelift.runtime.opened import Device
 from runelift.runtime.parameters import Setting, Space, default_of, settings_under, spaces
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.processes.bare import KERNELS
+from runelift.runtime.recording import Situation
 from runelift.runtime.scalars import SCALARS
 
 
@@ -130,6 +131,8 @@ class Executable:
         played: who measures wants to know what later runs take."""
         self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
         """Has others build programs for the cache, and waits for them if told to."""
+        self.situations: dict[tuple[Any, ...], Situation] = {}
+        """What was found out about encounters of which there was a record."""
         self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
         self._joined: dict[str, Prepared | None] = {}
         self._texts: dict[Hashable, str] = {}

@@ -22,13 +22,14 @@ from runelift.runtime import interrupts, persistent
 from runelift.runtime.building import Infeasible
 from runelift.runtime.choice import Crowd
 from runelift.runtime.course import Column, Course, Row
+from runelift.runtime.decisions import REMEMBERED
 from runelift.runtime.executable import Executable, Main, Site
 from runelift.runtime.finer import finer_of
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.outlook import alone
 from runelift.runtime.points import Boxes, Combining, Segments, block, coarse, strip, width
 from runelift.runtime.prepared import Prepared
-from runelift.runtime.recording import Recorder
+from runelift.runtime.recording import Recorder, Situation
 from runelift.runtime.records import Record
 from runelift.runtime.shares import share_out, spread, subgroup_of, teams, tile
 
@@ -493,20 +494,30 @@ class Run:
     def _recorded(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
                   order: list[int], sizes: dict[str, int]) -> Iterator[int]:
         assert self.recorder is not None
-        site, par, scarce = self.comparisons(number, pars, crowds)
+        situation = self.situation(number, pars, crowds, sizes)
         for place, chosen in enumerate(order):
-            self.recorder.enter(site, sizes, par, scarce, sorted(order[place:]), chosen)
+            self.recorder.enter(situation, tuple(sorted(order[place:])), chosen)
             yield chosen
 
-    def comparisons(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...]
-                    ) -> tuple[str, dict[str, int], tuple[str, ...]]:
-        """The name of a site, what its guards compare with, and which do not hold by themselves."""
+    def situation(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+                  sizes: Mapping[str, int]) -> Situation:
+        """What encounters like this one have in common, worked out for the first of them."""
+        known = self.executable.situations
+        key = number, pars, crowds, *sizes.values()
+        if (found := known.get(key)) is None:
+            if len(known) >= REMEMBERED:
+                known.clear()
+            found = known[key] = self._situation(number, pars, crowds, sizes)
+        return found
+
+    def _situation(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
+                   sizes: Mapping[str, int]) -> Situation:
         site = self.executable.generated.sites[number]
         par = _compared(site, pars)
         scarce = tuple(
             v.guard.name for v, p, crowd in zip(site.versions, pars, crowds, strict=True)
             if v.guard and crowd and not self.device.info.choice.holds(v.guard, p, crowd))
-        return site.site, par, scarce
+        return Situation(site.site, dict(sizes), par, scarce)
 
     def none_left(self, number: int) -> None:
         """No version of a site could run."""

@@ -7,10 +7,10 @@ and notes which commands belong to which encounter; times are read when the run 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, NamedTuple
 
 from runelift.runtime.records import Encounter, Record
 
@@ -18,8 +18,7 @@ LAUNCH = 4_000
 """How many nanoseconds of a kernel are not its work-items'."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(NamedTuple):
     """When a device command was queued, started and ended (nanoseconds).
 
     ``crowd`` work-items, each of them alone, would take as long (:func:`~.outlook.alone`); 0 if
@@ -32,21 +31,30 @@ class Command:
     crowd: float = 0.0
 
 
+class Situation(NamedTuple):
+    """What encounters with the same sizes have in common, but for the version that runs.
+
+    It stands in all of their records: who gets one must not change it.
+    """
+
+    site: str
+    sizes: dict[str, int]
+    par: dict[str, int]
+    scarce: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class _Open:
     """An encounter and the commands ``first`` up to ``last`` that belong to it."""
 
-    site: str
+    situation: Situation
     parent: int | None
-    sizes: dict[str, int]
-    par: dict[str, int]
     feasible: tuple[int, ...]
     chosen: int
     first: int
-    last: int
     launched: int
-    scarce: tuple[str, ...]
     started: float
+    last: int = 0
     launches: int = 0
     issue: float = 0.0
 
@@ -92,15 +100,12 @@ class Recorder:
         """The host waited until the device had done all that was issued."""
         self._waits += 1
 
-    def enter(self, site: str, sizes: Mapping[str, int], par: Mapping[str, int],
-              scarce: Sequence[str], feasible: Sequence[int], chosen: int) -> None:
+    def enter(self, situation: Situation, feasible: tuple[int, ...], chosen: int) -> None:
         """A version is about to run."""
-        at = len(self._events)
         parent = self._open[-1] if self._open else None
         self._open.append(len(self._encounters))
-        self._encounters.append(_Open(site, parent, dict(sizes), dict(par), tuple(feasible),
-                                      chosen, at, at, self._launches, tuple(scarce),
-                                      time.perf_counter()))
+        self._encounters.append(_Open(situation, parent, feasible, chosen, len(self._events),
+                                      self._launches, time.perf_counter()))
 
     def leave(self) -> None:
         """All commands of the innermost encounter are issued."""
@@ -122,23 +127,38 @@ class Recorder:
         """The record of the run."""
         commands = self.commands()
         gaps = host_gaps(commands)
+        spent = _Spent(commands, gaps)
         return Record(
-            entry, tuple(self._encounter(number, opened, commands, gaps)
+            entry, tuple(spent.encounter(number, opened)
                          for number, opened in enumerate(self._encounters)),
             span=telescoped(commands, 0, len(commands)), busy=busy(commands),
             wall=wall, host=sum(gaps) * 1e-9, launches=self._launches, peak_bytes=peak_bytes,
             device=device, infeasible=dict(infeasible), issue=issue, waits=self._waits)
 
-    @staticmethod
-    def _encounter(number: int, opened: _Open, commands: Sequence[Command],
-                   gaps: Sequence[int]) -> Encounter:
-        first, last = opened.first, opened.last
+
+class _Spent:
+    """What commands took, summed up from the first one on: nested encounters share many."""
+
+    def __init__(self, commands: Sequence[Command], gaps: Sequence[int]) -> None:
+        self._commands = commands
+        self._busy = _sums(c.end - c.start for c in commands)
+        self._gaps = _sums(gaps)
+        self._crowds = _sums(_crowded(c) for c in commands)
+
+    def encounter(self, number: int, opened: _Open) -> Encounter:
+        """An encounter whose commands are all over."""
+        (site, sizes, par, scarce), first, last = opened.situation, opened.first, opened.last
         return Encounter(
-            opened.site, number, opened.parent, opened.sizes, opened.par, opened.feasible,
-            opened.chosen, time=telescoped(commands, first, last),
-            busy=busy(commands[first:last]), gap=sum(gaps[first:last]) * 1e-9,
-            launches=opened.launches, scarce=opened.scarce, issue=opened.issue,
-            crowd=crowded(commands[first:last]))
+            site, number, opened.parent, sizes, par, opened.feasible, opened.chosen,
+            telescoped(self._commands, first, last),
+            (self._busy[last] - self._busy[first]) * 1e-9,
+            (self._gaps[last] - self._gaps[first]) * 1e-9, opened.launches, scarce, opened.issue,
+            False, (self._crowds[last] - self._crowds[first]) * 1e-9)
+
+
+def _sums(values: Iterable[float]) -> list[float]:
+    """The sum of the first so many, for each number of them."""
+    return [0, *accumulate(values)]
 
 
 def _times(events: Sequence[tuple[Any, float]]) -> list[Command]:
@@ -166,7 +186,12 @@ def busy(commands: Sequence[Command]) -> float:
 
 def crowded(commands: Sequence[Command]) -> float:
     """How many seconds one work-item would take at least for what crowds did."""
-    return sum(max(0, c.end - c.start - LAUNCH) * c.crowd for c in commands) * 1e-9
+    return sum(map(_crowded, commands)) * 1e-9
+
+
+def _crowded(command: Command) -> float:
+    """The same of one command, in nanoseconds."""
+    return max(0, command.end - command.start - LAUNCH) * command.crowd
 
 
 def host_gaps(commands: Sequence[Command]) -> list[int]:

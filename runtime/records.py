@@ -20,9 +20,8 @@ class Timing(NamedTuple):
     issue: float
 
 
-@dataclass(frozen=True, slots=True)
-class Encounter:
-    """One execution of a ``Versions`` node.
+class Encounter(NamedTuple):
+    """One execution of a ``Versions`` node.  A run may have thousands.
 
     ``number`` counts the run's encounters from 0; ``parent`` is the number of the encounter in
     whose version this one happened, or None.  ``par`` maps the name of each guard of the site
@@ -116,8 +115,8 @@ class Record:
         def time(busy: float, whole: float) -> float:
             return works * busy + waits * max(0.0, whole - busy)
 
-        encounters = tuple(replace(e, time=time(e.busy, e.time), busy=works * e.busy,
-                                   gap=waits * e.gap) for e in self.encounters)
+        encounters = tuple(e._replace(time=time(e.busy, e.time), busy=works * e.busy,
+                                      gap=waits * e.gap) for e in self.encounters)
         return replace(self, encounters=encounters, span=time(self.busy, self.span),
                        busy=works * self.busy, host=waits * self.host,
                        wall=max(0.0, self.wall - cost))

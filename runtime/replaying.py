@@ -148,7 +148,7 @@ class ReplayRun(Run):
 
     def _meet(self, number: int, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
               order: Sequence[int], sizes: Mapping[str, int]) -> Meeting:
-        site, par, scarce = self.comparisons(number, pars, crowds)
+        site, sizes, par, scarce = self.situation(number, pars, crowds, sizes)
         met, meetings = self._met, self.meetings
         if self._attempts:
             around = self._attempts[-1]
@@ -156,7 +156,7 @@ class ReplayRun(Run):
         key = site, met[site], tuple(sorted(sizes.items()))
         met[site] += 1
         if key not in meetings:
-            meetings[key] = Meeting(site, dict(sizes), par, scarce, order[0], sorted(order))
+            meetings[key] = Meeting(site, sizes, par, scarce, order[0], sorted(order))
         return meetings[key]
 
     def _once(self, meeting: Meeting, lane: Lane) -> Iterator[int]:

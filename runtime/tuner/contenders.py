@@ -146,14 +146,16 @@ def attempts_of(run: Run) -> Iterator[tuple[_Key, int, Attempt]]:
         keys[each.number] = (*around, (each.site, times[around, each.site]))
         times[around, each.site] += 1
     for each in record.encounters:
-        below = inside[each.number]
-        busy = each.busy - sum(inner.busy for inner in below)
-        launches = each.launches - sum(inner.launches for inner in below)
-        taken = max(each.time - sum(inner.time for inner in below),
-                    each.issue - sum(inner.issue for inner in below))
+        busy, launches, seconds, issue = each.busy, each.launches, each.time, each.issue
+        below = inside.get(each.number, ())
+        for inner in below:
+            busy -= inner.busy
+            launches -= inner.launches
+            seconds -= inner.time
+            issue -= inner.issue
         least = at_least(max(0.0, busy), max(0, launches))
         yield keys[each.number], each.chosen, Attempt(
-            tuple(each.sizes.items()), least, max(least, share * taken),
+            tuple(each.sizes.items()), least, max(least, share * max(seconds, issue)),
             {keys[inner.number] for inner in below})
 
 

@@ -13,7 +13,6 @@ from runelift.ir.errors import UserError
 from runelift.runtime.records import Encounter, Record
 
 RECORD = tuple(each.name for each in fields(Record))
-ENCOUNTER = tuple(each.name for each in fields(Encounter))
 NO_TIME = "left out: there was no time for it"
 """The error of a run that was not made, since its dataset's time was over."""
 FORGOTTEN = "forgotten"
@@ -249,8 +248,7 @@ def _raw(run: Run) -> dict[str, Any]:
     del raw["again"]
     if run.record is not None:
         raw["record"] = {name: getattr(run.record, name) for name in RECORD}
-        raw["record"]["encounters"] = [{name: getattr(each, name) for name in ENCOUNTER}
-                                       for each in run.record.encounters]
+        raw["record"]["encounters"] = [each._asdict() for each in run.record.encounters]
     return raw
 
 
