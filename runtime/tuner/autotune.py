@@ -238,10 +238,10 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets:
 
     Nor is a second one of the same versions: ``seen`` are those that have been made.
     """
-    paths = {d.name: d.path(found.thresholds) for d in tuning.costs.datasets
+    paths = {d.name: d.launched(found.thresholds) for d in tuning.costs.datasets
              if not tuning.costs.incomplete[d.name]}
     same = {d.name for d in tuning.costs.datasets if d.name in paths
-            and d.path(tuning.defaults) == paths[d.name]}
+            and d.launched(tuning.defaults) == paths[d.name]}
     pairs: dict[str, Pair] = {}
     for dataset in datasets:
         if dataset.name in same | _hopeless(tuning):

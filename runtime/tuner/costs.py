@@ -29,6 +29,10 @@ from runelift.runtime.tuner.prices import Priced, prices_of
 
 MARGIN = 0.05
 """By what fraction a choice that others are preferred to costs more than they do."""
+LEAST = 0.5e-9
+"""No command takes fewer seconds: clocks count nanoseconds."""
+IDLE = -1
+"""Stands for any version that launches nothing."""
 Result = TypeVar("Result")
 Thresholds: TypeAlias = Mapping[str, int]
 Key: TypeAlias = tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]
@@ -43,6 +47,7 @@ class Point:
     the version failed.  ``par`` maps guards to the parallelism they compare with; those that are
     ``scarce`` do not hold by default, which the threshold 0 stands for.  Versions that are
     ``estimated`` were not run: at encounters like this one they were much slower than others.
+    Those that are ``idle`` had nothing for the device to do, but for the encounters inside.
     """
 
     site: Site
@@ -53,6 +58,7 @@ class Point:
     inner: dict[int, tuple[Point, ...]]
     scarce: frozenset[str] = frozenset()
     estimated: frozenset[int] = frozenset()
+    idle: frozenset[int] = frozenset()
 
     def walk(self) -> Iterator[Point]:
         """The encounter and all inside of it, whichever version runs."""
@@ -74,6 +80,14 @@ class Point:
         yield index
         for point in self.inner.get(index, ()):
             yield from point.path(thresholds)
+
+    def launched(self, thresholds: Thresholds) -> tuple[int, ...]:
+        """The same, as far as they have anything for the device to do."""
+        index = self.choose(thresholds)
+        inner = [version for point in self.inner.get(index, ())
+                 for version in point.launched(thresholds)]
+        idle = index in self.idle and all(version == IDLE for version in inner)
+        return (IDLE,) if idle else (index, *inner)
 
     def guesses(self, thresholds: Thresholds) -> bool:
         """Whether versions run whose cost is only estimated."""
@@ -210,6 +224,10 @@ class DatasetCosts:
         """The versions that run: with the same path, thresholds make no difference."""
         return tuple(index for point in self.points for index in point.path(thresholds))
 
+    def launched(self, thresholds: Thresholds) -> tuple[int, ...]:
+        """The same, as far as they launch anything: the rest makes no run slower."""
+        return tuple(index for point in self.points for index in point.launched(thresholds))
+
     def frozen(self, thresholds: Thresholds) -> DatasetCosts:
         """The same, but that choices other than those of these thresholds cost far too much."""
         penalty = Cost(1e3 * max(self.total(thresholds), 1e-6))
@@ -294,7 +312,8 @@ def together(points: Sequence[Point]) -> tuple[Point, ...]:
                   point.feasible, point.scarce].append(point)
     return tuple(several[0] if len(several) == 1 else replace(
         several[0], own={k: total(p.own[k] for p in several) for k in several[0].own},
-        estimated=frozenset().union(*(p.estimated for p in several)))
+        estimated=frozenset().union(*(p.estimated for p in several)),
+        idle=frozenset.intersection(*(p.idle for p in several)))
         for several in alike.values())
 
 
@@ -314,6 +333,7 @@ class _Gathered:
     inner: dict[int, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
     estimates: dict[int, list[Cost]] = field(default_factory=lambda: defaultdict(list))
     once: dict[int, list[Cost]] = field(default_factory=lambda: defaultdict(list))
+    busy: set[int] = field(default_factory=set)
 
 
 def costs_of(forest: Forest, measurements: Measurements) -> Costs:
@@ -359,7 +379,8 @@ def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[Data
         own.update((index, Cost(math.inf)) for index in missing)
         points[key] = Point(sites[site], met.encounter.sizes, met.encounter.par,
                             frozenset(met.feasible), own, inner,
-                            frozenset(met.encounter.scarce), frozenset(estimated))
+                            frozenset(met.encounter.scarce), frozenset(estimated),
+            frozenset(measured.keys() - met.busy))
     roots = tuple(points[key] for key in gathered if len(key) == 1 and key in points)
     return DatasetCosts(name, _median(rests) if rests else NOTHING, roots), dropped
 
@@ -374,10 +395,8 @@ def _gather(priced: Priced, gathered: dict[Key, _Gathered]) -> Cost:
     record, costs = priced.record, priced.costs
     keys: dict[int, Key] = {}
     occurrences: dict[tuple[Key, str], int] = defaultdict(int)
-    inside: dict[int | None, list[Cost]] = defaultdict(list)
+    inside = record.inside()
     chosen = {encounter.number: encounter.chosen for encounter in record.encounters}
-    for encounter in record.encounters:
-        inside[encounter.parent].append(costs[encounter.number])
     for encounter in sorted(record.encounters, key=lambda e: e.number):
         around = keys[encounter.parent] if encounter.parent is not None else ()
         occurrence = occurrences[around, encounter.site]
@@ -389,8 +408,17 @@ def _gather(priced: Priced, gathered: dict[Key, _Gathered]) -> Cost:
         found.feasible.intersection_update(encounter.feasible)
         kept = (found.estimates if encounter.censored else
                 found.own if priced.timed else found.once)
+        inner = inside.get(encounter.number, ())
         kept[encounter.chosen].append(
-            costs[encounter.number].without(total(inside[encounter.number])))
+            costs[encounter.number].without(total(costs[each.number] for each in inner)))
+        if _works(encounter, inner):
+            found.busy.add(encounter.chosen)
         if encounter.parent is not None:
             gathered[around].inner[chosen[encounter.parent]][key] = None
-    return total(inside[None])
+    return total(costs[each.number] for each in inside[None])
+
+
+def _works(encounter: Encounter, inner: Sequence[Encounter]) -> bool:
+    """Whether there was anything for the device to do, but for what ``inner`` encounters did."""
+    return encounter.launches > sum(each.launches for each in inner) or (
+        encounter.busy > sum(each.busy for each in inner) + LEAST)

@@ -221,13 +221,13 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
 def _same(tuning: EntryTuning, paths: Mapping[str, tuple[int, ...]]) -> set[str]:
     """The datasets on which guards, whose paths these are, and thresholds run the same versions."""
     return {d.name for d in tuning.costs.datasets
-            if d.path(tuning.fit.thresholds) == paths.get(d.name)}
+            if d.launched(tuning.fit.thresholds) == paths.get(d.name)}
 
 
 def _paths(tuning: EntryTuning, refined: Refined) -> dict[str, tuple[int, ...]]:
     """The versions that run with guards, by dataset, where they are known at all encounters."""
     finer = Guarded(tuning.fit.thresholds, refined.finer)
-    return {d.name: d.path(finer) for d in tuning.costs.datasets
+    return {d.name: d.launched(finer) for d in tuning.costs.datasets
             if not tuning.costs.incomplete[d.name]}
 
 

@@ -111,7 +111,7 @@ class Crowded(Simulated):
     def _record(self, *args: Any) -> Record:
         record = super()._record(*args)
         return replace(record, encounters=tuple(
-            replace(each, crowd=1e6 * each.time) for each in record.encounters))
+            each._replace(crowd=1e6 * each.time) for each in record.encounters))
 
 
 def test_what_is_hopeless_is_not_even_run_once() -> None:

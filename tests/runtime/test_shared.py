@@ -131,7 +131,7 @@ def slow(program: Watched, factor: float) -> None:
     def record(*args: Any) -> Record:
         found = made(*args)
         return replace(found, span=factor * found.span, busy=factor * found.busy, encounters=tuple(
-            replace(each, time=factor * each.time, busy=factor * each.busy)
+            each._replace(time=factor * each.time, busy=factor * each.busy)
             for each in found.encounters))
 
     program._record = record  # type: ignore[method-assign]

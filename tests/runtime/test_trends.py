@@ -74,8 +74,8 @@ def test_more_parallelism_than_the_device_has_gains_nothing(
                        lambda where, index, par: [30.0, 12.0, 1.0][index])
 
     def points(pars: tuple[int, int]) -> Any:
-        return lambda record: replace(record, encounters=tuple(replace(
-            each, par=dict(zip(("main.t0", "main.t1"), pars, strict=True)),
+        return lambda record: replace(record, encounters=tuple(each._replace(
+            par=dict(zip(("main.t0", "main.t1"), pars, strict=True)),
             issue=host * each.time) for each in record.encounters), issue=host * record.span)
 
     found = measure(sim, sim.forest, inputs(a=[8]), repeats=1)
@@ -166,7 +166,7 @@ def test_a_first_run_that_was_late_rules_nothing_out() -> None:
     sim = Simulated.of([SITE], falling_behind)
     found = measure(sim, sim.forest, inputs(a=[2]), repeats=1)
     late = [replace(run, record=replace(run.record, encounters=tuple(
-        replace(each, busy=0.1) for each in run.record.encounters)))
+        each._replace(busy=0.1) for each in run.record.encounters)))
         if run.record and run.force["s"] == 0 else run for run in found.runs]
     record = sim.record("main", [4], force={"s": 2})
     assert list(Trends(sim.forest, found.runs).behind([record])["s"]) == [0]
@@ -177,7 +177,7 @@ def delayed(run: Run, seconds: float) -> Run:
     """The same run, if the device had waited so long at each encounter."""
     assert run.record is not None
     return replace(run, record=replace(run.record, encounters=tuple(
-        replace(each, time=each.time + seconds) for each in run.record.encounters)))
+        each._replace(time=each.time + seconds) for each in run.record.encounters)))
 
 
 def test_that_a_smaller_dataset_was_late_does_not_make_it_larger() -> None:
@@ -196,7 +196,7 @@ def test_kernels_say_where_there_is_most_to_do() -> None:
     found = measure(sim, sim.forest, inputs(a=[4]), repeats=1)
     record = sim.record("main", [8, 1], force={"s": 2})
     first, last = record.encounters
-    late = replace(record, encounters=(first, replace(last, time=100.0)))
+    late = replace(record, encounters=(first, last._replace(time=100.0)))
     assert list(Trends(sim.forest, found.runs).behind([late])["s"]) == [0]
 
 

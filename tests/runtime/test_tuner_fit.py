@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
+from runelift.runtime.records import Record
 from runelift.runtime.tuner import joint
 from runelift.runtime.tuner.costs import Costs, Point, costs_of
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
@@ -351,3 +353,24 @@ def test_a_default_that_no_threshold_equals_stays_beside_thresholds_of_others() 
     assert 8 < result.thresholds["main.t1"] <= 16
     assert result.predicted["x"] < result.default["x"]
     assert result.predicted == {d.name: d.total(result.thresholds) for d in costs.datasets}
+
+
+def test_versions_that_launch_nothing_are_one_as_far_as_runs_go() -> None:
+    """Where there is nothing to do, no thresholds make a difference, whatever they choose."""
+    def own(where: str, index: int, par: int) -> float:
+        return 0.0 if par == 2 else float(index + 1)
+
+    class Idle(Simulated):
+        def _record(self, *args: Any) -> Record:
+            record = super()._record(*args)
+            return replace(record, encounters=tuple(
+                each._replace(launches=0) if not each.busy else each
+                for each in record.encounters))
+
+    sim = Idle.of(nested(), own)
+    costs = costs_for(sim, {"nothing": [2], "something": [2, 4]})
+    one, other = dict.fromkeys(sim.default, 1), dict.fromkeys(sim.default, NEVER)
+    nothing, something = costs.datasets
+    assert nothing.path(one) != nothing.path(other)
+    assert nothing.launched(one) == nothing.launched(other)
+    assert something.launched(one) != something.launched(other)

@@ -350,7 +350,7 @@ def test_what_recording_costs_is_not_a_cost_of_versions() -> None:
     class Slowed(Simulated):
         def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
             found = super().record(entry, args, **options)
-            encounters = tuple(replace(e, time=2 * e.time, gap=e.time) for e in found.encounters)
+            encounters = tuple(e._replace(time=2 * e.time, gap=e.time) for e in found.encounters)
             return replace(found, encounters=encounters, span=found.span + found.busy,
                            wall=found.span + found.busy, waits=1)
 

@@ -57,7 +57,7 @@ class Bimodal(Simulated):
         factor = self._factor()
         span = (found.span - OUTSIDE) * factor
         return replace(found, span=span, wall=span, busy=found.busy * factor, encounters=tuple(
-            replace(e, time=e.time * factor, busy=e.busy * factor) for e in found.encounters))
+            e._replace(time=e.time * factor, busy=e.busy * factor) for e in found.encounters))
 
     def replay(self, entry: str, args: Sequence[Any], race: Race) -> Replayed:
         """Every version ``rounds`` times, each time with its own noise."""
