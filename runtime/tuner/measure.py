@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar
@@ -26,6 +26,7 @@ import numpy as np
 from runelift.ir.errors import CompilerLimitation, RuneliftError, UserError
 from runelift.runtime.one_by_one import Both
 from runelift.runtime.outlook import Outlook
+from runelift.runtime.processes.turns import beside as beside_runs
 from runelift.runtime.records import Record
 from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
@@ -254,7 +255,13 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
         if not schedule.once(number):
             schedule.ran(number, first[number])
             yield first[number]
-    further = missed(forest, made, [todo[each] for each in numbers]) if only is None else []
+    further = list[dict[str, int]]()
+    if only is None:
+        look = partial(missed, forest, made.copy(), [todo[each] for each in numbers])
+        with beside_runs(look) if program.apart else nullcontext(look) as found:
+            if program.apart:
+                yield from repeated(numbers, 1)
+            further = found()
     schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
     if further and patient and program.foresee(dataset.entry, [dataset.arguments()], further):
         for repeat in range(MORE * repeats):

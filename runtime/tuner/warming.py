@@ -10,8 +10,8 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.guards import Kind
 from runelift.runtime.outlook import Outlook
 from runelift.runtime.processes.turns import beside as beside_runs
-from runelift.runtime.records import Record
-from runelift.runtime.tuner.forest import Forest
+from runelift.runtime.records import Encounter, Record
+from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Run
 from runelift.runtime.tuner.measurable import Args, Dataset, Measurable
@@ -39,6 +39,7 @@ class WarmUp:
         self.left_out, self.instead = list[Run](), list[dict[str, int]]()
         self._outermost = {site.name: site for site in forest.trees if not site.loops}
         self._points: dict[str, int] = {}
+        self._met: dict[str, Encounter] = {}
         self._untuned: list[Record] | None = None
         self._shown = list[Record]()
         self._behind: dict[str, dict[int, float]] = {}
@@ -65,13 +66,15 @@ class WarmUp:
                 return Run(self._dataset.name, force, None, f"version {version}: {why}",
                            left_out={site: force[site]}), True
         try:
-            record = self._program.record(self._dataset.entry, self._args, force=force)
+            record = self._same_by_default(force) or self._program.record(
+                self._dataset.entry, self._args, force=force)
         except (UserError, CompilerLimitation) as error:
             if isinstance(error, Stopped):
                 self._saw(versions, error.seconds, stopped=True)
             return Run(self._dataset.name, force, None, self._explained(force, error)), True
         for each in record.encounters:
             if each.site in self._outermost:
+                self._met[each.site] = each
                 self._outlook.saw_crowd(each.site, each.crowd)
         self._best = min(self._best, record.span)
         self._saw(versions, record.span)
@@ -81,6 +84,11 @@ class WarmUp:
         self._prepare_rest()
         run = Run(self._dataset.name, force, record)
         return run, record.span > max(LONG, FAR_OFF * self._best)
+
+    def _same_by_default(self, force: Mapping[str, int]) -> Record | None:
+        """The record of a run by default that ran the versions that a plan forces."""
+        return next((record for record in self._untuned or ()
+                     if all(force.get(site) == version for site, version in record.path)), None)
 
     def rule_out(self, records: Sequence[Record]) -> None:
         """Leave out versions by what other datasets say, once records tell the size of this one.
@@ -96,9 +104,12 @@ class WarmUp:
 
     def _is_untuned(self, version: str) -> bool:
         """Whether a version runs by default in a short run: chance alone makes it seem hopeless."""
-        if self._untuned is None and self.default < LONG:
-            self._see_untuned()
         site, _, index = version.rpartition("/")
+        if self._untuned is None and self.default < LONG:
+            if (met := self._met.get(site)) and (
+                    known := _by_default(self._outermost[site], met)) is not None:
+                return known == int(index)
+            self._see_untuned()
         return any((site, int(index)) in record.path for record in self._untuned or ())
 
     def _see_untuned(self) -> None:
@@ -144,3 +155,16 @@ class WarmUp:
             guard = site.alternatives[index].guard if site is not None else None
             if guard is not None and guard.kind is Kind.OUTER and guard.name in self._points:
                 yield f"{name}/{index}", self._points[guard.name]
+
+
+def _by_default(site: Site, met: Encounter) -> int | None:
+    """The version that runs at an encounter without tuning; None if its record does not say so."""
+    for version in sorted(met.feasible):
+        guard = site.alternatives[version].guard
+        if guard is None:
+            return version
+        if guard.groups is None:  # a threshold of the device
+            return None
+        if guard.name not in met.scarce:
+            return version
+    return max(met.feasible)

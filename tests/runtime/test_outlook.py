@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runelift.ir.errors import CompilerLimitation
+from runelift.ir.sizes import Size
 from runelift.runtime.outlook import HOPELESS, Outlook
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner import warming
@@ -120,7 +121,33 @@ def test_what_is_hopeless_is_not_even_run_once() -> None:
     runs = {run.dataset: run for run in found.runs if run.force["s"] == 0}
     assert "2 work-items would take more than" in str(runs["few"].error)
     assert runs["many"].record is not None
-    assert sim.forced.count({"s": 0}) == 1
+    assert {"s": 0} not in sim.forced
+    assert {} in sim.forced  # it runs by default there, which was recorded
+
+
+class Groups(Crowded):
+    """Its guards depend on groups: what does not hold by default stands in records."""
+
+    scarce = ("main.t0", "main.t1")
+
+    def _record(self, *args: Any) -> Record:
+        record = super()._record(*args)
+        return replace(record, encounters=tuple(
+            each._replace(scarce=self.scarce) for each in record.encounters))
+
+
+@pytest.mark.parametrize("groups", [None, Size.of(1)])
+def test_records_tell_what_runs_by_default(groups: Size | None,
+                                           monkeypatch: pytest.MonkeyPatch) -> None:
+    """No run by default is recorded to see that what is hopeless is not what runs then."""
+    monkeypatch.setattr(warming, "LONG", 1.0)
+    sim = Groups.of(CHAIN, serial)
+    forest = replace(sim.forest, trees=tuple(replace(tree, alternatives=tuple(
+        replace(each, guard=each.guard and replace(each.guard, groups=groups))
+        for each in tree.alternatives)) for tree in sim.forest.trees))
+    found = measure(sim, forest, inputs(few=[2]), repeats=1)
+    assert {run.force["s"] for run in found.runs if run.record is None} == {0, 1}
+    assert ({} in sim.forced) == (groups is None)
 
 
 def test_what_is_stopped_is_not_run_where_it_would_take_longer() -> None:
