@@ -14,7 +14,6 @@ from runelift.codegen.views import View, ceil_quot, op, unflat_index, volume
 from runelift.ir import imp
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.imp import Exp
-from runelift.ir.imp.check import check
 from runelift.ir.imp.traverse import evaluated, statements
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim
@@ -214,7 +213,6 @@ def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Ker
     kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
                         comment, tuple(k.constants), tuple(k.settings), k.teams, k.even,
                         k.width)
-    check(kernel)
     return kernel, tuple(p.name for p in params)
 
 

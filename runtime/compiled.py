@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from runelift.codegen.plan import Interface, Plan
+from runelift.codegen.plan import Interface, Plan, kernels
 from runelift.frontend.signature import Signature
 from runelift.ir.names import Names
 from runelift.ir.source import Source
@@ -68,6 +68,8 @@ class Compiled:
     """What the program was warned of when it was compiled."""
     plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
     """Those that were asked for, by entry point, ``interleave`` and ``coherent``."""
+    unchecked: set[tuple[str, bool, bool]] = field(default_factory=set, compare=False)
+    """Those of them whose kernels have not been checked yet."""
     snapshot: str = field(default="", compare=False)
     """Which one of those that are kept on disk this is (:mod:`~runelift.runtime.kept`), if any."""
 
@@ -86,8 +88,11 @@ class Compiled:
         """The program in versions."""
         return self.stages().versioned
 
-    def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False) -> Plan:
+    def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
+             checked: bool = True) -> Plan:
         """The host plan of an entry point, made when first asked for.
+
+        Its kernels are ``checked``, unless it is only to be known so far what they are.
 
         ``interleave``: whether neighbouring work-items of the device should access neighbouring
         elements (:attr:`~runelift.runtime.device.DeviceInfo.interleaves`).  ``coherent``: whether
@@ -102,6 +107,13 @@ class Compiled:
             (fun,) = (fun for fun in self.versioned.funs if fun.name == entry)
             self.plans[key] = plan_fun(fun, self.names, interleave=interleave,
                                        coherent=coherent)
+            self.unchecked.add(key)
+        if checked and key in self.unchecked:
+            from runelift.ir.imp.check import check
+
+            for kernel in kernels(self.plans[key].steps):
+                check(kernel)
+            self.unchecked.remove(key)
         return self.plans[key]
 
     @property

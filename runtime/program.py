@@ -71,6 +71,8 @@ class Program(OneByOne):
         self._kept = len(compiled.plans)
         self.keeps = True
         """Whether plans are kept on disk as soon as they are made; else who runs this does so."""
+        self.checks = True
+        """Whether kernels are checked as soon as plans are made; else who runs this has it done."""
         self._first = first
 
     @property
@@ -294,8 +296,9 @@ class Program(OneByOne):
     def _plan(self, entry: str) -> Plan:
         name, info = self.interface(entry).entry, self.device_info
         if info is None:
-            return self.compiled.plan(name)
-        return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent)
+            return self.compiled.plan(name, checked=self.checks)
+        return self.compiled.plan(name, interleave=info.interleaves, coherent=info.coherent,
+                                  checked=self.checks)
 
     def _executable(self, entry: str) -> Any:
         from runelift.runtime.executable import Executable

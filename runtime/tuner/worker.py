@@ -179,9 +179,18 @@ class Session:
 
     def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
                 forces: Sequence[Mapping[str, int]]) -> bool:
-        """Have what runs on any of these inputs need built; whether there is anything."""
-        self._watch(entry, runs=False)
-        return self.program.foresee(entry, inputs, forces)
+        """Have what runs on any of these inputs need built; whether there is anything.
+
+        While others build kernels that are new, it is checked that these are well formed.
+        """
+        self.program.checks = False
+        try:
+            self._watch(entry, runs=False)
+            found = self.program.foresee(entry, inputs, forces)
+        finally:
+            self.program.checks = True
+        self.program._plan(entry)
+        return found
 
     def place(self, number: int, values: Sequence[Any]) -> None:
         """Bring arguments to the device."""

@@ -19,7 +19,8 @@ import pyopencl
 import pytest
 
 import runelift
-from runelift.ir.errors import RuneliftError, UserError
+from runelift.ir.errors import CompilerBug, RuneliftError, UserError
+from runelift.ir.imp import Kernel, check
 from runelift.runtime import building, garbage, interrupts, look_back, opened
 from runelift.runtime.compiled import Compiled
 from runelift.runtime.data.dataset import Drawn, Generator, parse_spec
@@ -526,6 +527,29 @@ def test_what_others_try_is_presumed_until_something_runs(
     session.place(0, inputs[0])
     assert device.patience == (1 << 20 if holds else 0)
     assert (program._executable("main") is presumed) == holds
+
+
+def test_kernels_are_checked_while_others_build_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are asked for first; one that is not well formed is found out before it runs."""
+    program = runelift.compile("entry main [n] (xs: [n]i64): [n]i64 = map (+ 1) xs",
+                               device="pocl", tuning={})
+    asked, answers = multiprocessing.Pipe()
+    session = Session(program.device_info, asked)
+    session.program, session.outside = program, True
+
+    def bad(kernel: Kernel) -> None:
+        raise CompilerBug(f"{kernel.name} is bad")
+
+    monkeypatch.setattr(check, "check", bad)
+    with pytest.raises(CompilerBug, match=r"segmap_.* is bad"):
+        session.foresee("main", [[np.zeros(1 << 12, np.int64)]], [{}])
+    assert [channel.receive(answers)[0] for _ in range(2)] == ["begun", "wanted"]
+    session.place(0, [])
+    with pytest.raises(CompilerBug, match="is bad"):
+        session.timing(0, "main", None, None)
+    monkeypatch.undo()
+    session.foresee("main", [[np.zeros(1 << 12, np.int64)]], [{}])
+    assert not program.compiled.unchecked
 
 
 def test_an_ended_process_is_gone_some_time() -> None:
