@@ -119,7 +119,8 @@ class Remote:
             return None
         try:
             items: int | None = self._ask(args, "prepare", entry, list(forces), list(recorded))
-            self._take_plans()
+            if self._builders is None:  # else they are told while something is built
+                self._take_plans()
         except Stopped:
             self._prepares = False
             return None

@@ -232,7 +232,7 @@ class Solver(Generic[Amount, Found]):
     default: Mapping[str, int]
     enough: int = ENOUGH
     _looked: int = 0
-    _least: dict[Point, Amount] = field(default_factory=dict)
+    _amounts: dict[Point, tuple[dict[int, Amount], Amount]] = field(default_factory=dict)
 
     def solve(self, tree: Site, roots: Sequence[Point]) -> Found | None:
         """The best ways to set the thresholds of a tree, if there are any."""
@@ -241,10 +241,7 @@ class Solver(Generic[Amount, Found]):
 
     def least(self, point: Point) -> Amount:
         """What an encounter costs at least, with the best choices inside of it."""
-        if point not in self._least:
-            self._least[point] = self.sought.least([self._full(point, version)
-                                                    for version in point.feasible])
-        return self._least[point]
+        return self._amounts_at(point)[1]
 
     def regret(self, point: Point, version: int) -> Amount:
         """By how much more a version costs than the best one, with what is best inside of both.
@@ -252,7 +249,16 @@ class Solver(Generic[Amount, Found]):
         What is not feasible runs another version.
         """
         runs = version if version in point.feasible else max(point.feasible)
-        return self.sought.excess(self._full(point, runs), self.least(point))
+        known = self._amounts_at(point)
+        return self.sought.excess(known[0][runs], known[1])
+
+    def _amounts_at(self, point: Point) -> tuple[dict[int, Amount], Amount]:
+        """What each version costs with the best choices inside of it, and the least of that."""
+        if (known := self._amounts.get(point)) is None:
+            amounts: dict[int, Amount] = {
+                version: self._full(point, version) for version in point.feasible}
+            known = self._amounts[point] = amounts, self.sought.least(list(amounts.values()))
+        return known
 
     def _full(self, point: Point, version: int) -> Amount:
         amount = self.sought.cost(point, point.own[version])
