@@ -34,6 +34,8 @@ RECORDS = 3
 time, and between records a short run takes longer than in a row."""
 BRIEF = 0.005
 """So is, nearly, one that takes so many seconds: two records tell as much as three."""
+ALIKE = 0.02
+"""Two runs of those that took the same but for this fraction do so, too."""
 
 
 class Schedule:
@@ -140,14 +142,15 @@ class Schedule:
         best = min(self._walls.values())
         if wall >= PATIENCE or self.behind(number):
             return 1
-        if max(wall, self._rounds.get(number, 0.0)) >= SHORT and self._steady(number):
+        took = max(wall, self._rounds.get(number, 0.0))
+        if took >= BRIEF and self._steady(number, within=STEADY if took >= SHORT else ALIKE):
             return max(2, self._repeats - 1)
         if wall >= FAR * best:
             return min(max(int(ENOUGH / wall), 1), self._repeats)
         certain = max(CERTAIN, self._repeats)
         if self._steady(number, certain):
             return certain
-        affordable = int(ENOUGH / max(wall, self._rounds.get(number, 0.0), 1e-6))
+        affordable = int(ENOUGH / max(took, 1e-6))
         return min(max(affordable, self._repeats),
                    self._shorts if wall < SHORT else self._repeats)
 
@@ -155,10 +158,10 @@ class Schedule:
         """So many plans are repeated."""
         self._shorts = max(self._repeats, min(MORE * self._repeats, MOST // max(1, plans)))
 
-    def _steady(self, number: int, count: int = 2) -> bool:
-        """Whether at least so many runs all took the same."""
+    def _steady(self, number: int, count: int = 2, within: float = STEADY) -> bool:
+        """Whether at least so many runs all took the same, but for a fraction."""
         times = self._times[number]
-        return len(times) >= count and max(times) < (1 + STEADY) * min(times)
+        return len(times) >= count and max(times) < (1 + within) * min(times)
 
     def once(self, number: int) -> bool:
         """Whether there is a run that counts."""

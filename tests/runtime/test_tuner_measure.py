@@ -369,7 +369,7 @@ def test_short_runs_are_repeated_more_often(noise: float, runs: int) -> None:
     """Unless they all take the same."""
     class Short(Simulated):
         def record(self, entry, args, **options):  # type: ignore[no-untyped-def]
-            return replace(super().record(entry, args, **options), wall=SHORT / 2)
+            return replace(super().record(entry, args, **options), wall=BRIEF / 2)
 
         def timing(self, entry, args, **options):  # type: ignore[no-untyped-def]
             found = super().timing(entry, args, **options)
@@ -382,12 +382,13 @@ def test_short_runs_are_repeated_more_often(noise: float, runs: int) -> None:
     assert max(p.done for p in seen) == seen[0].total == 2 * 3 * 2
 
 
-@pytest.mark.parametrize(("spread", "counts"), [(2.0, [3 * MORE, 5, 3]), (1.01, [3, 2, 2])])
+@pytest.mark.parametrize(("spread", "counts"), [
+    (2.0, [3 * MORE, 3 * MORE, 5, 3]), (1.03, [3, 3, 2, 2]), (1.01, [3, 2, 2, 2])])
 def test_repetitions_that_take_long_are_fewer(spread: float, counts: list[int]) -> None:
     """Whatever they take besides the run counts; if all take the same, two are enough."""
     force = {"s": 0}
     sim = Simulated.of(CHAIN, close)
-    run = Run("a", force, replace(sim.record("main", [2], force=force), wall=SHORT / 4), time=0.001)
+    run = Run("a", force, replace(sim.record("main", [2], force=force), wall=BRIEF / 2), time=0.001)
 
     def repetitions(seconds: float) -> int:
         schedule, count = Schedule([force], 3, []), 0
@@ -397,7 +398,7 @@ def test_repetitions_that_take_long_are_fewer(spread: float, counts: list[int]) 
             count += 1
         return count
 
-    assert [repetitions(seconds) for seconds in (0.0, 0.02, 0.05)] == counts
+    assert [repetitions(seconds) for seconds in (0.0, 0.01, 0.02, 0.05)] == counts
 
 
 @pytest.mark.parametrize(("seconds", "slow", "pairs"), [
