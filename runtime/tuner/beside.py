@@ -23,10 +23,12 @@ FEW = 3
 MANY = 30
 """How often at least short runs are,"""
 CLEAR = 0.1
-"""unless one is certain to be faster by more than this after twice the fewest pairs."""
+"""unless one is certain to be faster by more than this after twice the fewest pairs,"""
+LITTLE = 0.002
+"""which are enough for those that take more seconds than this: chance distorts them little."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
-ENOUGH = 0.15
+ENOUGH = 0.1
 """or after so many if it was run as often as needed, short runs twice as often."""
 LAUNCH = 1e-5
 """How many seconds of the host a launch takes at most."""
@@ -171,8 +173,9 @@ class Pair:
             late = now > end or (pair >= fewest and now > started + ENOUGH)
             if pair == look or late:
                 verified = Verified.of(*times)
-                enough = (pair >= MANY or verified.default.median > SHORT
-                          or (pair >= 2 * PAIRS and verified.clear))
+                seconds = verified.default.median
+                enough = pair >= MANY or seconds > SHORT or (
+                    pair >= 2 * PAIRS and (seconds > LITTLE or verified.clear))
                 if late or (verified.decided and enough):
                     return verified
                 # with a look after each pair, chance would decide some time

@@ -25,7 +25,15 @@ from runelift.runtime.tuner.autotune import (
     conclude,
     default_thresholds,
 )
-from runelift.runtime.tuner.beside import FEW, PAIRS, Pair, all_side_by_side, side_by_side
+from runelift.runtime.tuner.beside import (
+    FEW,
+    LITTLE,
+    MANY,
+    PAIRS,
+    Pair,
+    all_side_by_side,
+    side_by_side,
+)
 from runelift.runtime.tuner.costs import Point, costs_of
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.held_out import leave_one_out
@@ -404,7 +412,8 @@ def test_repetitions_that_take_long_are_fewer(spread: float, counts: list[int]) 
 @pytest.mark.parametrize(("seconds", "slow", "pairs"), [
     (2 * SHORT, (1, 1, 1.1), FEW), (2 * SHORT, (1, 1.02, 1.005), FEW),
     (2 * SHORT, (1.02, 1.03, 1.04), PAIRS), (2 * SHORT, (0.97, 0.98, 0.99), PAIRS),
-    (SHORT / 2, (1, 1, 1.1), 2 * PAIRS)])
+    (SHORT / 2, (1, 1, 1.1), 2 * PAIRS),
+    (2 * LITTLE, (0.97, 0.98, 0.99), 2 * PAIRS), (LITTLE / 2, (0.97, 0.98, 0.99), MANY)])
 def test_undecided_runs_end_after_few_pairs_if_they_take_long(
         seconds: float, slow: Sequence[float], pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all pairs so far say the same, there are as many as it takes to be certain."""
