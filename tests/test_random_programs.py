@@ -28,7 +28,7 @@ from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import Forest, plans
 from tests.replays import results_agree
 
-PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "320"))
+PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "160"))
 CHUNK = 25
 MIXES = 3
 """How many random combinations of versions a program runs in, besides those that cover all."""

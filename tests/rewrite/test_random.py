@@ -33,7 +33,7 @@ assert _spec.loader is not None
 random_programs = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(random_programs)
 
-SEEDS = int(os.environ.get("RUNELIFT_RANDOM_SEEDS", "40"))
+SEEDS = int(os.environ.get("RUNELIFT_RANDOM_SEEDS", "24"))
 """How many programs a pass is tried on, and a tenth of it each rule."""
 FAILED = "failed"
 
