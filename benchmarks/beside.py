@@ -142,7 +142,7 @@ def compare(program: Any, peer: Sequence[str], case: Case) -> dict[str, Any]:
     medians = [median(times) for times in ours]
     return {"peer": median(theirs), "default": medians[0], "best": min(medians),
             "versions": medians[1:], "peer_peak": peer_peak,
-            "peak": program.record(case.entry, resident).peak_bytes}
+            "peak": program.record(case.entry, resident, samples=False).peak_bytes}
 
 
 def _run_peer(peer: Sequence[str], entry: str, data: Path) -> list[float]:

@@ -40,6 +40,7 @@ from runelift.runtime.parameters import Setting, Space, default_of, settings_und
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.processes.bare import KERNELS
 from runelift.runtime.recording import Situation
+from runelift.runtime.sampling import is_foreseeable
 from runelift.runtime.scalars import SCALARS
 
 
@@ -148,6 +149,11 @@ class Executable:
         """Those of kernels for which a compiler has chosen other sub-groups than for most."""
         self.decisions = Remembered(self._settings)
         self.main = self.load(self.generated)
+
+    @cached_property
+    def foreseeable(self) -> bool:
+        """Whether what is launched depends on nothing that the device computes."""
+        return is_foreseeable(self.plan)
 
     @cached_property
     def replaying(self) -> Main:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -31,6 +32,7 @@ from runelift.runtime.points import Boxes, Combining, Segments, block, coarse, s
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder, Situation
 from runelift.runtime.records import Record
+from runelift.runtime.sampling import how_many
 from runelift.runtime.shares import share_out, spread, subgroup_of, teams, tile
 
 Force: TypeAlias = Mapping[str, int]
@@ -56,9 +58,13 @@ class Outcome(NamedTuple):
 
 
 def execute(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool) -> Outcome:
-    """Run a plan on bound arguments, which are taken out of ``args``."""
-    return Run(executable, thresholds, force, record).call(executable.main, args)
+            force: Force, *, record: bool, samples: bool = False) -> Outcome:
+    """Run a plan on bound arguments, which are taken out of ``args``.
+
+    A record may be of ``samples`` of loops (:mod:`~.sampling`); there are no right results then.
+    """
+    return Run(executable, thresholds, force, record,
+               samples=samples and executable.foreseeable).call(executable.main, args)
 
 
 class Run:
@@ -69,12 +75,13 @@ class Run:
     """More local memory than any device has."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
-                 record: bool) -> None:
+                 record: bool, *, samples: bool = False) -> None:
         info = executable.device.info
         self.executable = executable
         self.device = executable.device
         self.queue = self.device.profiled if record else self.device.plain
         self.recorder = Recorder() if record else None
+        self._samples = samples
         self.infeasible = dict(executable.infeasible)
         self.group_size = info.group_size
         self.num_groups = info.num_groups
@@ -344,7 +351,27 @@ class Run:
         """The iterations of a loop that launches the same kernels again and again."""
         if self.merges(bound):
             return persistent.rounds(self, bound, carried, course)
-        return persistent.given(course, range(bound))
+        return self.iterations(course, 0, bound)
+
+    def iterations(self, course: Course | None, first: int, bound: int) -> Iterable[Any]:
+        """Iterations of such a loop that are launched one by one."""
+        indices = range(first, bound)
+        if self._samples and len(indices) > 1 and how_many(len(indices) - 1) < len(indices) - 1:
+            return self._sampled(course, indices)
+        return persistent.given(course, indices)
+
+    def _sampled(self, course: Course | None, indices: range) -> Iterator[Any]:
+        """The same, where some stand for all but the first one, which may be late in many ways."""
+        assert self.recorder is not None
+        count = how_many(len(indices) - 1)
+        yield from persistent.given(course, indices[:1])
+        begin = self.recorder.place
+        yield from persistent.given(course, indices[1:1 + count])
+        left = persistent.given(course, indices[1 + count:])
+        if not self.recorder.stand_for(begin, count, len(indices) - 1 - count):
+            yield from left
+        elif course is not None:
+            deque(left, maxlen=0)  # what comes after the loop is given the last of its scalars
 
     def course(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
                carried: Row) -> Course:

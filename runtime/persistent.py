@@ -200,7 +200,7 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
             break
     first = settling + 1
     if period is None or run.encounters > met:  # what is encountered is to be timed on its own
-        yield from given(course, range(first, bound))
+        yield from run.iterations(course, first, bound)
         return
     # The traced iteration and as many after it are done by the kernel that what the traced one
     # hands on is what the last one does.

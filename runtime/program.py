@@ -109,9 +109,7 @@ class Program(OneByOne):
         from runelift.runtime.tape import perform, prepare
 
         chosen = self._chosen(thresholds)
-        if self._first is not None:
-            self._build_first(entry, args, force or {}, chosen)
-        plan, executable = self._plan(entry), self._executable(entry)
+        plan, executable = self._ready(entry, args, force or {}, chosen)
         bound = self._bind(plan, list(args))
         recording = self.recording if record is None else record
         if not recording:
@@ -124,10 +122,17 @@ class Program(OneByOne):
         return results, made
 
     def record(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
-               thresholds: Mapping[str, int] | None = None) -> Record:
-        """The record of a run, whose results are thrown away."""
-        _, made = self.run(entry, args, force=force, thresholds=thresholds, record=True,
-                           device_arrays=True)
+               thresholds: Mapping[str, int] | None = None, samples: bool = True) -> Record:
+        """The record of a run, whose results are thrown away.
+
+        With ``samples``, it leaves long loops early, where a few iterations tell what all take.
+        """
+        from runelift.runtime.tape import perform
+
+        chosen = self._chosen(thresholds)
+        plan, executable = self._ready(entry, args, force or {}, chosen)
+        _, made, _ = perform(executable, self._bind(plan, list(args)), chosen, force or {},
+                             record=True, samples=samples)
         assert made is not None
         return made
 
@@ -169,6 +174,13 @@ class Program(OneByOne):
     def at_once(self) -> float:
         """How many work-items keep all of the device busy; more take turns."""
         return math.inf if self.device_info is None else self.device_info.choice.threshold
+
+    def _ready(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
+               thresholds: Mapping[str, int]) -> tuple[Plan, Any]:
+        """A plan and what runs it; kernels have been built if this is a first run."""
+        if self._first is not None:
+            self._build_first(entry, args, force, thresholds)
+        return self._plan(entry), self._executable(entry)
 
     def _build_first(self, entry: str, args: Sequence[Any], force: Mapping[str, int],
                      thresholds: Mapping[str, int]) -> None:

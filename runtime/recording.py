@@ -13,6 +13,13 @@ from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from runelift.runtime.records import Encounter, Record
+from runelift.runtime.sampling import (
+    Place,
+    Sample,
+    are_alike,
+    with_all_commands,
+    with_all_encounters,
+)
 
 LAUNCH = 4_000
 """How many nanoseconds of a kernel are not its work-items'."""
@@ -44,7 +51,7 @@ class Situation(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Open:
+class Opened:
     """An encounter and the commands ``first`` up to ``last`` that belong to it."""
 
     situation: Situation
@@ -65,9 +72,10 @@ class Recorder:
     def __init__(self) -> None:
         self._events: list[tuple[Any, float]] = []
         self._launches = 0
-        self._encounters: list[_Open] = []
+        self._encounters: list[Opened] = []
         self._open: list[int] = []
         self._waits = 0
+        self._samples: list[Sample] = []
 
     @property
     def encounters(self) -> int:
@@ -104,7 +112,7 @@ class Recorder:
         """A version is about to run."""
         parent = self._open[-1] if self._open else None
         self._open.append(len(self._encounters))
-        self._encounters.append(_Open(situation, parent, feasible, chosen, len(self._events),
+        self._encounters.append(Opened(situation, parent, feasible, chosen, len(self._events),
                                       self._launches, time.perf_counter()))
 
     def leave(self) -> None:
@@ -118,22 +126,44 @@ class Recorder:
         """The version of the innermost encounter could not run: nothing was encountered."""
         del self._encounters[self._open.pop():]
 
+    @property
+    def place(self) -> Place:
+        """Where the record stands."""
+        return Place(len(self._events), self._launches, len(self._encounters),
+                     time.perf_counter())
+
+    def stand_for(self, first: Place, count: int, left: int) -> bool:
+        """Have ``count`` iterations of a loop since a place stand for others that are ``left``.
+
+        Not if they did not all do the same; the result is whether they do stand for these.
+        """
+        last = self.place
+        alike = are_alike(self._encounters[first.encounters:], last.commands - first.commands,
+                          count)
+        if alike:
+            self._samples.append(Sample(first, last, count, left, tuple(self._open)))
+        return alike
+
     def commands(self, first: int = 0) -> list[Command]:
         """The times of all commands from one on; the queue must have finished."""
         return _times(self._events[first:])
 
     def record(self, entry: str, *, wall: float, issue: float, peak_bytes: int, device: str,
                infeasible: Mapping[str, str]) -> Record:
-        """The record of the run."""
-        commands = self.commands()
+        """The record of the run, with what iterations would have done that others stand for."""
+        commands = with_all_commands(self.commands(), self._samples)
         gaps = host_gaps(commands)
         spent = _Spent(commands, gaps)
+        further = sum(sample.seconds for sample in self._samples)
         return Record(
-            entry, tuple(spent.encounter(number, opened)
-                         for number, opened in enumerate(self._encounters)),
+            entry, tuple(spent.encounter(number, opened) for number, opened in enumerate(
+                with_all_encounters(self._encounters, self._samples))),
             span=telescoped(commands, 0, len(commands)), busy=busy(commands),
-            wall=wall, host=sum(gaps) * 1e-9, launches=self._launches, peak_bytes=peak_bytes,
-            device=device, infeasible=dict(infeasible), issue=issue, waits=self._waits)
+            wall=wall + further, host=sum(gaps) * 1e-9,
+            launches=self._launches + sum(sample.launches for sample in self._samples),
+            peak_bytes=peak_bytes, device=device, infeasible=dict(infeasible),
+            issue=issue + further, waits=self._waits,
+            skipped=sum(sample.left for sample in self._samples))
 
 
 class _Spent:
@@ -145,7 +175,7 @@ class _Spent:
         self._gaps = _sums(gaps)
         self._crowds = _sums(_crowded(c) for c in commands)
 
-    def encounter(self, number: int, opened: _Open) -> Encounter:
+    def encounter(self, number: int, opened: Opened) -> Encounter:
         """An encounter whose commands are all over."""
         (site, sizes, par, scarce), first, last = opened.situation, opened.first, opened.last
         return Encounter(

@@ -65,7 +65,8 @@ class Record:
     ``span`` is the device time from the first to the last command, ``wall`` the host's time
     for the call, ``host`` the part of the span in which the device waited for the host,
     ``issue`` the host's time until all commands were issued.  ``waits`` counts how often the host
-    waited for the device meanwhile, to read what it had computed.
+    waited for the device meanwhile, to read what it had computed.  ``skipped`` iterations of loops
+    were not made: others, which launch the same, stand for them (:mod:`~.sampling`).
     """
 
     entry: str
@@ -81,6 +82,7 @@ class Record:
     """Versions that failed to build or launch, ``site/index`` to the reason."""
     issue: float = 0.0
     waits: int = 0
+    skipped: int = 0
 
     @property
     def path(self) -> tuple[tuple[str, int], ...]:

@@ -144,7 +144,7 @@ def measure(program: Program, entry: str, args: Sequence[Any], runs: int) -> dic
     program.warm_up(entry, resident)
     for _ in range(runs):
         wall.append(program.time(entry, resident))
-        record = program.record(entry, resident)
+        record = program.record(entry, resident, samples=False)
         device.append(record.span)
         launches, peak = record.launches, record.peak_bytes
     return {"wall": wall, "device": device, "launches": launches, "peak_bytes": peak}
