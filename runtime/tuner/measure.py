@@ -32,7 +32,7 @@ from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import NO_TIME, Measurements, Run, Runs
 from runelift.runtime.tuner.measurable import Args, Dataset, Force, Measurable, Progress
-from runelift.runtime.tuner.schedule import MORE, Schedule
+from runelift.runtime.tuner.schedule import MORE, Schedule, runs_as
 from runelift.runtime.tuner.trends import Trends
 from runelift.runtime.tuner.warming import WarmUp
 
@@ -183,9 +183,10 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
     The default version runs first, and then those with most parallelism: what others may take
     depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  Plans that are far behind
     are not repeated; where only such plans show a version that may be the best of its site, it is
-    repeated with the best ones of other sites.  After the deadline there is no further run, and
-    plans that have not been run are left out.  ``only`` is as for :class:`Forced`.  What ``trends``
-    rule out is not run, once a first run has shown how large the dataset is.
+    repeated with the best ones of other sites, unless that is what a plan runs anyway.  After the
+    deadline there is no further run, and plans that have not been run are left out.  ``only`` is as
+    for :class:`Forced`.  What ``trends`` rule out is not run, once a first run has shown how large
+    the dataset is.
 
     Who is ``patient`` hears None before runs whose kernels are only now being built, and can see to
     other things first.
@@ -261,7 +262,8 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
         with beside_runs(look) if program.apart else nullcontext(look) as found:
             if program.apart:
                 yield from repeated(numbers, 1)
-            further = found()
+            further = [force for force in found()
+                       if not any(runs_as(force, first[number]) for number in numbers)]
     schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
     if further and patient and program.foresee(dataset.entry, [dataset.arguments()], further):
         for repeat in range(MORE * repeats):

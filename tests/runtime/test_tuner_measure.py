@@ -144,6 +144,24 @@ def test_the_best_of_one_site_is_repeated_without_the_worst_of_another() -> None
     assert dataset.least() == pytest.approx(0.5 + 10.0 + 60.0)
 
 
+def test_the_best_of_several_sites_is_not_repeated_twice() -> None:
+    """A version that cannot run leads to it by default."""
+    class Mixed(Simulated):
+        @property
+        def default(self):  # type: ignore[no-untyped-def]
+            return {"main.t0": 1, "main.t1": 1, "main.t2": 10**9}
+
+    inner = [site("u", ("t1", []), (None, [])), site("w", ("t2", []), (None, []))]
+    slow = {("u", 1), ("w", 0)}
+    sim = Mixed.of([site("s", ("t0", []), (None, inner))], lambda where, index, par: (
+        900.0 if (where, index) in slow else 10.0), infeasible=frozenset({("s", 0)}))
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=3)
+    counts = Counter(tuple(run.force.values()) for run in found.runs)
+    assert counts == {(0,): 2, (1, 0, 0): 1, (1, 1, 1): 1}
+    (dataset,) = costs_of(sim.forest, found).datasets
+    assert dataset.least() == pytest.approx(0.5 + 30.0)
+
+
 def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
     """Other datasets are measured meanwhile; what is found is the same."""
     stms = [site("s", ("t0", []), ("t1", []), (None, [])), site("u", ("t2", []), (None, []))]
