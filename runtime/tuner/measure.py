@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
@@ -32,7 +33,7 @@ from runelift.runtime.tuner.contenders import missed
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import NO_TIME, Measurements, Run, Runs
 from runelift.runtime.tuner.measurable import Args, Dataset, Force, Measurable, Progress
-from runelift.runtime.tuner.schedule import MORE, Schedule
+from runelift.runtime.tuner.schedule import MORE, Schedule, runs_as
 from runelift.runtime.tuner.trends import Trends
 from runelift.runtime.tuner.warming import WarmUp
 
@@ -86,6 +87,16 @@ class Forced:
         return plans(forest) if self.only is None else self.only
 
 
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Further runs of a dataset wait for what is being built.
+
+    Its ``first`` runs, if they are to be repeated yet, tell of other datasets meanwhile.
+    """
+
+    first: tuple[Run, ...] = ()
+
+
 def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
             repeats: int = 3, log: Runs | None = None,
             progress: Callable[[Progress], None] = lambda _: None,
@@ -100,12 +111,13 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     result, outlook = Measurements(forest.entry), Outlook(at_once=program.at_once)
     counted = len(plans(forest) if only is None else only) * repeats
     end = time.perf_counter() + budget
-    later: list[Callable[[], bool]] = []
+    later, first = deque[Callable[[], bool]](), list[Run]()
 
-    def take(index: int, runs: Iterator[Run | None]) -> bool:
+    def take(index: int, runs: Iterator[Run | Waits]) -> bool:
         """Take runs of a dataset; False if further ones wait for what is being built."""
         for run in runs:
-            if run is None:
+            if isinstance(run, Waits):
+                first.extend(run.first)
                 return False
             result.runs.append(run)
             if log:
@@ -119,7 +131,7 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
     try:
         before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
         numbers = [len(before[d.name]) for d in datasets]
-        datasets, small = foreseen(program, forest, datasets, before)
+        datasets, small, builds = foreseen(program, forest, datasets, before)
         for index, dataset in enumerate(datasets):
             known = before[dataset.name]
             result.runs += known
@@ -128,27 +140,32 @@ def measure(program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
                 continue
             deadline = now + (end - now) / (len(datasets) - index)
             trends = None if every or only is not None else Trends(
-                forest, [run for run in result.runs if run.dataset != dataset.name],
+                forest, [run for run in (*first, *result.runs) if run.dataset != dataset.name],
                 program.at_once)
+            patient = small and math.isinf(budget)
             runs = patient_runs(program, forest, dataset, repeats, outlook, known, deadline,
-                                only, trends, patient=small and math.isinf(budget))
+                                only, trends, patient=patient, builds=builds)
             if not take(index, runs):
                 later.append(partial(take, index, runs))
-        for rest in later:
-            rest()
+        while later:
+            rest = later.popleft()
+            if not rest():
+                later.append(rest)
     except KeyboardInterrupt:
         result.interrupted = True
+    places = {dataset.name: place for place, dataset in enumerate(datasets)}
+    result.runs.sort(key=lambda run: places[run.dataset])
     return result
 
 
 def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
-             known: Mapping[str, Sequence[Run]]) -> tuple[Sequence[Dataset], bool]:
+             known: Mapping[str, Sequence[Run]]) -> tuple[Sequence[Dataset], bool, bool]:
     """The same datasets; kernels for those of which nothing is known begin to be built.
 
     Not if their inputs are too large to be kept until they are measured.  It is told whether there
-    is room for all of them on the device.
+    is room for all of them on the device, and whether anything is being built.
     """
-    made, room, beside = dict[str, Args](), SMALL, BESIDE
+    made, room, beside, builds = dict[str, Args](), SMALL, BESIDE, False
     new = [dataset for dataset in datasets if not known[dataset.name]]
     with suppress(UserError, CompilerLimitation):
         for dataset in new:
@@ -156,11 +173,11 @@ def foreseen(program: Measurable, forest: Forest, datasets: Sequence[Dataset],
             room -= sum(value.nbytes for value in values if isinstance(value, np.ndarray))
             beside -= sum(getattr(value, "nbytes", 0) for value in values)
             if room < 0:
-                return datasets, False
+                return datasets, False, False
         if made:
-            program.foresee(forest.entry, list(made.values()), [{}, *plans(forest)])
+            builds = program.foresee(forest.entry, list(made.values()), [{}, *plans(forest)])
     return [replace(each, arguments=partial(made.__getitem__, each.name)) if each.name in made
-            else each for each in datasets], len(made) == len(datasets) and beside >= 0
+            else each for each in datasets], len(made) == len(datasets) and beside >= 0, builds
 
 
 def _best(run: Run) -> float:
@@ -171,24 +188,26 @@ def forced_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: 
                 outlook: Outlook) -> Iterator[Run]:
     """As :func:`patient_runs`, all at once."""
     return (run for run in patient_runs(program, forest, dataset, repeats, outlook)
-            if run is not None)
+            if isinstance(run, Run))
 
 
 def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats: int,
                  outlook: Outlook, known: Sequence[Run] = (), deadline: float = math.inf,
                  only: Sequence[Force] | None = None, trends: Trends | None = None, *,
-                 patient: bool = False) -> Iterator[Run | None]:
+                 patient: bool = False, builds: bool = False) -> Iterator[Run | Waits]:
     """Runs of every plan, in turn; short ones are repeated more often, unless they are far off.
 
     The default version runs first, and then those with most parallelism: what others may take
     depends on it (:mod:`.limits`, :mod:`runelift.runtime.outlook`).  Plans that are far behind
     are not repeated; where only such plans show a version that may be the best of its site, it is
-    repeated with the best ones of other sites.  After the deadline there is no further run, and
-    plans that have not been run are left out.  ``only`` is as for :class:`Forced`.  What ``trends``
-    rule out is not run, once a first run has shown how large the dataset is.
+    repeated with the best ones of other sites, unless that is what a plan runs anyway.  After the
+    deadline there is no further run, and plans that have not been run are left out.  ``only`` is as
+    for :class:`Forced`.  What ``trends`` rule out is not run, once a first run has shown how large
+    the dataset is.
 
-    Who is ``patient`` hears None before runs whose kernels are only now being built, and can see to
-    other things first.
+    Who is ``patient`` hears of it before runs whose kernels are only now being built, and can see
+    to other things first: before further plans, and, where anything ``builds`` from the start,
+    before first runs are repeated.
     """
     asked = [dict(force) for force in (plans(forest) if only is None else only)]
     schedule = Schedule(asked, repeats, [run for run in known if run.force in asked
@@ -244,8 +263,12 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
                 yield run
 
     numbers = [number for number in first if not schedule.behind(number)]
-    if again := [number for number in numbers if schedule.wants(number, MORE * repeats)]:
-        program.prepare(dataset.entry, args, [todo[number] for number in again])
+    if again := [todo[number] for number in numbers if schedule.wants(number, MORE * repeats)]:
+        forced = [force for force in again if force]  # what runs by default has been timed
+        if patient and builds and forced and program.foresee(
+                dataset.entry, [dataset.arguments()], forced):
+            yield Waits(tuple(first.values()))
+        program.prepare(dataset.entry, args, again)
     made = [*known, *first.values()]
     for run in repeated(numbers, 0):
         made.append(run)
@@ -261,12 +284,13 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
         with beside_runs(look) if program.apart else nullcontext(look) as found:
             if program.apart:
                 yield from repeated(numbers, 1)
-            further = found()
+            further = [force for force in found()
+                       if not any(runs_as(force, first[number]) for number in numbers)]
     schedule.repeat(len(numbers) + len(further) if only is None else len(plans(forest)))
     if further and patient and program.foresee(dataset.entry, [dataset.arguments()], further):
         for repeat in range(MORE * repeats):
             yield from repeated(numbers, repeat)
-        yield None
+        yield Waits()
     if further:
         program.prepare(dataset.entry, args, further)
     numbers += map(schedule.keep, further)

@@ -86,7 +86,7 @@ class Replaying:
         end = time.perf_counter() + self.budget
         try:
             before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
-            datasets, _ = foreseen(program, forest, datasets, before)
+            datasets, *_ = foreseen(program, forest, datasets, before)
             for done, dataset in enumerate(datasets, start=1):
                 known = before[dataset.name]
                 if complete(known, plans(forest), repeats):

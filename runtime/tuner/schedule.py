@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from runelift.runtime.records import Record
+from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.contenders import FAR, at_least
 from runelift.runtime.tuner.log import Run
 
@@ -36,6 +36,21 @@ BRIEF = 0.005
 """So is, nearly, one that takes so many seconds: two records tell as much as three."""
 ALIKE = 0.02
 """Two runs of those that took the same but for this fraction do so, too."""
+
+
+def runs_as(force: Mapping[str, int], run: Run) -> bool:
+    """Whether all that ``run`` did is just what a run with these forced versions would do.
+
+    Each encounter tells which version a forced one leads to that cannot run.  Where none is forced,
+    the same decides in both runs; but where one was forced in ``run`` only, nobody knows.
+    """
+    def chosen(met: Encounter) -> int | None:
+        if (forced := force.get(met.site)) is None:
+            return None if met.site in run.force else met.chosen
+        return next((k for k in met.feasible if k >= forced), met.feasible[-1])
+
+    return run.record is not None and run.replay is None and all(
+        chosen(each) == each.chosen for each in run.record.encounters)
 
 
 class Schedule:

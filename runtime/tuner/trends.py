@@ -5,7 +5,12 @@ long as the best.  What a version took at the encounters of datasets with less w
 takes at those of one with more: with so many times as much parallelism it gains that much on the
 others at best, as they may have filled the device before.  Where all of it was busy already, more
 of the same parallelism gains nothing but time for launches; rows of another length may
-(:mod:`runelift.runtime.outlook` asks the same of outermost sites, before a first run).
+(:mod:`runelift.runtime.outlook` asks the same of outermost sites, before a first run).  And however
+much it gains, with more to do it takes no less than before, while the best one takes no more than
+the runs at hand show.
+
+What is left out on a dataset says no more of larger ones than what it was left out for: there the
+last run decides again.
 
 What is far behind has run only once, and first runs are late in many ways: only the time of its
 kernels counts (as in :mod:`.contenders`).
@@ -14,7 +19,8 @@ kernels counts (as in :mod:`.contenders`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
@@ -23,7 +29,7 @@ from runelift.ir.guards import Kind
 from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.clocks import Cost, total
-from runelift.runtime.tuner.contenders import attempts_of
+from runelift.runtime.tuner.contenders import at_least, attempts_of
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
 from runelift.runtime.tuner.log import Measurements, Run
@@ -31,7 +37,8 @@ from runelift.runtime.tuner.log import Measurements, Run
 FAR_BEHIND = 8.0
 """A version that should take so many times as long as the best one is not run."""
 LESS = 0.5
-"""There is less to do where kernels of a version take less than this part of the time."""
+"""There is less to do where kernels of a version take less than this part of the time, whatever
+the sizes are."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +63,9 @@ class Trends:
         return costs_of(self.forest, Measurements(self.forest.entry, self._telling))
 
     @cached_property
-    def _known(self) -> dict[str, _Largest]:
+    def _known(self) -> dict[str, _Known]:
         kernels = _busy(self._telling)
-        found = {name: _most_work(met(self._costs.datasets, name), kernels)
+        found = {name: _known(met(self._costs.datasets, name), kernels)
                  for name in self.forest.sites()}
         return {name: each for name, each in found.items() if each is not None}
 
@@ -77,22 +84,18 @@ class Trends:
         """
         if not self.runs:
             return {}
-        largest = dict[str, tuple[Encounter, float]]()
-        for record in records:
-            for each, own in _own(record):
-                if each.site not in largest or each.busy > largest[each.site][0].busy:
-                    largest[each.site] = each, own
         usable = {version for record in records for version in record.path}
         given_up = {version for run in self.runs if run.left_out
                     for version in run.force.items()}
         found = dict[str, dict[int, float]]()
-        for name, (encounter, own) in largest.items():
-            if (known := self._known.get(name)) is None:
+        for name, (encounter, own) in _most_to_do(records).items():
+            known = self._known.get(name)
+            if known is None or known.largest.has_more(encounter, own):
                 continue
             ratios = {version: ratio for version, ratio
-                      in known.ratios(encounter, own, self.at_once).items()
+                      in known.ratios(encounter, self.at_once).items()
                       if ratio >= FAR_BEHIND and (name, version) not in usable
-                      and (ratio < math.inf or (name, version) in given_up)}
+                      and (known.largest.shows(version) or (name, version) in given_up)}
             if ratios:
                 found[name] = ratios
         return found
@@ -119,9 +122,43 @@ def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
         yield each, each.busy - sum(inner.busy for inner in inside[each.number])
 
 
+def _most_to_do(records: Sequence[Record]) -> dict[str, tuple[Encounter, float]]:
+    """The encounter of each site with the most to do, and how long its own kernels took.
+
+    Of encounters in several records the quickest counts.
+    """
+    quickest = dict[Hashable, tuple[Encounter, float]]()
+    for record in records:
+        times = Counter[Hashable]()
+        for each, own in _own(record):
+            kind = each.site, *each.sizes.items(), *each.par.items()
+            times[kind] += 1
+            key = kind, times[kind]
+            if key not in quickest or each.busy < quickest[key][0].busy:
+                quickest[key] = each, own
+    found = dict[str, tuple[Encounter, float]]()
+    for each, own in quickest.values():
+        if each.site not in found or _is_more(each.par, each.busy, found[each.site][0].par,
+                                              found[each.site][0].busy):
+            found[each.site] = each, own
+    return found
+
+
+def _is_more(par: Mapping[str, int], seconds: float, other: Mapping[str, int], taken: float
+             ) -> bool:
+    """Whether there is no less to do than elsewhere, where guards compare with ``other`` sizes.
+
+    Sizes tell, unless times are far apart: where kernels are short, these are chance.
+    """
+    larger = all(size >= other[name] for name, size in par.items())
+    smaller = all(size <= other[name] for name, size in par.items())
+    least = 1.0 if larger == smaller else LESS if larger else 1 / LESS
+    return seconds >= least * taken
+
+
 @dataclass(frozen=True, slots=True)
-class _Largest:
-    """The point of a site with the most work.
+class _Work:
+    """A point of a site.
 
     ``costs`` are those of its versions, with the best ones inside, and ``kernels`` how long their
     own kernels take at least.
@@ -131,45 +168,85 @@ class _Largest:
     costs: dict[int, Cost]
     kernels: dict[int, float]
 
-    def ratios(self, encounter: Encounter, own_busy: float, at_once: float) -> dict[int, float]:
-        """How many times as long as the best a version takes at an encounter with more work.
+    @property
+    def best(self) -> float:
+        """What the best version took."""
+        return min(cost.time for cost in self.costs.values())
 
-        ``own_busy`` is how long the encounter's own kernels took.
+    def shows(self, version: int) -> bool:
+        """Whether a version has been run here."""
+        return version in self.costs and math.isfinite(self.costs[version].time)
+
+    def has_more(self, encounter: Encounter, own_busy: float) -> bool:
+        """Whether there is more to do than at an encounter whose own kernels took so long."""
+        kernels = self.kernels.get(encounter.chosen, math.inf)
+        return own_busy < LESS * kernels < math.inf or self._growths(encounter)[0] < 1
+
+    def ratio(self, version: int, encounter: Encounter, at_once: float) -> float:
+        """How many times as long as the best one a version takes where there is more to do.
+
+        0 if nobody knows whether there is.
         """
-        point, site, kernels = self.point, self.point.site, self.kernels
-        if (encounter.chosen in self.costs
-                and own_busy < LESS * kernels[encounter.chosen] < math.inf):
-            return {}
-        before = {guard.name: max(1, point.par[guard.name]) for guard in site.guards}
-        growths = [encounter.par[name] / par for name, par in before.items()]
-        if min(growths, default=1.0) < 1:
-            return {}
-        growth, gain = max(growths, default=1.0), _gain(site, before, encounter.par, at_once)
-        best = min(cost.time for cost in self.costs.values())
-        found = dict[int, float]()
-        for version, cost in self.costs.items():
-            own = point.own[version].device
-            device = cost.device - own + min(own, kernels[version]) if math.isfinite(own) else own
-            found[version] = max(device / growth, (device - cost.host) / gain) / best
-        return found
+        least_growth, growth = self._growths(encounter)
+        if least_growth < 1:
+            return 0.0
+        gain = _gain(self.point.site, self._before, encounter.par, at_once)
+        cost, own = self.costs[version], self.point.own[version].device
+        least = cost.device - own + min(own, self.kernels[version])
+        best = max(self.best, at_least(encounter.busy, encounter.launches))
+        return max(least / growth / self.best, (least - cost.host) / gain / self.best, least / best)
+
+    @property
+    def _before(self) -> dict[str, int]:
+        return {guard.name: max(1, self.point.par[guard.name]) for guard in self.point.site.guards}
+
+    def _growths(self, encounter: Encounter) -> tuple[float, float]:
+        """How many times as much guards compare with there, at least and at most."""
+        growths = [encounter.par[name] / par for name, par in self._before.items()] or [1.0]
+        return min(growths), max(growths)
 
 
-def _most_work(points: Iterator[tuple[DatasetCosts, Point]], busy: Mapping[_Met, float]
-               ) -> _Largest | None:
-    """The last one of those with the most work; None if there is no work."""
-    most, found = 0.0, None
-    for dataset, point in points:
-        costs = {version: _cost(point, version) for version in sorted(point.feasible)}
-        best = min(cost.time for cost in costs.values())
-        if best >= most and best:
-            most, found = best, (dataset.name, point, costs)
-    if found is None:
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The point of a site with the most work, and of those where a version ``was_run``."""
+
+    largest: _Work
+    was_run: dict[int, _Work]
+
+    def ratios(self, encounter: Encounter, at_once: float) -> dict[int, float]:
+        """How many times as long as the best the versions take at an encounter with more work."""
+        return {version: self.was_run[version].ratio(version, encounter, at_once)
+                if version in self.was_run else math.inf for version in self.largest.costs}
+
+
+def _known(points: Iterator[tuple[DatasetCosts, Point]], busy: Mapping[_Met, float]
+           ) -> _Known | None:
+    """What is known of a site; None if there is no work."""
+    each = [_work(dataset.name, point, busy) for dataset, point in points]
+    largest = _most_work(each)
+    if largest is None:
         return None
-    name, point, costs = found
+    own = {version: _most_work(work for work in each if work.shows(version))
+           for version in largest.costs}
+    return _Known(largest, {version: work for version, work in own.items() if work is not None})
+
+
+def _work(dataset: str, point: Point, busy: Mapping[_Met, float]) -> _Work:
+    costs = {version: _cost(point, version) for version in sorted(point.feasible)}
     sizes = tuple(sorted(point.sizes.items()))
-    return _Largest(point, costs, {
-        version: busy.get((name, point.site.name, sizes, version), point.own[version].device)
+    return _Work(point, costs, {
+        version: busy.get((dataset, point.site.name, sizes, version), point.own[version].device)
         for version in costs})
+
+
+def _most_work(each: Iterable[_Work]) -> _Work | None:
+    """The last one of those with the most work; None if there is no work."""
+    found: _Work | None = None
+    for work in each:
+        if work.best and (found is None or _is_more(
+                work.point.par, work.best, found.point.par, found.best)):
+            found = work
+    return found
 
 
 def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_once: float

@@ -15,6 +15,7 @@ from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Run
 from runelift.runtime.tuner.measurable import Args, Dataset, Measurable
+from runelift.runtime.tuner.schedule import runs_as
 from runelift.runtime.tuner.trends import Trends, beside, left_out, merged, without
 
 FAR_OFF = 10.0
@@ -28,12 +29,13 @@ class WarmUp:
 
     Versions that ``trends`` rule out are ``left_out`` once records tell how large the dataset is,
     and the plans ``instead`` show the others.  That is so after a run by default that is not long,
-    which may not meet all sites, and once more after the first plan.
+    which may not meet all sites, and once more after the first plan.  What runs the same versions
+    as one before, by default or of another plan, has its record.
     """
 
     def __init__(self, program: Measurable, forest: Forest, dataset: Dataset, args: Args,
-                 outlook: Outlook, todo: Sequence[dict[str, int]],
-                 trends: Trends | None) -> None:
+                 outlook: Outlook, todo: Sequence[dict[str, int]], trends: Trends | None
+                 ) -> None:
         self._program, self._dataset, self._args = program, dataset, args
         self._forest, self._outlook, self._trends = forest, outlook, trends
         self.left_out, self.instead = list[Run](), list[dict[str, int]]()
@@ -42,6 +44,7 @@ class WarmUp:
         self._met: dict[str, Encounter] = {}
         self._untuned: list[Record] | None = None
         self._shown = list[Record]()
+        self._ran = list[Run]()
         self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
         *self._rest, last = todo
@@ -66,7 +69,7 @@ class WarmUp:
                 return Run(self._dataset.name, force, None, f"version {version}: {why}",
                            left_out={site: force[site]}), True
         try:
-            record = self._same_by_default(force) or self._program.record(
+            record = self._same(force) or self._program.record(
                 self._dataset.entry, self._args, force=force)
         except (UserError, CompilerLimitation) as error:
             if isinstance(error, Stopped):
@@ -83,12 +86,12 @@ class WarmUp:
         self.rule_out([record])
         self._prepare_rest()
         run = Run(self._dataset.name, force, record)
+        self._ran.append(run)
         return run, record.span > max(LONG, FAR_OFF * self._best)
 
-    def _same_by_default(self, force: Mapping[str, int]) -> Record | None:
-        """The record of a run by default that ran the versions that a plan forces."""
-        return next((record for record in self._untuned or ()
-                     if all(force.get(site) == version for site, version in record.path)), None)
+    def _same(self, force: Mapping[str, int]) -> Record | None:
+        """The record of a run before that ran the versions that a plan leads to."""
+        return next((run.record for run in self._ran if runs_as(force, run)), None)
 
     def rule_out(self, records: Sequence[Record]) -> None:
         """Leave out versions by what other datasets say, once records tell the size of this one.
@@ -117,6 +120,7 @@ class WarmUp:
         self._untuned = []
         with suppress(UserError, CompilerLimitation):
             self._untuned.append(self._program.record(self._dataset.entry, self._args))
+            self._ran.append(Run(self._dataset.name, {}, self._untuned[-1]))
 
     def _rule_out(self, trends: Trends) -> None:
         behind = trends.behind([*self._untuned, *self._shown]) if self._untuned else {}

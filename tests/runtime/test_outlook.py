@@ -17,14 +17,22 @@ from runelift.runtime.tuner import warming
 from runelift.runtime.tuner.autotune import Tuning, conclude
 from runelift.runtime.tuner.contenders import contenders
 from runelift.runtime.tuner.costs import costs_of
+from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Log, Measurements, Run
 from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.report import render
-from tests.runtime.simulated import Simulated, site
+from runelift.runtime.tuner.schedule import runs_as
+from tests.runtime.simulated import Simulated, nested, site
 from tests.runtime.test_tuner_measure import inputs
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
+
+
+class First(Simulated):
+    """By default the first version runs."""
+
+    default = dict.fromkeys(["main.t0", "main.t1", "main.t2"], 1)
 
 
 def test_one_work_item_for_each_point_takes_the_work_of_a_point() -> None:
@@ -208,6 +216,45 @@ def test_plans_that_run_the_same_versions_are_repeated_as_one(tmp_path: Path) ->
     assert sim.runs == runs
 
 
+@pytest.mark.parametrize("infeasible", [
+    set(), {("a", 0)}, {("a", 0), ("a", 1)}, {("a", 0), ("c", 0), ("d", 1)}, {("b", 1), ("c", 2)}])
+@pytest.mark.parametrize("pars", [[2], [4, 100]])
+def test_what_a_plan_leads_to_is_known_from_other_runs(infeasible: set[tuple[str, int]],
+                                                       pars: list[int]) -> None:
+    """Of a run with the same versions, unless one was forced that others decide in the plan."""
+    sim = Simulated.of(nested(), lambda where, index, par: 1.0, infeasible=frozenset(infeasible))
+    forces = [{}, *plans(sim.forest), *({"a": index} for index in range(3)), {"c": 1, "d": 0}]
+    runs = [Run("x", force, sim.record("main", pars, force=force)) for force in forces]
+    for force, own in zip(forces, runs, strict=True):
+        for run in runs:
+            assert own.record is not None
+            assert run.record is not None
+            is_known = all(site in force or site not in run.force
+                           for site, _ in run.record.path)
+            assert runs_as(force, run) == (is_known and own.record.path == run.record.path)
+    assert not runs_as({}, replace(runs[0], record=None))
+    assert not runs_as({}, replace(runs[0], replay=1))
+
+
+@pytest.mark.parametrize("kind", [First, Simulated])
+def test_a_version_that_cannot_run_is_not_run_where_it_leads_to_a_known_run(
+        kind: type[Simulated], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two lead to the flat version, whose sites run by default what one of the plans forces.
+
+    On the second dataset a run by default was recorded; on the first one of the two has to run.
+    """
+    monkeypatch.setattr(warming, "LONG", 1.0)  # simulated runs take half a second
+    inner = site("u", ("t2", []), (None, []))
+    sim = kind.of([site("s", ("t0", []), ("t1", []), (None, [inner]))],
+                  lambda where, index, par: 1e-3, infeasible=frozenset({("s", 0), ("s", 1)}))
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3)
+    assert [sim.forced.count(force) for force in ({"s": 0}, {"s": 1}, {})] == [0, 1, 1]
+    for dataset in "ab":
+        runs = [run for run in found.runs if run.dataset == dataset]
+        assert {run.force["s"] for run in runs if run.record} == {0, 1, 2}
+        assert {run.force["s"] for run in runs if run.time is not None} == {2}
+
+
 @pytest.mark.parametrize(("kept", "found"), [(0, {0}), (4, {0}), (1, {0}), (60, {0, 1})])
 def test_what_can_gain_hardly_anything_is_no_contender(kept: int, found: set[int]) -> None:
     """Version 1 is as fast where the loop ends as others are, and far slower before that.
@@ -248,12 +295,6 @@ def test_a_version_remains_where_all_were_late_by_turns() -> None:
                                                len(busy), 0, ""), time=sum(busy))
 
     assert contenders([run(0, 1e-3, 30e-3), run(1, 40e-3, 1e-3)]) == {"s": {0}}
-
-
-class First(Simulated):
-    """By default the first version runs."""
-
-    default = dict.fromkeys(["main.t0", "main.t1"], 1)
 
 
 @pytest.mark.parametrize("kind", [First, Simulated])

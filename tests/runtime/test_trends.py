@@ -69,9 +69,12 @@ def test_with_so_much_more_parallelism_it_could_have_caught_up(factor: int) -> N
 def test_more_parallelism_than_the_device_has_gains_nothing(
         at_once: int, before: tuple[int, int], after: tuple[int, int], host: float, kind: Kind,
         runs: bool) -> None:
-    """It was thirty times as slow as the best; both guards have eight times as much to compare."""
+    """It was thirty times as slow as the best; both guards have eight times as much to compare.
+
+    The best one takes 64 times as long.
+    """
     sim = Simulated.of([site("s", ("t0", []), ("t1", []), (None, []), kind=kind)],
-                       lambda where, index, par: [30.0, 12.0, 1.0][index])
+                       lambda where, index, par: [30.0, 12.0, 1.0][index] * (par / 8)**2)
 
     def points(pars: tuple[int, int]) -> Any:
         return lambda record: replace(record, encounters=tuple(each._replace(
@@ -84,6 +87,53 @@ def test_more_parallelism_than_the_device_has_gains_nothing(
     record = points(after)(sim.record("main", [64], force={"s": 2}))
     ruled_out = Trends(sim.forest, known, at_once).behind([record]).get("s", {})
     assert (0 not in ruled_out) == runs
+
+
+def test_more_to_do_takes_no_less_time() -> None:
+    """It was a hundred times as slow as what takes no longer with thirty times the work."""
+    sim = Simulated.of([SITE], lambda where, index, par: [100.0, 12.0, 1.0 + par / 100][index])
+    assert made(sim, 2, 60) == {"2": {0, 1, 2}, "60": {1, 2}}
+
+
+def test_what_was_left_out_is_run_where_it_may_have_caught_up() -> None:
+    sim = Simulated.of([SITE], gaining)
+    assert [0 in versions for versions in made(sim, 1, 2, 60).values()] == [True, False, True]
+
+
+def late(run: Run, par: int, seconds: float) -> Run:
+    """The same run, if kernels had taken longer at one of its encounters."""
+    assert run.record is not None
+    return replace(run, record=replace(run.record, encounters=tuple(
+        each._replace(time=seconds, busy=seconds) if each.sizes["n"] == par else each
+        for each in run.record.encounters)))
+
+
+def test_sizes_say_where_there_was_most_to_do() -> None:
+    """The best version took a little longer where there was less to do."""
+    sim = Simulated.of([SITE], lambda where, index, par: [20.0 / 16 * par, 12.0, 1.0][index])
+    found = measure(sim, sim.forest, inputs(a=[16, 2]), repeats=1)
+    runs = [late(run, 2, 1.1) if run.force["s"] == 2 else run for run in found.runs]
+    record = sim.record("main", [32], force={"s": 2})
+    record = replace(record, encounters=(record.encounters[0]._replace(time=2.0, busy=2.0),))
+    assert list(Trends(sim.forest, runs).behind([record])["s"]) == [0]
+
+
+def test_that_a_small_encounter_was_late_rules_nothing_out() -> None:
+    """A version may have caught up at the larger one, which took less by chance."""
+    sim = Simulated.of([SITE], lambda where, index, par: [40.0, 400.0, par / 2][index])
+    runs = measure(sim, sim.forest, inputs(a=[2]), repeats=1).runs
+    run = Run("b", {"s": 2}, sim.record("main", [16, 4], force={"s": 2}))
+    record = late(run, 4, 9.0).record
+    assert record is not None
+    assert list(Trends(sim.forest, runs).behind([record])["s"]) == [1]
+
+
+def test_the_quickest_run_says_how_long_the_best_takes() -> None:
+    """Another record has a version that takes as long as the one in question."""
+    sim = Simulated.of([SITE], lambda where, index, par: [100.0, 50.0 * par, 1.0][index])
+    runs = measure(sim, sim.forest, inputs(a=[2]), repeats=1).runs
+    records = [sim.record("main", [200], force={"s": version}) for version in (1, 2)]
+    assert list(Trends(sim.forest, runs).behind(records)["s"]) == [0]
 
 
 def test_what_failed_is_tried_again() -> None:
@@ -215,7 +265,7 @@ def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("long_runs")
 def test_what_falls_behind_is_not_the_first_to_be_run() -> None:
     """Plans begin with the most parallelism; a run by default says how large a dataset is."""
-    sim = First.of([SITE], lambda where, index, par: 1e-3 * [1.0, 12.0, 100.0 * par][index])
+    sim = First.of([SITE], lambda where, index, par: 1e-3 * [1.0 * par, 12.0, 100.0 * par][index])
     assert made(sim, 2, 4) == {"2": {0, 1, 2}, "4": {0, 1}}
 
 

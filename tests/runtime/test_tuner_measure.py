@@ -144,6 +144,63 @@ def test_the_best_of_one_site_is_repeated_without_the_worst_of_another() -> None
     assert dataset.least() == pytest.approx(0.5 + 10.0 + 60.0)
 
 
+def test_the_best_of_several_sites_is_not_repeated_twice() -> None:
+    """A version that cannot run leads to it by default."""
+    class Mixed(Simulated):
+        @property
+        def default(self):  # type: ignore[no-untyped-def]
+            return {"main.t0": 1, "main.t1": 1, "main.t2": 10**9}
+
+    inner = [site("u", ("t1", []), (None, [])), site("w", ("t2", []), (None, []))]
+    slow = {("u", 1), ("w", 0)}
+    sim = Mixed.of([site("s", ("t0", []), (None, inner))], lambda where, index, par: (
+        900.0 if (where, index) in slow else 10.0), infeasible=frozenset({("s", 0)}))
+    found = measure(sim, sim.forest, inputs(a=[2]), repeats=3)
+    counts = Counter(tuple(run.force.values()) for run in found.runs)
+    assert counts == {(0,): 2, (1, 0, 0): 1, (1, 1, 1): 1}
+    (dataset,) = costs_of(sim.forest, found).datasets
+    assert dataset.least() == pytest.approx(0.5 + 30.0)
+
+
+class Kept:
+    """Runs in the order in which they were over."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+
+    def known(self, entry: str, dataset: str) -> list[Run]:
+        return []
+
+    def append(self, entry: str, run: Run) -> None:
+        self.runs.append(run)
+
+    def forget(self, entry: str, dataset: str) -> None:
+        """Nothing is."""
+
+
+@pytest.mark.parametrize(("builds", "slow", "order"), [
+    (True, [2], "ba"), (True, [2, 4], "ab"), (True, [], "ab"), (False, [2], "ab")])
+def test_repetitions_that_wait_for_kernels_come_after_other_datasets(
+        builds: bool, slow: list[int], order: str) -> None:
+    """These learn from first runs; nobody asks for kernels if there are none to build at all."""
+    class Builds(Simulated):
+        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
+            asked.append(forces)
+            return builds if {} in forces else inputs[0][0] in slow
+
+    asked, kept = list[Sequence[dict[str, int]]](), Kept()
+    sim = Builds.of(CHAIN, lambda where, index, par: [100.0 * par, 12.0, 11.0][index])
+    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=2, log=kept)
+    timed = [run for run in kept.runs if run.time is not None]
+    assert "".join(dict.fromkeys(run.dataset for run in timed)) == order
+    assert Counter((run.dataset, run.force["s"]) for run in timed) == {
+        (dataset, version): 2 for dataset in "ab" for version in (1, 2)}
+    assert {(run.dataset, run.record is None) for run in found.runs if run.force["s"] == 0} == {
+        ("a", False), ("b", True)}
+    assert found.datasets == ("a", "b")
+    assert len(asked) == (3 if builds else 1)
+
+
 def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
     """Other datasets are measured meanwhile; what is found is the same."""
     stms = [site("s", ("t0", []), ("t1", []), (None, [])), site("u", ("t2", []), (None, []))]
@@ -161,13 +218,16 @@ def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
         sim = Builds.of(stms, lambda where, index, par: slow.get((where, index), 60.0))
         sim.others = others
         steps: list[Progress] = []
-        found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3, progress=steps.append)
+        kept = Kept()
+        found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=3, progress=steps.append,
+                        log=kept)
         counts.append(Counter((run.dataset, *run.force.values()) for run in found.runs))
-        orders.append([run.dataset for run in found.runs if run.force == further])
-        datasets = list(dict.fromkeys(run.dataset for run in found.runs if run.force != further))
+        orders.append([run.dataset for run in kept.runs if run.force == further])
+        datasets = list(dict.fromkeys(run.dataset for run in kept.runs if run.force != further))
         assert datasets == ["a", "b"]
-        last = max(k for k, run in enumerate(found.runs) if run.force != further)
-        assert all(k > last for k, run in enumerate(found.runs) if run.force == further) == others
+        last = max(k for k, run in enumerate(kept.runs) if run.force != further)
+        assert all(k > last for k, run in enumerate(kept.runs) if run.force == further) == others
+        assert found.runs == sorted(kept.runs, key=lambda run: run.dataset)
         assert [step.done for step in steps] == sorted(step.done for step in steps)
     assert counts[0] == counts[1]
     assert orders == [["a", "a", "b", "b"]] * 2
@@ -196,8 +256,9 @@ def test_inputs_are_foreseen_together_if_they_are_small_or_not_made_yet(
     sim = Builds.of(CHAIN, cost)
     datasets = [Dataset(name, "main", partial(arguments, size))
                 for name, size in (("a", count), ("b", 4))]
-    found, room = foreseen(sim, sim.forest, datasets, {"a": [], "b": []})
+    found, room, builds = foreseen(sim, sim.forest, datasets, {"a": [], "b": []})
     assert room == fits
+    assert builds == together
     assert len(sim.inputs) == 2 * together
     assert [len(list(each.arguments())) for each in found] == [1, 1]
 
