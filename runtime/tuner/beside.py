@@ -26,6 +26,8 @@ CLEAR = 0.1
 """unless one is certain to be faster by more than this after twice the fewest pairs,"""
 LITTLE = 0.002
 """which are enough for those that take more seconds than this: chance distorts them little."""
+SURE = 0.03
+"""Of these the fewest pairs are enough if one is certain to be faster by more than this."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
 ENOUGH = 0.1
@@ -73,10 +75,9 @@ class Verified:
         worse = 1 + TOLERANCE
         return self.low > worse or self.tuned.median > self.default.median * worse
 
-    @property
-    def clear(self) -> bool:
-        """Whether one is faster for certain, by more than what distorts short runs."""
-        return self.high < 1 - CLEAR or self.low > 1 + CLEAR
+    def tells(self, margin: float) -> bool:
+        """Whether one is faster for certain, by more than a fraction."""
+        return self.high < 1 - margin or self.low > 1 + margin
 
     @property
     def decided(self) -> bool:
@@ -173,10 +174,7 @@ class Pair:
             late = now > end or (pair >= fewest and now > started + ENOUGH)
             if pair == look or late:
                 verified = Verified.of(*times)
-                seconds = verified.default.median
-                enough = pair >= MANY or seconds > SHORT or (
-                    pair >= 2 * PAIRS and (seconds > LITTLE or verified.clear))
-                if late or (verified.decided and enough):
+                if late or (verified.decided and _enough(verified, pair)):
                     return verified
                 # with a look after each pair, chance would decide some time
                 look = min(2 * look, MANY) if look < MANY else 2 * look
@@ -217,6 +215,16 @@ def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: Callable[[], bool],
         worth = any(each.high < 1 - STAKE for each in known) or (must_last and anyway())
         found = {name: each.surely(worth=worth) for name, each in pairs.items()}
     return {name: each for name, each in found.items() if each is not None}
+
+
+def _enough(verified: Verified, pairs: int) -> bool:
+    """Whether so many pairs are enough to be sure of what they say."""
+    seconds = verified.default.median
+    if pairs >= MANY or seconds > SHORT:
+        return True
+    if seconds > LITTLE:
+        return pairs >= 2 * PAIRS or verified.tells(SURE)
+    return pairs >= 2 * PAIRS and verified.tells(CLEAR)
 
 
 def _tied(default: Sequence[float], tuned: Sequence[float]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from runelift.runtime.finer import Finer, Guarded, to_json
 from runelift.runtime.processes.turns import beside
 from runelift.runtime.tuner.autotune import EntryTuning
-from runelift.runtime.tuner.beside import PAIRS, TOLERANCE, Pair, Verified, all_side_by_side
+from runelift.runtime.tuner.beside import PAIRS, Pair, Verified, all_side_by_side
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.curves import version_name
 from runelift.runtime.tuner.fit import objective
@@ -32,6 +32,9 @@ from runelift.runtime.tuner.sizes import show_name
 
 FEW = 3
 """With fewer datasets nothing can be said about those that are left out."""
+GAIN = 0.02
+"""A dataset that would gain a smaller fraction keeps its versions: that costs more runs than it is
+worth."""
 HARM = 0.1
 """Nearby sizes that serve known ones better may guess so much worse than thresholds do: with few
 datasets, those that are left out lie outside of all others."""
@@ -232,9 +235,9 @@ def _paths(tuning: EntryTuning, refined: Refined) -> dict[str, tuple[int, ...]]:
 
 
 def _idle(tuning: EntryTuning, refined: Refined) -> set[str]:
-    """The datasets that run other versions with the guards without gaining what can be told."""
+    """The datasets that run other versions with the guards, but gain little."""
     gained = {name for name, before in refined.before.items()
-              if refined.after[name] < (1 - TOLERANCE) * before}
+              if refined.after[name] < (1 - GAIN) * before}
     return refined.before.keys() - gained - _same(
         tuning, _paths(tuning, refined)) if refined.finer else set()
 

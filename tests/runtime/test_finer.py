@@ -425,7 +425,7 @@ def test_datasets_that_hardly_gain_are_left_alone(monkeypatch: pytest.MonkeyPatc
     tuning = concluded(sim, SHAPES)
     found = refine_guards(tuning, Guards.MEMO)
     assert found.finer
-    monkeypatch.setattr(refined, "TOLERANCE", 1.0)
+    monkeypatch.setattr(refined, "GAIN", 1.0)
     kept = confirm_guards(sim, tuning, found, [], tuning.fit.thresholds, 1)
     assert kept.finer == {}
     assert "about as good" in render(kept)
