@@ -235,18 +235,16 @@ class Executable:
         The result is the programs that are wanted, and whether there is anything to build: what is
         in the cache a thread begins to load.
         """
-        sources = self._sources_of(wanted)
+        sources = list(dict.fromkeys(source for each in wanted
+                                     if (source := self._source_of(each)) is not None))
         unknown = self._build_outside(sources, waits=False)
         self._load(source for source in sources if source not in unknown)
         return sources, bool(unknown) and self.outside is not None
 
-    def is_built(self, wanted: Iterable[Wanted]) -> bool:
-        """Whether all that is wanted is in the cache, or has been loaded."""
-        return self._are_there(self._sources_of(wanted))
-
     def load_ahead(self, sources: Sequence[tuple[str, ...]]) -> bool:
         """Begin to load programs if all of them are in the cache."""
-        if not self._are_there(sources):
+        if not all(disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))
+                   for source in sources):
             return False
         self._load(sources)
         return True
@@ -280,16 +278,6 @@ class Executable:
         if unknown and self.outside is not None:
             self.outside(list(unknown.values()), waits)
         return unknown.keys()
-
-    def _sources_of(self, wanted: Iterable[Wanted]) -> list[tuple[str, ...]]:
-        """The programs that have to be built for what is wanted, each once."""
-        return list(dict.fromkeys(source for each in wanted
-                                  if (source := self._source_of(each)) is not None))
-
-    def _are_there(self, sources: Iterable[tuple[str, ...]]) -> bool:
-        """Whether programs are in the cache."""
-        return all(disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))
-                   for source in sources)
 
     def _whole(self, source: tuple[str, ...]) -> tuple[str, ...]:
         """The text of a program and all options that it is built with."""

@@ -85,15 +85,6 @@ class Preparations:
             foreseen.write(compiled, entry, foreseen.Foreseen(asked, tuple(sources)))
         return builds
 
-    def is_built(self, entry: str, args: Sequence[Any], force: Mapping[str, int]) -> bool:
-        """Whether all that a record of a run needs is in the cache, as far as shapes tell."""
-        if self.run(entry, args, force) in self._there:
-            return True
-        wanted = dict[Any, None]()
-        self.rehearse(entry, args, force, wanted)
-        there: bool = self._program._executable(entry).is_built(unmerged(wanted))
-        return there
-
     def load_ahead(self) -> None:
         """Begin to load what runs wanted when the program was tuned before, if it was."""
         for entry, known in foreseen.read(self._program.compiled).items():

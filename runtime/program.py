@@ -161,11 +161,6 @@ class Program(OneByOne):
         """
         return self._preparations.foresee(entry, inputs, forces)
 
-    def built(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
-              ) -> list[bool]:
-        """Whether all has been built that a record of a run with these forced versions needs."""
-        return [self._preparations.is_built(entry, args, force) for force in forces]
-
     def begin_anew(self) -> None:
         """Forget what was prepared: the device turned out to be another one than was presumed."""
         self._executables.clear()

@@ -48,11 +48,6 @@ class Measurable(Protocol):
         """
         ...
 
-    def built(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
-              ) -> Sequence[bool]:
-        """Whether all has been built that a record of a run with these forced versions needs."""
-        ...
-
     def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
                 recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Build what runs with these forced versions need, as far as that is known before.

@@ -207,7 +207,7 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
 
     Who is ``patient`` hears of it before runs whose kernels are only now being built, and can see
     to other things first: before further plans, and, where anything ``builds`` from the start,
-    before those of the first plans that come last for it, and before first runs are repeated.
+    before first runs are repeated.
     """
     asked = [dict(force) for force in (plans(forest) if only is None else only)]
     schedule = Schedule(asked, repeats, [run for run in known if run.force in asked
@@ -230,8 +230,7 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
                if run.record is not None and run.time is not None and run.force in todo}
     warming.rule_out([run.record for run in known if run.record is not None])
     made_before = [run.force for run in known]
-    later, is_prepared = list[int](), False
-    while wanted or later or warming.left_out:
+    while wanted or warming.left_out:
         if warming.left_out:
             for run in warming.left_out:
                 schedule.ran(schedule.add(run.force), run)
@@ -239,18 +238,6 @@ def patient_runs(program: Measurable, forest: Forest, dataset: Dataset, repeats:
             wanted = schedule.instead(wanted, warming.instead[::-1], MORE * repeats)
             warming.left_out = []
             continue
-        if first and not is_prepared:
-            if patient and builds:
-                built = program.built(dataset.entry, args, [todo[number] for number in wanted])
-                later = [number for number, there in zip(wanted, built, strict=True) if not there]
-            wanted = [number for number in wanted if number not in later]
-            warming.prepare([todo[number] for number in wanted])
-            is_prepared = True
-            continue
-        if not wanted:
-            yield Waits(tuple(first.values()))
-            wanted, later = later, []
-            warming.prepare([todo[number] for number in wanted])
         number = wanted.pop(0)
         if first and time.perf_counter() > deadline:
             yield Run(dataset.name, todo[number], None, NO_TIME)

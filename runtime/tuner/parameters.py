@@ -143,11 +143,6 @@ class With:
         """Build what runs need."""
         return self.program.foresee(entry, inputs, forces)
 
-    def built(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
-              ) -> Sequence[bool]:
-        """Whether all has been built that records need."""
-        return self.program.built(entry, args, forces)
-
     def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
                 recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Build what runs need."""

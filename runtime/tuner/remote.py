@@ -112,13 +112,6 @@ class Remote:
                 self._prepares = False
         return False
 
-    def built(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]]) -> Sequence[bool]:
-        """Whether all has been built that records need; if nobody builds, it is built then."""
-        if not self._prepares or self._builders is None:
-            return [True] * len(forces)
-        found: Sequence[bool] = self._ask(args, "built", entry, list(forces))
-        return found
-
     def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
                 recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Build what runs need, unless a build has ended a worker: then each run builds its own."""

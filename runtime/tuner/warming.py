@@ -14,7 +14,7 @@ from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.limits import Stopped
 from runelift.runtime.tuner.log import Run
-from runelift.runtime.tuner.measurable import Args, Dataset, Force, Measurable
+from runelift.runtime.tuner.measurable import Args, Dataset, Measurable
 from runelift.runtime.tuner.schedule import runs_as
 from runelift.runtime.tuner.trends import Trends, beside, left_out, merged, without
 
@@ -47,7 +47,7 @@ class WarmUp:
         self._ran = list[Run]()
         self._behind: dict[str, dict[int, float]] = {}
         self.default = self._best = math.inf
-        last = todo[-1]
+        *self._rest, last = todo
         ahead = trends.work_out if trends is not None and program.apart else None
         with beside_runs(ahead) if ahead else nullcontext():
             outlook.begin(program.prepare(dataset.entry, args, [{}], [last]))
@@ -84,6 +84,7 @@ class WarmUp:
         self._points |= {name: par for each in record.encounters if each.parent is None
                          for name, par in each.par.items()}
         self.rule_out([record])
+        self._prepare_rest()
         run = Run(self._dataset.name, force, record)
         self._ran.append(run)
         return run, record.span > max(LONG, FAR_OFF * self._best)
@@ -126,14 +127,15 @@ class WarmUp:
         if new := beside(behind, self._behind):
             self._behind = merged(self._behind, new)
             self.left_out += left_out(new, self._dataset.name)
-            self.instead = without(self._forest, self._behind, self._shown)
+            self._rest = self.instead = without(self._forest, self._behind, self._shown)
 
-    def prepare(self, forces: Sequence[Force]) -> None:
-        """Build what has not been built yet of plans that may be run."""
+    def _prepare_rest(self) -> None:
+        """Build what has not been built yet and may be run."""
         best = min(self.default, self._best)
-        possible = [force for force in forces
+        possible = [force for force in self._rest
                     if not any(self._outlook.hopeless(*version, best)
                                for version in self._outer(force))]
+        self._rest = []
         if possible:
             self._program.prepare(self._dataset.entry, self._args, [], possible)
 
@@ -150,7 +152,7 @@ class WarmUp:
         names = ", ".join(f"{site}/{index}" for site, index in force.items())
         return f"version {names}: {error}"
 
-    def _outer(self, force: Force) -> Iterator[tuple[str, int]]:
+    def _outer(self, force: Mapping[str, int]) -> Iterator[tuple[str, int]]:
         """The versions of outermost sites that have a work-item for each point, and how many."""
         for name, index in force.items():
             site = self._outermost.get(name)

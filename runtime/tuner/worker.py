@@ -192,10 +192,6 @@ class Session:
         self.program._plan(entry)
         return found
 
-    def built(self, number: int, entry: str, forces: Sequence[Mapping[str, int]]) -> list[bool]:
-        """Whether all has been built that records need."""
-        return self.program.built(entry, self.placed[number], forces)
-
     def place(self, number: int, values: Sequence[Any]) -> None:
         """Bring arguments to the device."""
         self._settle()

@@ -94,11 +94,6 @@ class Simulated(OneByOne):
         """Nothing has to be built."""
         return False
 
-    def built(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]]
-              ) -> Sequence[bool]:
-        """Nothing has to be built."""
-        return [True] * len(forces)
-
     def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
                 recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Nothing has to be built."""

@@ -201,36 +201,6 @@ def test_repetitions_that_wait_for_kernels_come_after_other_datasets(
     assert len(asked) == (3 if builds else 1)
 
 
-@pytest.mark.parametrize(("builds", "order"), [(True, "aabbab"), (False, "aaabbb")])
-def test_first_runs_that_wait_for_kernels_come_after_those_that_do_not(
-        builds: bool, order: str) -> None:
-    """Their datasets wait for others; kernels are there once these have had their turn."""
-    class Builds(Simulated):
-        def foresee(self, entry, inputs, forces):  # type: ignore[no-untyped-def]
-            return builds and {} in forces
-
-        def built(self, entry, args, forces):  # type: ignore[no-untyped-def]
-            return [force["s"] != 1 for force in forces]
-
-        def prepare(self, entry, args, forces, recorded=()):  # type: ignore[no-untyped-def]
-            prepared.append([force.get("s") for force in recorded])
-
-        def record(self, entry, args, *, force=None, **options):  # type: ignore[no-untyped-def]
-            if force and (args[0], force["s"]) not in ran:
-                ran.append((args[0], force["s"]))
-            return super().record(entry, args, force=force, **options)
-
-    ran, prepared = list[tuple[int, int]](), list[list[int | None]]()
-    sim = Builds.of(CHAIN, lambda where, index, par: [10.0, 12.0, 11.0][index])
-    found = measure(sim, sim.forest, inputs(a=[2], b=[4]), repeats=2)
-    assert "".join({2: "a", 4: "b"}[size] for size, _ in ran) == order
-    assert {size: [version for each, version in ran if each == size] for size in (2, 4)} == (
-        {2: [2, 0, 1], 4: [2, 0, 1]} if builds else {2: [2, 1, 0], 4: [2, 1, 0]})
-    assert ([1] in prepared) == builds
-    assert Counter((run.dataset, run.force["s"]) for run in found.runs) == {
-        (dataset, version): 2 for dataset in "ab" for version in range(3)}
-
-
 def test_what_is_only_being_built_is_waited_for_at_the_end() -> None:
     """Other datasets are measured meanwhile; what is found is the same."""
     stms = [site("s", ("t0", []), ("t1", []), (None, [])), site("u", ("t2", []), (None, []))]
