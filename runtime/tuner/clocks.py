@@ -92,8 +92,8 @@ class Clocks:
         self._first = [k for k, (index, _) in enumerate(self.columns)
                        if not k or index != self.columns[k - 1][0]]
         self._rest = np.array([datasets[index].rest.of(clock) for index, clock in self.columns])
-        self._places = {d.name: [(k, clock) for k, (at, clock) in enumerate(self.columns)
-                                 if at == index] for index, d in enumerate(datasets)}
+        self.components = [[(k, clock) for k, (at, clock) in enumerate(self.columns)
+                            if at == index] for index in range(len(datasets))]
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -108,13 +108,6 @@ class Clocks:
         """What the encounters cost at least, whatever is chosen."""
         lows = [self._datasets[index].bounds()[0].of(clock) for index, clock in self.columns]
         found: Array = np.array(lows) - self._rest
-        return found
-
-    def vector(self, dataset: str, cost: Cost) -> Array:
-        """The cost of an encounter."""
-        found = np.zeros(len(self.columns))
-        for k, clock in self._places[dataset]:
-            found[k] = cost.of(clock)
         return found
 
     def limits(self, allowed: Mapping[str, float]) -> Array:
