@@ -38,6 +38,9 @@ ROUNDS = 6
 """How often the weight of a dataset that got slower than by default is raised,"""
 RAISE = 4
 """and by which factor."""
+PARTS = (0.01, 0.1)
+"""The parts of the regret by default that the least regret is looked for below at first: the less
+it may be, the fewer sets of encounters are looked at."""
 TRADE_OFFS = 5_000
 """How many sets of encounters, times trade-offs, are looked at at most (see :data:`.solve.ENOUGH`).
 """
@@ -118,8 +121,16 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
         def solved() -> float:
             chain = dataset.once(("chain", tree.name),
                                  lambda: Chain(tree, roots_of([dataset], tree)))
-            best = Solver(Sums(_by_clock(dataset, clock)), default, enough).solve(chain)
-            return math.inf if best is None else best[0]
+            amounts = _by_clock(dataset, clock)
+            untuned = sum(cost.of(clock) for root, cost in zip(
+                dataset.points, dataset.spent(default), strict=True)
+                if root.site.name == tree.name)
+            regret = untuned - sum(amounts[root][1] for root in chain.points)
+            for most in (*(part * regret for part in PARTS), math.inf):
+                best = Solver(Sums(amounts, most), default, enough).solve(chain)
+                if best is not None:
+                    return best[0]
+            return math.inf
 
         return dataset.once(("floor", clock, tree.name, tuple(default.items()), enough), solved)
 

@@ -195,9 +195,11 @@ class Fronts:
     width: int
     within: Within
     nothing: Array = field(init=False)
+    _free: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.nothing = np.zeros(self.width)
+        self._free = bool(self.within(self.nothing[None])[0])
 
     def regret(self, point: Point, version: int) -> Array:
         """See :class:`Sought`; each component by itself."""
@@ -208,7 +210,8 @@ class Fronts:
 
     def single(self, regret: Array, chosen: Thresholds) -> Front | None:
         """See :class:`Sought`."""
-        return _any(Front.single(regret, chosen)) if self.within(regret[None])[0] else None
+        counts = self.within(regret[None])[0] if regret.any() else self._free
+        return Front.single(regret, chosen) if counts else None
 
     def plus(self, one: Front, other: Front) -> Front | None:
         """See :class:`Sought`; :class:`TooMany` if there are very many."""
