@@ -59,22 +59,20 @@ NOTHING = Cost(0.0)
 def total(costs: Iterable[Cost]) -> Cost:
     """The sum of both clocks."""
     device = host = 0.0
-    for cost in costs:
-        device += cost.device
-        host += cost.host
+    for seconds, issue in costs:
+        device += seconds
+        host += issue
     return Cost(device, host)
 
 
 def least(costs: Iterable[Cost]) -> Cost:
     """The least of either clock."""
-    each = list(costs)
-    return Cost(min(c.device for c in each), min(c.host for c in each))
+    return Cost(*map(min, zip(*costs, strict=True)))
 
 
 def most(costs: Iterable[Cost]) -> Cost:
     """The most of either clock."""
-    each = list(costs)
-    return Cost(max(c.device for c in each), max(c.host for c in each))
+    return Cost(*map(max, zip(*costs, strict=True)))
 
 
 class Clocks:

@@ -151,31 +151,34 @@ class _Meetings:
     def _attempts(self, encounters: Sequence[Encounter]) -> list[int]:
         """The numbers of the attempts that a run makes at its encounters."""
         here: dict[int, tuple[_Met, int]] = {}
-        times: dict[tuple[int | None, str], int] = defaultdict(int)
+        times: dict[tuple[int | None, str], int] = {}
         for each in sorted(encounters, key=lambda each: each.number):
-            around = self._outermost if each.parent is None else here[each.parent][0]
-            key = each.site, times[each.parent, each.site]
-            times[each.parent, each.site] += 1
-            if (met := around.within.get(key)) is None:
-                met = around.within[key] = _Met()
-                self.kinds[each.site, tuple(each.sizes.items())].append(met)
-            if each.parent is not None:
-                self._inside[here[each.parent][1]][met] = None
-            attempt = met.attempts.setdefault(each.chosen, len(self._inside))
-            if attempt == len(self._inside):
+            parent, site = beside = each.parent, each.site
+            times[beside] = time = times.get(beside, -1) + 1
+            around, attempt = (self._outermost, -1) if parent is None else here[parent]
+            if (met := around.within.get((site, time))) is None:
+                met = around.within[site, time] = _Met()
+                self.kinds[site, tuple(each.sizes.items())].append(met)
+            if parent is not None:
+                self._inside[attempt][met] = None
+            if (own := met.attempts.get(each.chosen)) is None:
+                own = met.attempts[each.chosen] = len(self._inside)
                 self._inside.append({})
-            here[each.number] = met, attempt
+            here[each.number] = met, own
         return [here[each.number][1] for each in encounters]
 
     def least(self, attempt: int) -> float:
         """What a version takes at least, with the best versions inside of it."""
-        return self._least[attempt] + sum(min(map(self.least, met.attempts.values()))
-                                          for met in self._inside[attempt])
+        return self._with_inner(attempt, self._least)
 
     def best(self, attempt: int) -> float:
         """What a version takes at most, with the best versions inside of it."""
-        return self._most[attempt] + sum(min(map(self.best, met.attempts.values()))
-                                         for met in self._inside[attempt])
+        return self._with_inner(attempt, self._most)
+
+    def _with_inner(self, attempt: int, took: Sequence[float]) -> float:
+        own, inside = took[attempt], self._inside[attempt]
+        return own + sum(min(self._with_inner(each, took) for each in met.attempts.values())
+                         for met in inside) if inside else own
 
 
 def _spent(run: Run, record: Record) -> tuple[Array, Array]:

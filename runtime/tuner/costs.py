@@ -154,7 +154,8 @@ class Point:
 
     def version_cost(self, index: int, thresholds: Thresholds) -> Cost:
         """What the encounter costs when it runs version ``index``."""
-        return total([self.own[index], *(p.cost(thresholds) for p in self.inner.get(index, ()))])
+        inner, own = self.inner.get(index), self.own[index]
+        return total([own, *[p.cost(thresholds) for p in inner]]) if inner else own
 
     def sides(self, index: int, thresholds: Thresholds) -> tuple[float, float]:
         """What the encounter takes if guard ``index`` holds, and if it does not (seconds).
@@ -183,12 +184,17 @@ class Point:
 
     def bounds(self) -> tuple[Cost, Cost]:
         """Both clocks at least and at most, whatever is chosen."""
-        inside = {index: [p.bounds() for p in self.inner.get(index, ())]
-                  for index in self.feasible}
-        return (least(total([self.own[index], *(low for low, _ in bounds)])
-                      for index, bounds in inside.items()),
-                most(total([self.own[index], *(high for _, high in bounds)])
-                     for index, bounds in inside.items()))
+        low, high = list[Cost](), list[Cost]()
+        for index in self.feasible:
+            own, inner = self.own[index], self.inner.get(index)
+            if inner:
+                bounds = [p.bounds() for p in inner]
+                low.append(total([own, *[each for each, _ in bounds]]))
+                high.append(total([own, *[each for _, each in bounds]]))
+            else:
+                low.append(own)
+                high.append(own)
+        return least(low), most(high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -498,7 +504,7 @@ def _without_inner(priced: Priced) -> tuple[Cost, Iterable[_Seconds], list[bool]
     encounters = priced.record.encounters
     places: dict[int | None, int] = {None: len(encounters)}
     places |= {each.number: place for place, each in enumerate(encounters)}
-    around = np.array([places[each.parent] for each in encounters])
+    around = np.array([places[each.parent] for each in encounters], np.intp)
 
     def inside(amounts: Array) -> Array:
         """What the encounters inside of each are together, and at last the outermost ones."""

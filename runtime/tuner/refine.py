@@ -179,7 +179,8 @@ class _Priced:
     def __init__(self, point: Point, spent: Mapping[Point, Cost]) -> None:
         self.point = point
         self.costs = point.own if not point.inner else {
-            version: total([own, *(spent[inner] for inner in point.inner.get(version, ()))])
+            version: total([own, *[spent[each] for each in inner]])
+            if (inner := point.inner.get(version)) else own
             for version, own in point.own.items()}
 
 
@@ -189,14 +190,15 @@ def _group(site: Site, asked: _Asked, priced: Sequence[tuple[float, _Priced]],
 
     None of the versions runs if each was left out on some dataset: then nothing can be said.
     """
-    versions = range(len(site.alternatives))
     now = priced[0][1].point.choose(thresholds)
-    costs, runs = [0.0 for _ in versions], [True for _ in versions]
+    costs, runs = [0.0 for _ in site.alternatives], [True for _ in site.alternatives]
     for weight, each in priced:
-        for version in versions:
-            feasible = version in each.point.feasible
-            runs[version] &= feasible
-            costs[version] += weight * each.costs[version if feasible else now].time
+        for version in range(len(costs)):
+            if version in each.point.feasible:
+                costs[version] += weight * each.costs[version].time
+            else:
+                costs[version] += weight * each.costs[now].time
+                runs[version] = False
     runs = [each and math.isfinite(cost) for each, cost in zip(runs, costs, strict=True)]
     sizes, par = map(dict, asked)
     return _Group(sizes, {**sizes, **par},
