@@ -58,6 +58,17 @@ class Encounter(NamedTuple):
         return max(0.0, self.time - self.gap)
 
 
+class Shares(NamedTuple):
+    """The parts of busy and of idle times that recording did not take."""
+
+    works: float
+    waits: float
+
+    def time(self, busy: float, whole: float) -> float:
+        """What is left of a time in which the device was busy for some of it."""
+        return self.works * busy + self.waits * max(0.0, whole - busy)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """What one run of an entry point did and cost (seconds).
@@ -104,8 +115,8 @@ class Record:
             found[each.parent].append(each)
         return found
 
-    def without_recording(self, cost: float) -> Record:
-        """What the record would say if recording had not cost ``cost`` seconds.
+    def shares(self, cost: float) -> Shares:
+        """What is left of times if recording had not cost ``cost`` seconds.
 
         They were spent on launches, while the device was idle: they are taken off idle times,
         and if those are shorter, off all device times alike.
@@ -113,12 +124,13 @@ class Record:
         idle = max(0.0, self.span - self.busy)
         waits = max(0.0, 1.0 - cost / idle) if idle else 0.0
         works = max(0.0, 1.0 - max(0.0, cost - idle) / self.busy) if self.busy else 0.0
+        return Shares(works, waits)
 
-        def time(busy: float, whole: float) -> float:
-            return works * busy + waits * max(0.0, whole - busy)
-
-        encounters = tuple(e._replace(time=time(e.busy, e.time), busy=works * e.busy,
-                                      gap=waits * e.gap) for e in self.encounters)
-        return replace(self, encounters=encounters, span=time(self.busy, self.span),
-                       busy=works * self.busy, host=waits * self.host,
+    def without_recording(self, cost: float) -> Record:
+        """What the record would say if recording had not cost ``cost`` seconds."""
+        left = self.shares(cost)
+        encounters = tuple(e._replace(time=left.time(e.busy, e.time), busy=left.works * e.busy,
+                                      gap=left.waits * e.gap) for e in self.encounters)
+        return replace(self, encounters=encounters, span=left.time(self.busy, self.span),
+                       busy=left.works * self.busy, host=left.waits * self.host,
                        wall=max(0.0, self.wall - cost))

@@ -59,22 +59,20 @@ NOTHING = Cost(0.0)
 def total(costs: Iterable[Cost]) -> Cost:
     """The sum of both clocks."""
     device = host = 0.0
-    for cost in costs:
-        device += cost.device
-        host += cost.host
+    for seconds, issue in costs:
+        device += seconds
+        host += issue
     return Cost(device, host)
 
 
 def least(costs: Iterable[Cost]) -> Cost:
     """The least of either clock."""
-    each = list(costs)
-    return Cost(min(c.device for c in each), min(c.host for c in each))
+    return Cost(*map(min, zip(*costs, strict=True)))
 
 
 def most(costs: Iterable[Cost]) -> Cost:
     """The most of either clock."""
-    each = list(costs)
-    return Cost(max(c.device for c in each), max(c.host for c in each))
+    return Cost(*map(max, zip(*costs, strict=True)))
 
 
 class Clocks:
@@ -92,8 +90,8 @@ class Clocks:
         self._first = [k for k, (index, _) in enumerate(self.columns)
                        if not k or index != self.columns[k - 1][0]]
         self._rest = np.array([datasets[index].rest.of(clock) for index, clock in self.columns])
-        self._places = {d.name: [(k, clock) for k, (at, clock) in enumerate(self.columns)
-                                 if at == index] for index, d in enumerate(datasets)}
+        self.components = [[(k, clock) for k, (at, clock) in enumerate(self.columns)
+                            if at == index] for index in range(len(datasets))]
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -108,13 +106,6 @@ class Clocks:
         """What the encounters cost at least, whatever is chosen."""
         lows = [self._datasets[index].bounds()[0].of(clock) for index, clock in self.columns]
         found: Array = np.array(lows) - self._rest
-        return found
-
-    def vector(self, dataset: str, cost: Cost) -> Array:
-        """The cost of an encounter."""
-        found = np.zeros(len(self.columns))
-        for k, clock in self._places[dataset]:
-            found[k] = cost.of(clock)
         return found
 
     def limits(self, allowed: Mapping[str, float]) -> Array:

@@ -10,13 +10,18 @@ all others take five times as long.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import numpy as np
+
+from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import Run
+from runelift.runtime.tuner.pareto import Array
 
 LAUNCH = 2e-6
 """No host issues a kernel in fewer seconds."""
@@ -26,8 +31,8 @@ LITTLE = 0.002
 """So is what could make a run faster by this fraction at most."""
 Choices: TypeAlias = Mapping[str, set[int]]
 """Versions by the name of their site."""
-_Key: TypeAlias = tuple[tuple[str, int], ...]
-"""The way to an encounter: site and occurrence, from the outermost inwards."""
+_Key: TypeAlias = tuple[tuple[str, int]]
+"""Which encounter of a run: its site and number."""
 
 
 def at_least(busy: float, launches: int) -> float:
@@ -50,27 +55,22 @@ def contenders(runs: Iterable[Run]) -> Choices:
 
     Of a kind are encounters with the same sizes: that one of them was late is chance.
     """
-    runs = list(runs)
-    meetings: dict[_Key, dict[int, Attempt]] = defaultdict(dict)
-    kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Key]] = defaultdict(list)
-    for run in runs:
-        for key, version, attempt in attempts_of(run):
-            if key not in meetings:
-                kinds[key[-1][0], attempt.sizes].append(key)
-            meetings[key].setdefault(version, attempt).also(attempt)
+    made = [(run, run.record) for run in runs if run.record is not None]
+    meetings = _Meetings(made)
     standings: dict[str, dict[int, _Standing]] = defaultdict(lambda: defaultdict(_Standing))
-    for (site, _), alike in kinds.items():
+    for (site, _), alike in meetings.kinds.items():
         here: dict[int, _Standing] = defaultdict(_Standing)
-        for attempts in (meetings[key] for key in alike):
-            quickest = min(_best(attempt, meetings) for attempt in attempts.values())
-            for version, attempt in attempts.items():
-                here[version].least += _least(attempt, meetings)
-                here[version].best += quickest
+        for met in alike:
+            quickest = min(map(meetings.best, met.attempts.values()))
+            for version, attempt in met.attempts.items():
+                standing = here[version]
+                standing.least += meetings.least(attempt)
+                standing.best += quickest
         # also where all were late somewhere, by turns
         far = max(FAR, min(standing.ratio for standing in here.values()))
         for version, standing in here.items():
             standings[site][version].add(standing, near=standing.ratio <= far)
-    little = LITTLE * min((_taken(run) for run in runs if run.record is not None), default=0.0)
+    little = LITTLE * min((_taken(*each) for each in made), default=0.0)
     return {site: _worth(versions, little) for site, versions in standings.items()}
 
 
@@ -110,62 +110,107 @@ class _Standing:
         return self.least / self.best if self.best else 1.0
 
 
-def _taken(run: Run) -> float:
-    """What a run took that has a record, by itself if it was made without one, too."""
-    assert run.record is not None
-    return run.record.span if run.time is None else run.time
+def _taken(run: Run, record: Record) -> float:
+    """What a run took, by itself if it was made without a record, too."""
+    return record.span if run.time is None else run.time
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class _Met:
+    """An encounter in whichever runs: the numbers of its attempts by version, and those inside."""
+
+    attempts: dict[int, int] = field(default_factory=dict)
+    within: dict[tuple[str, int], _Met] = field(default_factory=dict)
+
+
+class _Meetings:
+    """The encounters of runs, by ``kinds``: site and sizes.  What runs there is an attempt.
+
+    Several runs of the same are one attempt, which took the least of what they took.
+    """
+
+    def __init__(self, runs: Sequence[tuple[Run, Record]]) -> None:
+        self.kinds: dict[tuple[str, tuple[tuple[str, int], ...]], list[_Met]] = defaultdict(list)
+        self._outermost = _Met()
+        self._inside: list[dict[_Met, None]] = []
+        known: dict[Hashable, list[int]] = {}
+        took: list[tuple[list[int], Array, Array]] = []
+        for run, record in runs:
+            way = tuple([(each.parent, each.number, each.site, each.chosen)
+                         for each in record.encounters])
+            if way not in known:
+                known[way] = self._attempts(record.encounters)
+            took.append((known[way], *_spent(run, record)))
+        least, most = np.full((2, len(self._inside)), math.inf)
+        for attempts, at_least, at_most in took:
+            least[attempts] = np.minimum(least[attempts], at_least)
+            most[attempts] = np.minimum(most[attempts], at_most)
+        self._least: list[float] = least.tolist()
+        self._most: list[float] = most.tolist()
+
+    def _attempts(self, encounters: Sequence[Encounter]) -> list[int]:
+        """The numbers of the attempts that a run makes at its encounters."""
+        here: dict[int, tuple[_Met, int]] = {}
+        times: dict[tuple[int | None, str], int] = {}
+        for each in sorted(encounters, key=lambda each: each.number):
+            parent, site = beside = each.parent, each.site
+            times[beside] = time = times.get(beside, -1) + 1
+            around, attempt = (self._outermost, -1) if parent is None else here[parent]
+            if (met := around.within.get((site, time))) is None:
+                met = around.within[site, time] = _Met()
+                self.kinds[site, tuple(each.sizes.items())].append(met)
+            if parent is not None:
+                self._inside[attempt][met] = None
+            if (own := met.attempts.get(each.chosen)) is None:
+                own = met.attempts[each.chosen] = len(self._inside)
+                self._inside.append({})
+            here[each.number] = met, own
+        return [here[each.number][1] for each in encounters]
+
+    def least(self, attempt: int) -> float:
+        """What a version takes at least, with the best versions inside of it."""
+        return self._with_inner(attempt, self._least)
+
+    def best(self, attempt: int) -> float:
+        """What a version takes at most, with the best versions inside of it."""
+        return self._with_inner(attempt, self._most)
+
+    def _with_inner(self, attempt: int, took: Sequence[float]) -> float:
+        own, inside = took[attempt], self._inside[attempt]
+        return own + sum(min(self._with_inner(each, took) for each in met.attempts.values())
+                         for met in inside) if inside else own
+
+
+def _spent(run: Run, record: Record) -> tuple[Array, Array]:
+    """What encounters took at least and at most, without those inside of them."""
+    recorded = max(record.span, record.issue)
+    share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
+    encounters = record.encounters
+    amounts = np.array([[each.busy for each in encounters], [each.launches for each in encounters],
+                        [each.time for each in encounters], [each.issue for each in encounters]])
+    places = {each.number: place for place, each in enumerate(encounters)}
+    inner = [place for place, each in enumerate(encounters) if each.parent is not None]
+    around = [places[parent] for each in encounters if (parent := each.parent) is not None]
+    left = amounts.copy()
+    for amount, inside in zip(left, amounts, strict=True):
+        np.subtract.at(amount, around, inside[inner])
+    busy, launches, time, issue = left
+    least = np.maximum(np.maximum(0.0, busy), LAUNCH * np.maximum(0.0, launches))
+    return least, np.maximum(least, share * np.maximum(time, issue))
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
-    """A version at an encounter: ``least`` and ``taken`` seconds, without those ``inside``."""
+    """A version at an encounter with these sizes: what it takes at least, but for those inside."""
 
     sizes: tuple[tuple[str, int], ...]
     least: float
-    taken: float
-    inside: set[_Key] = field(default_factory=set)
-
-    def also(self, other: Attempt) -> None:
-        """Another run of the same."""
-        self.least = min(self.least, other.least)
-        self.taken = min(self.taken, other.taken)
-        self.inside |= other.inside
 
 
 def attempts_of(run: Run) -> Iterator[tuple[_Key, int, Attempt]]:
     """What a run says about each of its encounters; nothing if it failed."""
     if (record := run.record) is None:
         return
-    recorded = max(record.span, record.issue)
-    share = 1.0 if run.time is None or not recorded else min(1.0, run.time / recorded)
-    keys: dict[int, _Key] = {}
-    times: dict[tuple[_Key, str], int] = defaultdict(int)
-    inside = record.inside()
-    for each in sorted(record.encounters, key=lambda each: each.number):
-        around = keys[each.parent] if each.parent is not None else ()
-        keys[each.number] = (*around, (each.site, times[around, each.site]))
-        times[around, each.site] += 1
-    for each in record.encounters:
-        busy, launches, seconds, issue = each.busy, each.launches, each.time, each.issue
-        below = inside.get(each.number, ())
-        for inner in below:
-            busy -= inner.busy
-            launches -= inner.launches
-            seconds -= inner.time
-            issue -= inner.issue
-        least = at_least(max(0.0, busy), max(0, launches))
-        yield keys[each.number], each.chosen, Attempt(
-            tuple(each.sizes.items()), least, max(least, share * max(seconds, issue)),
-            {keys[inner.number] for inner in below})
-
-
-def _least(attempt: Attempt, meetings: Mapping[_Key, Mapping[int, Attempt]]) -> float:
-    """What a version takes at least, with the best versions inside of it."""
-    return attempt.least + sum(min(_least(inner, meetings) for inner in meetings[key].values())
-                               for key in attempt.inside)
-
-
-def _best(attempt: Attempt, meetings: Mapping[_Key, Mapping[int, Attempt]]) -> float:
-    """What a version takes at most, with the best versions inside of it."""
-    return attempt.taken + sum(min(_best(inner, meetings) for inner in meetings[key].values())
-                               for key in attempt.inside)
+    least, _ = _spent(run, record)
+    for each, seconds in zip(record.encounters, least.tolist(), strict=True):
+        yield ((each.site, each.number),), each.chosen, Attempt(tuple(each.sizes.items()), seconds)

@@ -14,17 +14,20 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
+import numpy as np
+
 from runelift.ir.guards import Guard
-from runelift.runtime.finer import Guarded
+from runelift.runtime.finer import Guarded, finer_of
 from runelift.runtime.records import Encounter
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.clocks import NOTHING, Cost, least, most, total
 from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.log import Measurements, Run
+from runelift.runtime.tuner.pareto import Array
 from runelift.runtime.tuner.prices import Priced, prices_of
 
 MARGIN = 0.05
@@ -35,8 +38,10 @@ IDLE = -1
 """Stands for any version that launches nothing."""
 Result = TypeVar("Result")
 Thresholds: TypeAlias = Mapping[str, int]
-Key: TypeAlias = tuple[tuple[str, int, tuple[tuple[str, int], ...]], ...]
-"""The way to an encounter: site, occurrence and sizes, from the outermost encounter inwards."""
+_Place: TypeAlias = tuple[str, int, int]
+"""Which encounter inside of another one: site, occurrence, and a number for the sizes."""
+_Seconds: TypeAlias = tuple[float, ...]
+"""Those of the device and those of the host."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,21 +104,31 @@ class Point:
         """The same, but that choices other than those of these thresholds cost ``penalty`` more."""
         index = self.choose(thresholds)
         own = {k: cost if k == index else cost + penalty for k, cost in self.own.items()}
-        inner = {k: tuple(p.frozen(thresholds, penalty) for p in points)
-                 for k, points in self.inner.items()}
-        return replace(self, own=own, inner=inner)
+        return self._with(own, {k: tuple([p.frozen(thresholds, penalty) for p in points])
+                                for k, points in self.inner.items()})
 
     def preferring(self, thresholds: Thresholds) -> Point:
         """The same, but that other choices cost more than those of these thresholds."""
-        inner = {k: tuple(p.preferring(thresholds) for p in points)
+        return self._preferring(thresholds)[0]
+
+    def _preferring(self, thresholds: Thresholds) -> tuple[Point, Cost]:
+        """The same with what it costs."""
+        inner = {k: [p._preferring(thresholds) for p in points]
                  for k, points in self.inner.items()}
-        point, index = replace(self, inner=inner), self.choose(thresholds)
-        wanted = point.version_cost(index, thresholds)
-        own = {k: cost if k == index else cost + Cost(
-                   (1 + MARGIN) * wanted.device, (1 + MARGIN) * wanted.host).without(
-                       point.version_cost(k, thresholds))
+        costs = {k: total([own, *(cost for _, cost in inner.get(k, ()))])
+                 for k, own in self.own.items()}
+        index = self.choose(thresholds)
+        wanted = costs[index]
+        least = Cost((1 + MARGIN) * wanted.device, (1 + MARGIN) * wanted.host)
+        own = {k: cost if k == index else cost + least.without(costs[k])
                for k, cost in self.own.items()}
-        return replace(point, own=own)
+        return self._with(own, {k: tuple([point for point, _ in points])
+                                for k, points in inner.items()}), wanted
+
+    def _with(self, own: dict[int, Cost], inner: dict[int, tuple[Point, ...]]) -> Point:
+        """The same with other costs."""
+        return Point(self.site, self.sizes, self.par, self.feasible, own, inner, self.scarce,
+                     self.estimated, self.idle)
 
     def choose(self, thresholds: Thresholds) -> int:
         """The version that these thresholds lead to: the runtime's rule."""
@@ -121,15 +136,26 @@ class Point:
             finer = thresholds.version(self.site.name, self.sizes, self.par)
             if finer in self.feasible:
                 return finer
-        for index, alternative in enumerate(self.site.alternatives):
-            guard = alternative.guard
-            if index in self.feasible and (guard is None or self.holds(guard, thresholds)):
-                return index
-        return max(self.feasible)
+        feasible, par = self.feasible, self.par
+        for index, guard, sized in self.site.tests:
+            if index in feasible:
+                if guard is None:
+                    return index
+                least = thresholds[guard]
+                if guard not in self.scarce if sized and least == 0 else least <= par[guard]:
+                    return index
+        return max(feasible)
+
+    def decides(self, index: int, thresholds: Thresholds) -> bool:
+        """Whether another version would run if guard ``index`` held, or did not, other than now."""
+        return index in self.feasible and index < max(self.feasible) and not any(
+            k in self.feasible and self.holds(guard, thresholds)
+            for k, guard in enumerate(self.site.guards[:index]))
 
     def version_cost(self, index: int, thresholds: Thresholds) -> Cost:
         """What the encounter costs when it runs version ``index``."""
-        return total([self.own[index], *(p.cost(thresholds) for p in self.inner.get(index, ()))])
+        inner, own = self.inner.get(index), self.own[index]
+        return total([own, *[p.cost(thresholds) for p in inner]]) if inner else own
 
     def sides(self, index: int, thresholds: Thresholds) -> tuple[float, float]:
         """What the encounter takes if guard ``index`` holds, and if it does not (seconds).
@@ -158,12 +184,17 @@ class Point:
 
     def bounds(self) -> tuple[Cost, Cost]:
         """Both clocks at least and at most, whatever is chosen."""
-        inside = {index: [p.bounds() for p in self.inner.get(index, ())]
-                  for index in self.feasible}
-        return (least(total([self.own[index], *(low for low, _ in bounds)])
-                      for index, bounds in inside.items()),
-                most(total([self.own[index], *(high for _, high in bounds)])
-                     for index, bounds in inside.items()))
+        low, high = list[Cost](), list[Cost]()
+        for index in self.feasible:
+            own, inner = self.own[index], self.inner.get(index)
+            if inner:
+                bounds = [p.bounds() for p in inner]
+                low.append(total([own, *[each for each, _ in bounds]]))
+                high.append(total([own, *[each for _, each in bounds]]))
+            else:
+                low.append(own)
+                high.append(own)
+        return least(low), most(high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,12 +221,14 @@ class DatasetCosts:
         return self.once("compact", made)
 
     def cost(self, thresholds: Thresholds) -> Cost:
-        """The cost of a run under these thresholds; added up once, but for finer guards."""
-        def added_up() -> Cost:
-            return total([self.rest, *(point.cost(thresholds) for point in self.points)])
+        """The cost of a run under these thresholds; added up once."""
+        return self.once(("cost", *_asked(thresholds)),
+                         lambda: total([self.rest, *self.spent(thresholds)]))
 
-        return added_up() if isinstance(thresholds, Guarded) else self.once(
-            ("cost", *thresholds.items()), added_up)
+    def spent(self, thresholds: Thresholds) -> Sequence[Cost]:
+        """What each of the encounters costs under these thresholds; told once."""
+        return self.once(("spent", *_asked(thresholds)),
+                         lambda: [point.cost(thresholds) for point in self.points])
 
     def total(self, thresholds: Thresholds) -> float:
         """The time of a run under these thresholds."""
@@ -215,6 +248,12 @@ class DatasetCosts:
             return dict(by_site)
 
         return self.once("met", found)
+
+    def compared(self, guard: str) -> frozenset[int]:
+        """The values that are compared with a guard; looked for once."""
+        return self.once(("compared", guard), lambda: frozenset(
+            point.par[guard] for points in self.met().values() if guard in points[0].par
+            for point in points))
 
     def replayed(self) -> float:
         """The time of a run in which every version runs at every encounter."""
@@ -292,6 +331,11 @@ class Costs:
                                             for d in self.datasets))
 
 
+def _asked(thresholds: Thresholds) -> tuple[Hashable, ...]:
+    """What tells thresholds apart, with the finer guards that come with them."""
+    return (*thresholds.items(), *finer_of(thresholds).items())
+
+
 def _once(known: dict[Hashable, Any], what: Hashable, work: Callable[[], Result]) -> Result:
     """What is known, or is worked out: twice, if two threads ask at the same time."""
     if what not in known:
@@ -323,16 +367,21 @@ def met(datasets: Sequence[DatasetCosts], site: str) -> Iterator[tuple[DatasetCo
         yield from ((dataset, point) for point in dataset.met().get(site, ()))
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Gathered:
-    """What the runs of a dataset say about one encounter; those made ``once`` if no others do."""
+    """What the runs of a dataset say about one encounter; those made ``once`` if no others do.
+
+    ``within`` are all encounters inside of it, ``inner`` those inside of each version.
+    """
 
     encounter: Encounter
+    depth: int
     feasible: set[int]
-    own: dict[int, list[Cost]] = field(default_factory=lambda: defaultdict(list))
-    inner: dict[int, dict[Key, None]] = field(default_factory=lambda: defaultdict(dict))
-    estimates: dict[int, list[Cost]] = field(default_factory=lambda: defaultdict(list))
-    once: dict[int, list[Cost]] = field(default_factory=lambda: defaultdict(list))
+    within: dict[_Place, _Gathered] = field(default_factory=dict)
+    own: dict[int, list[_Seconds]] = field(default_factory=dict)
+    inner: dict[int, dict[_Gathered, None]] = field(default_factory=dict)
+    estimates: dict[int, list[_Seconds]] = field(default_factory=dict)
+    once: dict[int, list[_Seconds]] = field(default_factory=dict)
     busy: set[int] = field(default_factory=set)
 
 
@@ -352,73 +401,119 @@ def costs_of(forest: Forest, measurements: Measurements) -> Costs:
 
 
 def _dataset_costs(forest: Forest, name: str, runs: Sequence[Run]) -> tuple[DatasetCosts, int]:
-    gathered: dict[Key, _Gathered] = {}
-    found = [(priced.whole.without(_gather(priced, gathered)), priced.timed)
+    gathering = _Gathering()
+    found = [(priced.whole.without(gathering.add(priced)), priced.timed)
              for priced in prices_of(runs)]
-    rests = [rest for rest, timed in found if timed] or [rest for rest, _ in found]
+    rests = [tuple(rest) for rest, timed in found if timed] or [tuple(rest) for rest, _ in found]
     tried: dict[str, set[int]] = defaultdict(set)
     for run in runs:
         for site, index in run.force.items():
             tried[site].add(index)
     sites = forest.sites()
-    points: dict[Key, Point] = {}
+    points: dict[_Gathered, Point] = {}
     dropped = 0
-    for key in sorted(gathered, key=len, reverse=True):
-        met = gathered[key]
+    for met in sorted(gathering.found, key=lambda each: each.depth, reverse=True):
         site = met.encounter.site
         measured = met.once | met.own
         estimated = met.estimates.keys() - measured.keys()
         own = {index: _median(costs) for index, costs in (met.estimates | measured).items()}
-        missing = met.feasible - set(own)
-        inner = {index: tuple(points[k] for k in keys if k in points)
-                 for index, keys in met.inner.items()}
-        lost = any(k not in points for keys in met.inner.values() for k in keys)
+        missing = met.feasible - own.keys()
+        inner = {index: tuple(points[each] for each in inside if each in points)
+                 for index, inside in met.inner.items()}
+        lost = any(each not in points for inside in met.inner.values() for each in inside)
         if site not in sites or not missing <= tried[site] or lost or missing == met.feasible:
             dropped += 1
             continue
         own.update((index, Cost(math.inf)) for index in missing)
-        points[key] = Point(sites[site], met.encounter.sizes, met.encounter.par,
+        points[met] = Point(sites[site], met.encounter.sizes, met.encounter.par,
                             frozenset(met.feasible), own, inner,
                             frozenset(met.encounter.scarce), frozenset(estimated),
-            frozenset(measured.keys() - met.busy))
-    roots = tuple(points[key] for key in gathered if len(key) == 1 and key in points)
+                            frozenset(measured.keys() - met.busy))
+    roots = tuple(points[met] for met in gathering.outermost.values() if met in points)
     return DatasetCosts(name, _median(rests) if rests else NOTHING, roots), dropped
 
 
-def _median(costs: Sequence[Cost]) -> Cost:
+def _median(costs: Sequence[_Seconds]) -> Cost:
     """The median of either clock."""
-    return Cost(median([c.device for c in costs]), median([c.host for c in costs]))
+    if len(costs) == 1:
+        return Cost(*costs[0])
+    devices, hosts = zip(*costs, strict=True)
+    return Cost(median(devices), median(hosts))
 
 
-def _gather(priced: Priced, gathered: dict[Key, _Gathered]) -> Cost:
-    """Add the encounters of a run; what the run spent inside of them."""
-    record, costs = priced.record, priced.costs
-    keys: dict[int, Key] = {}
-    occurrences: dict[tuple[Key, str], int] = defaultdict(int)
-    inside = record.inside()
-    chosen = {encounter.number: encounter.chosen for encounter in record.encounters}
-    for encounter in sorted(record.encounters, key=lambda e: e.number):
-        around = keys[encounter.parent] if encounter.parent is not None else ()
-        occurrence = occurrences[around, encounter.site]
-        occurrences[around, encounter.site] += 1
-        key = (*around, (encounter.site, occurrence, tuple(sorted(encounter.sizes.items()))))
-        keys[encounter.number] = key
-        if (found := gathered.get(key)) is None:
-            found = gathered[key] = _Gathered(encounter, set(encounter.feasible))
-        found.feasible.intersection_update(encounter.feasible)
-        kept = (found.estimates if encounter.censored else
-                found.own if priced.timed else found.once)
-        inner = inside.get(encounter.number, ())
-        kept[encounter.chosen].append(
-            costs[encounter.number].without(total(costs[each.number] for each in inner)))
-        if _works(encounter, inner):
-            found.busy.add(encounter.chosen)
-        if encounter.parent is not None:
-            gathered[around].inner[chosen[encounter.parent]][key] = None
-    return total(costs[each.number] for each in inside[None])
+class _Gathering:
+    """The encounters of all runs of a dataset, in the order in which they were first met.
+
+    What is the same size is asked for once: encounters of a run that happen at the same sizes
+    mostly share the table of these.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[_Gathered] = []
+        self.outermost: dict[_Place, _Gathered] = {}
+        self._kinds: dict[tuple[tuple[str, int], ...], int] = {}
+
+    def add(self, priced: Priced) -> Cost:
+        """Add the encounters of a run; what the run spent inside of them."""
+        encounters = priced.record.encounters
+        whole, own, works = _without_inner(priced)
+        here: dict[int, tuple[_Gathered, int]] = {}
+        occurrences: dict[tuple[int | None, str], int] = {}
+        kinds = self._kinds_of(encounters)
+        for each, kind, seconds, busy in sorted(zip(encounters, kinds, own, works, strict=True),
+                                                key=lambda row: row[0].number):
+            parent, chosen = each.parent, each.chosen
+            beside = parent, each.site
+            occurrence = occurrences[beside] = occurrences.get(beside, -1) + 1
+            place = each.site, occurrence, kind
+            if parent is None:
+                found = self.outermost.get(place) or self._new(each, place, None)
+            else:
+                around, version = here[parent]
+                found = around.within.get(place) or self._new(each, place, around)
+                around.inner.setdefault(version, {})[found] = None
+            here[each.number] = found, chosen
+            if each.feasible != found.encounter.feasible:
+                found.feasible.intersection_update(each.feasible)
+            kept = (found.estimates if each.censored else
+                    found.own if priced.timed else found.once)
+            kept.setdefault(chosen, []).append(seconds)
+            if busy:
+                found.busy.add(chosen)
+        return whole
+
+    def _new(self, encounter: Encounter, place: _Place, around: _Gathered | None) -> _Gathered:
+        """An encounter that no run has met before."""
+        depth, beside = (0, self.outermost) if around is None else (around.depth + 1, around.within)
+        found = beside[place] = _Gathered(encounter, depth, set(encounter.feasible))
+        self.found.append(found)
+        return found
+
+    def _kinds_of(self, encounters: Sequence[Encounter]) -> list[int]:
+        """A number for the sizes of each."""
+        known = {id(sizes): self._kinds.setdefault(tuple(sorted(sizes.items())), len(self._kinds))
+                 for sizes in {id(each.sizes): each.sizes for each in encounters}.values()}
+        return [known[id(each.sizes)] for each in encounters]
 
 
-def _works(encounter: Encounter, inner: Sequence[Encounter]) -> bool:
-    """Whether there was anything for the device to do, but for what ``inner`` encounters did."""
-    return encounter.launches > sum(each.launches for each in inner) or (
-        encounter.busy > sum(each.busy for each in inner) + LEAST)
+def _without_inner(priced: Priced) -> tuple[Cost, Iterable[_Seconds], list[bool]]:
+    """What the encounters of a run took without those inside of each, and what they took in all.
+
+    Besides, whether there was anything for the device to do, but for what inner encounters did.
+    """
+    encounters = priced.record.encounters
+    places: dict[int | None, int] = {None: len(encounters)}
+    places |= {each.number: place for place, each in enumerate(encounters)}
+    around = np.array([places[each.parent] for each in encounters], np.intp)
+
+    def inside(amounts: Array) -> Array:
+        """What the encounters inside of each are together, and at last the outermost ones."""
+        return np.bincount(around, amounts, len(encounters) + 1)
+
+    (device, host), busy = priced.costs, priced.works * np.array([e.busy for e in encounters])
+    launches = np.array([each.launches for each in encounters])
+    devices, hosts = inside(device), inside(host)
+    works = (launches > inside(launches)[:-1]) | (busy > inside(busy)[:-1] + LEAST)
+    return (Cost(float(devices[-1]), float(hosts[-1])),
+            zip(np.maximum(0.0, device - devices[:-1]).tolist(),
+                np.maximum(0.0, host - hosts[:-1]).tolist(), strict=True), works.tolist())

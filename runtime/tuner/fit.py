@@ -7,11 +7,13 @@ over the datasets of the time relative to the dataset's best possible time.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from runelift.ir.guards import Guard
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point, met
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.joint import compared, never_slower, roots_of
@@ -98,15 +100,19 @@ def _centre(costs: Costs, datasets: list[DatasetCosts],
     """
     result, intervals = dict(thresholds), {}
     for tree in costs.forest.trees:
-        roots = roots_of(datasets, tree)
+        reached = defaultdict(list, {tree.name: roots_of(datasets, tree)})
         for site in tree.walk():
             for index, guard in enumerate(site.guards):
-                interval = _interval(roots, compared(datasets, guard.name), result, guard.name)
+                decided = [p for p in reached[site.name] if p.decides(index, result)]
+                interval = _interval(decided, compared(datasets, guard.name), result, guard)
                 intervals[guard.name] = interval
                 everywhere = interval.low == 0 and interval.high >= never([])
                 if move and result[guard.name] > 0:
                     result[guard.name] = default[guard.name] if everywhere else _within(
                         interval, datasets, site, index, result)
+            for point in reached[site.name]:
+                for inner in point.inner.get(point.choose(result), ()):
+                    reached[inner.site.name].append(inner)
     return result, intervals
 
 
@@ -132,23 +138,24 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
     return interval.middle()
 
 
-def _interval(roots: Sequence[Point], candidates: list[int],
-              thresholds: dict[str, int], guard: str) -> Interval:
-    """How far the threshold of ``guard`` can be moved, the others fixed, with the same choices."""
+def _interval(points: Sequence[Point], candidates: list[int], thresholds: dict[str, int],
+              guard: Guard) -> Interval:
+    """How far the threshold of a guard can be moved, the others fixed, with the same choices.
 
-    def path(candidate: int) -> list[int]:
-        trial = thresholds | {guard: candidate}
-        return [index for point in roots for index in point.path(trial)]
-
-    now = path(thresholds[guard])
-    at = next((k for k, c in enumerate(candidates) if c >= thresholds[guard]),
-              len(candidates) - 1)
-    low = high = at
-    while low > 0 and path(candidates[low - 1]) == now:
+    It decides at ``points``: there it must go on to hold for the least parallelism for which it
+    does, and not to for the greatest for which it does not.
+    """
+    now = thresholds[guard.name]
+    holds, fails = list[int](), list[int]()
+    for point in points:
+        (holds if point.holds(guard, thresholds) else fails).append(point.par[guard.name])
+    least, greatest = max(fails, default=-math.inf), min(holds, default=math.inf)
+    low = high = next((k for k, c in enumerate(candidates) if c >= now), len(candidates) - 1)
+    while low > 0 and least < candidates[low - 1] <= greatest:
         low -= 1
-    while high < len(candidates) - 1 and path(candidates[high + 1]) == now:
+    while high < len(candidates) - 1 and least < candidates[high + 1] <= greatest:
         high += 1
-    return Interval(candidates[low - 1] if low else 0, max(candidates[high], thresholds[guard]))
+    return Interval(candidates[low - 1] if low else 0, max(candidates[high], now))
 
 
 def chosen_versions(tree: Site, dataset: DatasetCosts,

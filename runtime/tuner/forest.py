@@ -40,11 +40,21 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A ``Versions`` node.  ``loops`` counts the sequential loops between it and its parent."""
+    """A ``Versions`` node.  ``loops`` counts the sequential loops between it and its parent.
+
+    ``tests`` are its versions in order, each with the threshold that lets it run, if there is one,
+    and whether 0 stands for more than a threshold there.
+    """
 
     name: str
     loops: int
     alternatives: tuple[Alternative, ...]
+    tests: tuple[tuple[int, str | None, bool], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tests", tuple(
+            (index, guard and guard.name, guard is not None and guard.groups is not None)
+            for index, guard in enumerate(each.guard for each in self.alternatives)))
 
     @property
     def guards(self) -> tuple[Guard, ...]:

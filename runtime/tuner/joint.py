@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from operator import attrgetter
 
 import numpy as np
 
@@ -18,10 +18,13 @@ from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.objectives import Objective
 from runelift.runtime.tuner.pareto import Array, Front, Within, below
 from runelift.runtime.tuner.solve import (
+    Amounts,
+    Chain,
     Fronts,
     Solver,
     Sums,
     TooMany,
+    amounts_of,
     candidates,
     descend,
     thresholds_of,
@@ -35,6 +38,9 @@ ROUNDS = 6
 """How often the weight of a dataset that got slower than by default is raised,"""
 RAISE = 4
 """and by which factor."""
+PARTS = (0.01, 0.1)
+"""The parts of the regret by default that the least regret is looked for below at first: the less
+it may be, the fewer sets of encounters are looked at."""
 TRADE_OFFS = 5_000
 """How many sets of encounters, times trade-offs, are looked at at most (see :data:`.solve.ENOUGH`).
 """
@@ -113,9 +119,18 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
     """The least regrets that thresholds of each tree can have, each component by itself."""
     def of(dataset: DatasetCosts, clock: Clock, tree: Site) -> float:
         def solved() -> float:
-            solver = Solver(Sums(partial(_by_clock, clock)), default, enough)
-            best = solver.solve(tree, roots_of([dataset], tree))
-            return math.inf if best is None else best[0]
+            chain = dataset.once(("chain", tree.name),
+                                 lambda: Chain(tree, roots_of([dataset], tree)))
+            amounts = _by_clock(dataset, clock)
+            untuned = sum(cost.of(clock) for root, cost in zip(
+                dataset.points, dataset.spent(default), strict=True)
+                if root.site.name == tree.name)
+            regret = untuned - sum(amounts[root][1] for root in chain.points)
+            for most in (*(part * regret for part in PARTS), math.inf):
+                best = Solver(Sums(amounts, most), default, enough).solve(chain)
+                if best is not None:
+                    return best[0]
+            return math.inf
 
         return dataset.once(("floor", clock, tree.name, tuple(default.items()), enough), solved)
 
@@ -124,8 +139,16 @@ def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
             for tree in costs.forest.trees}
 
 
-def _by_clock(clock: Clock, _: Point, cost: Cost) -> float:
-    return cost.of(clock)
+def _by_clock(dataset: DatasetCosts, clock: Clock) -> dict[Point, Amounts]:
+    """What versions cost by one clock."""
+    return dataset.once(("amounts", clock), lambda: amounts_of(
+        dataset.points, attrgetter(clock.value)))
+
+
+def _chain(costs: Costs, datasets: Sequence[DatasetCosts], tree: Site) -> Chain:
+    """A tree with its encounters on all of the datasets that are compared."""
+    return costs.once(("chain", tree.name, tuple(d.name for d in datasets)),
+                      lambda: Chain(tree, roots_of(datasets, tree)))
 
 
 def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, aim: Objective,
@@ -153,33 +176,25 @@ def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, ai
 
         return found
 
-    amount = _costing(datasets, clocks.vector)
+    amounts = {point: [(component, _by_clock(dataset, clock)[point])
+                       for component, clock in components]
+               for dataset, components in zip(datasets, clocks.components, strict=True)
+               for root in dataset.points for point in root.walk()}
     floor = sum(floors.values(), np.zeros(len(clocks)))
     fronts = []
     for tree in costs.forest.trees:
         others = floor - floors[tree.name] if floors else floor
-        sought = Fronts(amount, len(clocks), within(clocks.least + others))
-        found = Solver(sought, default, enough).solve(tree, roots_of(datasets, tree))
+        sought = Fronts(amounts, len(clocks), within(clocks.least + others))
+        found = Solver(sought, default, enough).solve(_chain(costs, datasets, tree))
         if found is None:
             return None
         fronts.append(found)
     front: Front | None = Front.single(np.zeros(len(clocks)), dict(default))
     for found in fronts:
         front = None if front is None else Fronts(
-            amount, len(clocks), within(clocks.least)).plus(front, found)
+            amounts, len(clocks), within(clocks.least)).plus(front, found)
     return None if front is None else front.choices[
         int(np.argmin(scores(clocks.least + front.costs)))]
-
-
-def _costing(datasets: Sequence[DatasetCosts], of: Callable[[str, Cost], Array]
-             ) -> Callable[[Point, Cost], Array]:
-    """What a point costs as a vector, which depends on its dataset."""
-    names = _names(datasets)
-    return lambda point, cost: of(names[point], cost)
-
-
-def _names(datasets: Sequence[DatasetCosts]) -> dict[Point, str]:
-    return {point: d.name for d in datasets for root in d.points for point in root.walk()}
 
 
 def roots_of(datasets: Sequence[DatasetCosts], tree: Site) -> list[Point]:
@@ -193,26 +208,29 @@ def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, floa
 
     The trees are independent, as costs then are sums.
     """
-    late = {d.name: d.cost(default).late for d in datasets}
-    names = _names(datasets)
-
-    def weighted(point: Point, cost: Cost) -> float:
-        name = names[point]
-        return weights[name] * cost.of(late[name])
-
     thresholds, exact = dict(default), True
+    amounts, untuned = dict[Point, Amounts](), dict[Point, float]()
+    for dataset in datasets:
+        amount = _weighted(weights[dataset.name], dataset.cost(default).late)
+        amounts |= amounts_of(dataset.points, amount)
+        untuned |= zip(dataset.points, map(amount, dataset.spent(default)), strict=True)
     for tree in costs.forest.trees:
-        roots, sums = roots_of(datasets, tree), Sums(weighted)
-        solver = Solver(sums, default, enough)
-        untuned = sum(weighted(point, point.cost(default)) for point in roots)
-        sums.most = (1 + ROUNDING) * untuned - sum(map(solver.least, roots))
+        roots = roots_of(datasets, tree)
+        most = (1 + ROUNDING) * sum(untuned[root] for root in roots)
+        sums = Sums(amounts, most - sum(amounts[root][1] for root in roots))
         try:
-            found = solver.solve(tree, roots)
+            found = Solver(sums, default, enough).solve(_chain(costs, datasets, tree))
             thresholds |= thresholds_of(found[1]) if found is not None else {}
         except TooMany:
             exact = False
             thresholds |= _descend(tree, datasets, weights, thresholds)
     return thresholds, exact
+
+
+def _weighted(weight: float, clock: Clock) -> Callable[[Cost], float]:
+    """How much a cost counts by one clock."""
+    seconds: Callable[[Cost], float] = attrgetter(clock.value)
+    return lambda cost: weight * seconds(cost)
 
 
 def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, float],
@@ -229,5 +247,4 @@ def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, flo
 
 def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
     """The values compared with a guard, ascending, and one above all."""
-    return candidates([point.par[guard] for d in datasets for points in d.met().values()
-                       if guard in points[0].par for point in points])
+    return candidates([value for d in datasets for value in d.compared(guard)])

@@ -39,7 +39,9 @@ class Front:
         return cls(cost.reshape(1, -1), (choice,))
 
     def plus(self, other: Front, within: Within) -> Front:
-        """All sums of one choice of each, pruned."""
+        """All sums of one choice of each, pruned; each has been pruned in the same way."""
+        if len(self.choices) == 1 and not self.costs.any():
+            return other.choosing(self.choices[0])
         if len(self.choices) == len(other.choices) == 1:
             costs = self.costs + other.costs
             count = int(within(costs)[0])
@@ -56,7 +58,9 @@ class Front:
 
 
 def union(fronts: Sequence[Front], within: Within) -> Front:
-    """The choices of several fronts, pruned."""
+    """The choices of several fronts, each of which has been pruned, pruned together."""
+    if len(fronts) == 1:
+        return fronts[0]
     costs = np.concatenate([front.costs for front in fronts])
     choices = [choice for front in fronts for choice in front.choices]
     keep = undominated(costs, within)
@@ -71,7 +75,7 @@ def undominated(costs: Array, within: Within) -> Array:
     [0, 1]
     """
     usable = np.flatnonzero(within(costs))
-    if not len(usable):
+    if len(usable) < 2:
         return usable
     order = usable[np.lexsort(costs[usable].T[::-1])]
     new = (costs[order[1:]] != costs[order[:-1]]).any(axis=1)

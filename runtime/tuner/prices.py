@@ -7,13 +7,16 @@ the first of these devices would have measured them: each of them ran the datase
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from runelift.runtime.records import Record
 from runelift.runtime.statistics import median, median_interval
 from runelift.runtime.tuner.clocks import Cost
 from runelift.runtime.tuner.log import Run
+from runelift.runtime.tuner.pareto import Array
 
 UNLIKE = 1.25
 """Times of a device that is so many times as fast as another one say nothing about that."""
@@ -23,22 +26,22 @@ UNLIKE = 1.25
 class Priced:
     """A record, what its encounters cost (with those inside of them), and what the whole run.
 
-    ``timed``: the same was run without a record, too; ``reference``: nothing was forced.
+    ``costs`` are the seconds of the device and those of the host, encounter by encounter; ``works``
+    is the part of busy times that recording did not take.  ``timed``: the same was run without a
+    record, too; ``reference``: nothing was forced.
     """
 
     record: Record
-    costs: Mapping[int, Cost]
+    costs: Array
     whole: Cost
     timed: bool
     reference: bool
+    works: float = 1.0
 
     def scaled(self, device: float, host: float) -> Priced:
         """The same on a device that takes so many times as long, or with such a host."""
-        def scale(cost: Cost) -> Cost:
-            return Cost(device * cost.device, host * cost.host)
-
-        return replace(self, costs={n: scale(cost) for n, cost in self.costs.items()},
-                       whole=scale(self.whole))
+        return replace(self, costs=np.array([[device], [host]]) * self.costs,
+                       whole=Cost(device * self.whole.device, host * self.whole.host))
 
 
 def prices_of(runs: Sequence[Run]) -> list[Priced]:
@@ -142,8 +145,9 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
     scales = [] if timed else [(1.0, 1.0, 0.0)]
 
     def priced(record: Record, run: Run, devices: float, hosts: float, slack: float) -> Priced:
-        return Priced(record, {e.number: Cost(devices * e.device_time, hosts * e.issue)
-                               for e in record.encounters},
+        times = np.array([e.device_time for e in record.encounters])
+        issue = np.array([e.issue for e in record.encounters])
+        return Priced(record, np.array([devices * times, hosts * issue]),
                       Cost(devices * record.device_time + slack, hosts * record.issue + slack),
                       run.time is not None, run.reference)
 
@@ -167,10 +171,11 @@ def _in_turn(timed: Sequence[Sequence[tuple[Record, Run]]],
     each = list[float]()
 
     def priced(record: Record, run: Run, cost: float) -> Priced:
-        corrected = record.without_recording(max(0.0, cost))
-        return Priced(corrected, {e.number: Cost(e.time) for e in corrected.encounters},
-                      Cost(corrected.span if run.time is None else run.time),
-                      run.time is not None, run.reference)
+        left = record.shares(max(0.0, cost))
+        spent = np.array([left.time(e.busy, e.time) for e in record.encounters])
+        return Priced(record, np.array([spent, np.zeros_like(spent)]),
+                      Cost(left.time(record.busy, record.span) if run.time is None else run.time),
+                      run.time is not None, run.reference, left.works)
 
     for made in timed:
         cost = median([record.wall for record, _ in made]) - median(

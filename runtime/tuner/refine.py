@@ -21,7 +21,8 @@ from typing import TypeAlias
 import numpy as np
 
 from runelift.runtime.finer import Finer, Guarded, Leaf, Memo, Nearby, Split, Tree
-from runelift.runtime.tuner.costs import Costs, Point, met
+from runelift.runtime.tuner.clocks import Cost, total
+from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
 from runelift.runtime.tuner.fit import Interval, objective
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.joint import allowed_times
@@ -62,21 +63,27 @@ class Guards(Enum):
 class _Group:
     """The encounters with the same sizes: the weighted cost of each version.
 
-    ``par`` is what guards compare with, which follows from the sizes.  ``now`` is the version that
-    runs by thresholds, and stands in for those that cannot run; ``runs`` are those that can.
+    ``asked`` are the sizes with what guards compare, which follows from them.  ``now`` is the
+    version that runs by thresholds, and stands in for those that cannot run; ``runs`` says which
+    can.
     """
 
-    sizes: dict[str, int]
-    par: dict[str, int]
-    costs: Array
+    sizes: Mapping[str, int]
+    asked: Mapping[str, int]
+    costs: Sequence[float]
     now: int
-    runs: Array
+    runs: Sequence[bool]
+
+    def best(self) -> int:
+        """The version that costs least."""
+        return self.costs.index(min(self.costs))
 
     def ratios(self) -> tuple[float, ...]:
         """How many times as long as the best each version takes."""
-        least = self.costs[self.runs].min(initial=math.inf)
-        ratios = np.where(self.runs, self.costs / least if least > 0 else 1.0, HOPELESS)
-        return tuple(round(min(float(each), HOPELESS), 4) for each in ratios)
+        least = min(cost for cost, runs in zip(self.costs, self.runs, strict=True) if runs)
+        return tuple(round(min(cost / least if least > 0 else 1.0, HOPELESS), 4)
+                     if runs else HOPELESS
+                     for cost, runs in zip(self.costs, self.runs, strict=True))
 
 
 def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
@@ -96,8 +103,8 @@ def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
         Guards.MEMO: _memo, Guards.NEAR: near, Guards.AUTO: near,
         Guards.TREE: partial(_tree, depth=depth)}
     for _ in range(ROUNDS):
-        found = _refined(costs, thresholds, fitted[guards], aim)
-        slower = {d.name for d in costs.datasets if d.total(found) > allowed[d.name]}
+        found, seconds = _refined(costs, thresholds, fitted[guards], aim)
+        slower = {name for name, each in seconds.items() if each > allowed[name]}
         if not slower:
             return found if guards in (Guards.NEAR, Guards.AUTO) else _pruned(costs, found, aim)
         costs = keeping(costs, slower, thresholds, guards)
@@ -117,45 +124,86 @@ def keeping(costs: Costs, names: Collection[str], thresholds: Mapping[str, int],
 
 def _pruned(costs: Costs, found: Guarded, aim: Objective) -> Guarded:
     """The same without the finer guards that all datasets together hardly gain by."""
+    score = objective(costs, found, aim) if found.finer else 0.0
     for site in found.finer:
         trial = Guarded(found, {name: each for name, each in found.finer.items() if name != site})
-        if objective(costs, trial, aim) < (1 + ALONE) * objective(costs, found, aim):
-            found = trial
+        if (without := objective(costs, trial, aim)) < (1 + ALONE) * score:
+            found, score = trial, without
     return found
 
 
 def _refined(costs: Costs, thresholds: Mapping[str, int],
-             fitted: Callable[[Sequence[_Group]], Finer | None], aim: Objective) -> Guarded:
-    found = Guarded(thresholds, {})
-    for site in reversed(costs.forest.sites().values()):
-        finer = fitted(_groups(costs, site, found, aim))
-        if finer is not None:
-            found = Guarded(found, {**found.finer, site.name: finer})
-    return found
-
-
-def _groups(costs: Costs, site: Site, chosen: Guarded, aim: Objective) -> list[_Group]:
-    """The encounters of a site by sizes, if inside of it things are decided as so far."""
+             fitted: Callable[[Sequence[_Group]], Finer | None], aim: Objective
+             ) -> tuple[Guarded, dict[str, float]]:
+    """The thresholds with finer guards, and what each dataset takes with them (seconds)."""
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
     weights = aim.weights(datasets)
-    together = defaultdict[tuple[_Items, _Items], list[tuple[str, Point]]](list)
-    for dataset, point in met(datasets, site.name):
-        together[tuple(point.sizes.items()), tuple(point.par.items())].append(
-            (dataset.name, point))
-    found = []
-    for (sizes, par), points in together.items():
-        now = points[0][1].choose(chosen)
-        total = np.zeros(len(site.alternatives))
-        for name, point in points:
-            spent = [point.version_cost(k if k in point.feasible else now, chosen).time
-                     for k in range(len(site.alternatives))]
-            total += weights[name] * np.array(spent)
-        runs = np.array([math.isfinite(total[k]) and all(k in p.feasible for _, p in points)
-                         for k in range(len(total))])
-        if not runs.any():  # each of them was left out on some dataset: nothing can be said
-            continue
-        found.append(_Group(dict(sizes), dict(par), np.where(runs, total, total[now]), now, runs))
-    return found
+    found, spent = Guarded(thresholds, {}), dict[Point, Cost]()
+    for site in reversed(costs.forest.sites().values()):
+        alike = defaultdict[_Asked, list[tuple[float, _Priced]]](list)
+        for dataset in datasets:
+            for asked, points in _alike(dataset, site.name).items():
+                alike[asked] += [(weights[dataset.name], _Priced(point, spent))
+                                 for point in points]
+        groups = [_group(site, asked, priced, thresholds) for asked, priced in alike.items()]
+        finer = fitted([group for group in groups if any(group.runs)])
+        if finer is not None:
+            found = Guarded(found, {**found.finer, site.name: finer})
+        for group, priced in zip(groups, alike.values(), strict=True):
+            finest = None if finer is None else finer.version(group.asked)
+            for _, each in priced:
+                spent[each.point] = each.costs[
+                    finest if finest in each.point.feasible else each.point.choose(thresholds)]
+    return found, {d.name: total([d.rest, *(spent[point] for point in d.points)]).time
+                   if d.name in weights else d.total(found) for d in costs.datasets}
+
+
+_Asked: TypeAlias = tuple[_Items, _Items]
+"""Sizes, and what guards compare with."""
+
+
+def _alike(dataset: DatasetCosts, site: str) -> Mapping[_Asked, Sequence[Point]]:
+    """The encounters of a site by what can be asked there; looked for once."""
+    def found() -> dict[_Asked, list[Point]]:
+        together = defaultdict[_Asked, list[Point]](list)
+        for point in dataset.met().get(site, ()):
+            together[tuple(point.sizes.items()), tuple(point.par.items())].append(point)
+        return together
+
+    return dataset.once(("alike", site), found)
+
+
+class _Priced:
+    """An encounter with what each version costs, if those inside of it cost what was ``spent``."""
+
+    def __init__(self, point: Point, spent: Mapping[Point, Cost]) -> None:
+        self.point = point
+        self.costs = point.own if not point.inner else {
+            version: total([own, *[spent[each] for each in inner]])
+            if (inner := point.inner.get(version)) else own
+            for version, own in point.own.items()}
+
+
+def _group(site: Site, asked: _Asked, priced: Sequence[tuple[float, _Priced]],
+           thresholds: Mapping[str, int]) -> _Group:
+    """Encounters with the same sizes, each with the weight of its dataset.
+
+    None of the versions runs if each was left out on some dataset: then nothing can be said.
+    """
+    now = priced[0][1].point.choose(thresholds)
+    costs, runs = [0.0 for _ in site.alternatives], [True for _ in site.alternatives]
+    for weight, each in priced:
+        for version in range(len(costs)):
+            if version in each.point.feasible:
+                costs[version] += weight * each.costs[version].time
+            else:
+                costs[version] += weight * each.costs[now].time
+                runs[version] = False
+    runs = [each and math.isfinite(cost) for each, cost in zip(runs, costs, strict=True)]
+    sizes, par = map(dict, asked)
+    return _Group(sizes, {**sizes, **par},
+                  [cost if each else costs[now] for each, cost in zip(runs, costs, strict=True)],
+                  now, runs)
 
 
 # Tables of sizes
@@ -163,8 +211,8 @@ def _groups(costs: Costs, site: Site, chosen: Guarded, aim: Objective) -> list[_
 
 def _memo(groups: Sequence[_Group]) -> Memo | None:
     names = list(groups[0].sizes) if groups else []  # also those that were the same so far
-    versions = {tuple(g.sizes[name] for name in names): int(g.costs.argmin()) for g in groups
-                if g.costs.min() < (1 - WORTHWHILE) * g.costs[g.now]}
+    versions = {tuple(g.sizes[name] for name in names): g.best() for g in groups
+                if min(g.costs) < (1 - WORTHWHILE) * g.costs[g.now]}
     return Memo(tuple(names), versions) if versions else None
 
 
@@ -173,12 +221,12 @@ def _nearby(groups: Sequence[_Group], matters: float) -> Nearby | None:
 
     None if one version is the best at all of them, or what is chosen matters less than that.
     """
-    asked = [{**g.sizes, **g.par} for g in groups]
+    asked = [g.asked for g in groups]
     columns = {tuple(each[name] for each in asked): name for name in reversed(_telling(asked))}
     names = tuple(sorted(columns.values()))
     always = len({g.now for g in groups}) == 1 and all(
-        g.costs[g.now] <= (1 + QUESTION) * g.costs.min() for g in groups)
-    if not names or always or sum(float(np.ptp(g.costs)) for g in groups) < matters:
+        g.costs[g.now] <= (1 + QUESTION) * min(g.costs) for g in groups)
+    if not names or always or sum(max(g.costs) - min(g.costs) for g in groups) < matters:
         return None
     table = {tuple(each[name] for name in names): g.ratios()
              for each, g in zip(asked, groups, strict=True)}
@@ -197,14 +245,14 @@ def _telling(sizes: Sequence[Mapping[str, int]]) -> list[str]:
 
 def _tree(groups: Sequence[_Group], depth: int) -> Tree | None:
     """The tree of least cost; None if the thresholds cost about as little."""
-    asked = [{**g.sizes, **g.par} for g in groups]
+    asked = [g.asked for g in groups]
     names = _telling(asked)
     if not names:
         return None
     table = np.array([[each[name] for name in names] for each in asked], np.int64)
     costs = np.array([g.costs for g in groups])
     least, tree = _best(names, table, costs, depth)
-    now = sum(float(g.costs[g.now]) for g in groups)
+    now = sum(g.costs[g.now] for g in groups)
     return tree if least < (1 - WORTHWHILE) * now and isinstance(tree, Split) else None
 
 

@@ -19,7 +19,7 @@ The same program finds the least sum (:class:`Sums`) and all trade-offs between 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
@@ -64,16 +64,11 @@ class Sought(Protocol[Amount, Found]):
 
     nothing: Amount
 
-    def cost(self, point: Point, cost: Cost) -> Amount:
-        """What an encounter costs, or a part of it."""
-        ...
+    def regret(self, point: Point, version: int) -> Amount:
+        """By how much more a version costs than the best one, with what is best inside of both.
 
-    def least(self, amounts: Sequence[Amount]) -> Amount:
-        """What all of these amounts are at least."""
-        ...
-
-    def excess(self, amount: Amount, least: Amount) -> Amount:
-        """By how much an amount exceeds the least one; nothing if none is finite."""
+        What is not feasible runs another version.
+        """
         ...
 
     def single(self, regret: Amount, chosen: Thresholds) -> Found | None:
@@ -84,8 +79,8 @@ class Sought(Protocol[Amount, Found]):
         """One choice of each together; None if all regrets are too much."""
         ...
 
-    def choosing(self, found: Found, name: str, threshold: int) -> Found:
-        """The same with a further threshold."""
+    def gather(self, found: list[Found], more: Found, name: str, threshold: int) -> None:
+        """Have one more choice among those found, with a further threshold, if it may be best."""
         ...
 
     def beaten(self, part: Found, found: Sequence[Found]) -> bool:
@@ -93,7 +88,7 @@ class Sought(Protocol[Amount, Found]):
         ...
 
     def best(self, found: Sequence[Found]) -> Found | None:
-        """The best of all, the first of equal ones; None if there are none."""
+        """The best of all, the last of equal ones; None if there are none."""
         ...
 
     def count(self, found: Found | None) -> int:
@@ -107,25 +102,51 @@ Sum: TypeAlias = tuple[float, Choice]
 """A regret, and the choice that leads to it."""
 
 
+Amounts: TypeAlias = tuple[Mapping[int, float], float]
+"""What each version of an encounter costs with the best choices inside, and the least of that."""
+
+
+def amounts_of(points: Iterable[Point], amount: Callable[[Cost], float]) -> dict[Point, Amounts]:
+    """The amounts of these encounters and of all inside of them."""
+    found: dict[Point, Amounts] = {}
+
+    def least(point: Point) -> float:
+        if point not in found:
+            amounts = dict[int, float]()
+            for version in point.feasible:
+                spent = amount(point.own[version])
+                for inner in point.inner.get(version, ()):
+                    spent += least(inner)
+                amounts[version] = spent
+            found[point] = amounts, min(amounts.values())
+        return found[point][1]
+
+    for point in points:
+        least(point)
+    return found
+
+
+def excess(amounts: Amounts, version: int) -> float:
+    """By how much more a version costs than the best one; nothing if none can run.
+
+    What is not feasible runs the last version that is.
+    """
+    by_version, least = amounts
+    spent = by_version[version if version in by_version else max(by_version)]
+    return 0.0 if math.isinf(least) else spent - least
+
+
 @dataclass(slots=True)
 class Sums:
     """The choice with the least sum of costs, if its regret is at most ``most``."""
 
-    amount: Callable[[Point, Cost], float]
+    amounts: Mapping[Point, Amounts]
     most: float = math.inf
     nothing: float = 0.0
 
-    def cost(self, point: Point, cost: Cost) -> float:
+    def regret(self, point: Point, version: int) -> float:
         """See :class:`Sought`."""
-        return self.amount(point, cost)
-
-    def least(self, amounts: Sequence[float]) -> float:
-        """See :class:`Sought`."""
-        return min(amounts)
-
-    def excess(self, amount: float, least: float) -> float:
-        """See :class:`Sought`."""
-        return 0.0 if math.isinf(least) else amount - least
+        return excess(self.amounts[point], version)
 
     def single(self, regret: float, chosen: Thresholds) -> Sum | None:
         """See :class:`Sought`."""
@@ -136,17 +157,18 @@ class Sums:
         regret = one[0] + other[0]
         return (regret, (one[1], other[1])) if regret <= self.most else None
 
-    def choosing(self, found: Sum, name: str, threshold: int) -> Sum:
-        """See :class:`Sought`."""
-        return found[0], ({name: threshold}, found[1])
+    def gather(self, found: list[Sum], more: Sum, name: str, threshold: int) -> None:
+        """See :class:`Sought`; the best is kept."""
+        if not found or more[0] <= found[0][0]:
+            found[:] = [(more[0], ({name: threshold}, more[1]))]
 
     def beaten(self, part: Sum, found: Sequence[Sum]) -> bool:
         """See :class:`Sought`."""
-        return any(part[0] > each[0] for each in found)
+        return bool(found) and part[0] > found[0][0]
 
     def best(self, found: Sequence[Sum]) -> Sum | None:
         """See :class:`Sought`."""
-        return min(found, key=lambda each: each[0], default=None)
+        return found[0] if found else None
 
     def count(self, found: Sum | None) -> int:
         """See :class:`Sought`."""
@@ -165,33 +187,31 @@ def thresholds_of(choice: Choice) -> Thresholds:
 class Fronts:
     """All trade-offs between cost vectors of a ``width``, as far as regrets are ``within`` what
     counts.
+
+    ``amounts`` are those of each encounter by component; in others it costs nothing.
     """
 
-    amount: Callable[[Point, Cost], Array]
+    amounts: Mapping[Point, Sequence[tuple[int, Amounts]]]
     width: int
     within: Within
     nothing: Array = field(init=False)
+    _free: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.nothing = np.zeros(self.width)
+        self._free = bool(self.within(self.nothing[None])[0])
 
-    def cost(self, point: Point, cost: Cost) -> Array:
-        """See :class:`Sought`."""
-        return self.amount(point, cost)
-
-    def least(self, amounts: Sequence[Array]) -> Array:
+    def regret(self, point: Point, version: int) -> Array:
         """See :class:`Sought`; each component by itself."""
-        found: Array = np.min(amounts, axis=0)
+        found = np.zeros(self.width)
+        for component, amounts in self.amounts[point]:
+            found[component] = excess(amounts, version)
         return found
-
-    def excess(self, amount: Array, least: Array) -> Array:
-        """See :class:`Sought`."""
-        usable = np.isfinite(least)
-        return np.where(usable, amount - np.where(usable, least, 0.0), 0.0)
 
     def single(self, regret: Array, chosen: Thresholds) -> Front | None:
         """See :class:`Sought`."""
-        return _any(Front.single(regret, chosen)) if self.within(regret[None])[0] else None
+        counts = self.within(regret[None])[0] if regret.any() else self._free
+        return Front.single(regret, chosen) if counts else None
 
     def plus(self, one: Front, other: Front) -> Front | None:
         """See :class:`Sought`; :class:`TooMany` if there are very many."""
@@ -199,9 +219,9 @@ class Fronts:
             raise TooMany
         return _any(one.plus(other, self.within))
 
-    def choosing(self, found: Front, name: str, threshold: int) -> Front:
+    def gather(self, found: list[Front], more: Front, name: str, threshold: int) -> None:
         """See :class:`Sought`."""
-        return found.choosing({name: threshold})
+        found.append(more.choosing({name: threshold}))
 
     def beaten(self, part: Front, found: Sequence[Front]) -> bool:
         """See :class:`Sought`; that other choices trade this for that is not looked for."""
@@ -209,7 +229,7 @@ class Fronts:
 
     def best(self, found: Sequence[Front]) -> Front | None:
         """See :class:`Sought`."""
-        return _any(union(found, self.within)) if found else None
+        return _any(union(found[::-1], self.within)) if found else None
 
     def count(self, found: Front | None) -> int:
         """See :class:`Sought`."""
@@ -232,39 +252,11 @@ class Solver(Generic[Amount, Found]):
     default: Mapping[str, int]
     enough: int = ENOUGH
     _looked: int = 0
-    _amounts: dict[Point, tuple[dict[int, Amount], Amount]] = field(default_factory=dict)
 
-    def solve(self, tree: Site, roots: Sequence[Point]) -> Found | None:
+    def solve(self, tree: Chain) -> Found | None:
         """The best ways to set the thresholds of a tree, if there are any."""
-        chain: _Chain[Amount, Found] = _Chain(self, tree, roots)
-        return chain.solve((1 << len(roots)) - 1)
-
-    def least(self, point: Point) -> Amount:
-        """What an encounter costs at least, with the best choices inside of it."""
-        return self._amounts_at(point)[1]
-
-    def regret(self, point: Point, version: int) -> Amount:
-        """By how much more a version costs than the best one, with what is best inside of both.
-
-        What is not feasible runs another version.
-        """
-        runs = version if version in point.feasible else max(point.feasible)
-        known = self._amounts_at(point)
-        return self.sought.excess(known[0][runs], known[1])
-
-    def _amounts_at(self, point: Point) -> tuple[dict[int, Amount], Amount]:
-        """What each version costs with the best choices inside of it, and the least of that."""
-        if (known := self._amounts.get(point)) is None:
-            amounts: dict[int, Amount] = {
-                version: self._full(point, version) for version in point.feasible}
-            known = self._amounts[point] = amounts, self.sought.least(list(amounts.values()))
-        return known
-
-    def _full(self, point: Point, version: int) -> Amount:
-        amount = self.sought.cost(point, point.own[version])
-        for inner in point.inner.get(version, ()):
-            amount = amount + self.least(inner)
-        return amount
+        solving: _Solving[Amount, Found] = _Solving(self, tree)
+        return solving.solve((1 << len(tree.points)) - 1)
 
     def look(self, choices: int) -> None:
         """Count a set of encounters for which so many choices are found."""
@@ -273,88 +265,108 @@ class Solver(Generic[Amount, Found]):
             raise TooMany
 
 
-_Inner: TypeAlias = "tuple[_Chain[Amount, Found], list[int]]"
-"""The chain of a site inside of a version; its encounters inside of each of those around."""
+class Chain:
+    """One site with all of its encounters, of which those that reach it are a bit mask.
 
+    ``passing`` are the candidates of each guard with the encounters that they let pass; ``inside``
+    are the chains of the sites inside of each version, with their encounters inside of each of
+    those around.
+    """
 
-class _Chain(Generic[Amount, Found]):
-    """One site with all of its encounters, of which those that reach it are a bit mask."""
-
-    def __init__(self, solver: Solver[Amount, Found], site: Site, points: Sequence[Point]) -> None:
-        self._solver: Solver[Amount, Found] = solver
-        self._sought: Sought[Amount, Found] = solver.sought
-        self._site = site
-        self._names = [guard.name for guard in site.guards]
+    def __init__(self, site: Site, points: Sequence[Point]) -> None:
         if any(site.alternatives[max(p.feasible)].sites for p in points
                if len(site.alternatives) - 1 not in p.feasible):
             raise TooMany  # one inner site could be reached in two ways, and not be solved apart
-        self._passing = [_passing(version, guard.name, points)
-                         for version, guard in enumerate(site.guards)]
-        self._regrets: list[list[Amount]] = [[solver.regret(point, version) for point in points]
-                                             for version in range(len(site.alternatives))]
-        self._inside: list[list[_Inner[Amount, Found]]] = [
-            [self._inner(inner, version, points) for inner in alternative.sites]
-            for version, alternative in enumerate(site.alternatives)]
-        self._found: dict[tuple[int, int], Found | None] = {}
+        self.site = site
+        self.points = points
+        self.passing = [_passing(version, guard.name, points)
+                        for version, guard in enumerate(site.guards)]
+        self.inside = [[self._inner(inner, version) for inner in alternative.sites]
+                       for version, alternative in enumerate(site.alternatives)]
+        self._members: dict[int, list[int]] = {}
 
-    def _inner(self, inner: Site, version: int, points: Sequence[Point]
-               ) -> _Inner[Amount, Found]:
+    def _inner(self, inner: Site, version: int) -> tuple[Chain, list[int]]:
         """The chain of a site inside of a version."""
         reached, masks = list[Point](), list[int]()
-        for point in points:
+        for point in self.points:
             before = len(reached)
             reached += inner_points(inner, version, [point])
             masks.append((1 << len(reached)) - (1 << before))
-        return _Chain(self._solver, inner, reached), masks
+        return Chain(inner, reached), masks
+
+    def members(self, mask: int) -> list[int]:
+        """The numbers of the encounters in a mask; told once."""
+        if (found := self._members.get(mask)) is None:
+            found = self._members[mask] = list(_members(mask))
+        return found
+
+
+class _Solving(Generic[Amount, Found]):
+    """A chain being solved."""
+
+    def __init__(self, solver: Solver[Amount, Found], chain: Chain) -> None:
+        self._solver: Solver[Amount, Found] = solver
+        self._sought: Sought[Amount, Found] = solver.sought
+        self._chain = chain
+        self._names = [guard.name for guard in chain.site.guards]
+        self._regrets: list[list[Amount]] = [
+            [self._sought.regret(point, version) for point in chain.points]
+            for version in range(len(chain.site.alternatives))]
+        self._inside: list[list[tuple[_Solving[Amount, Found], list[int]]]] = [
+            [(_Solving(solver, inner), masks) for inner, masks in several]
+            for several in chain.inside]
+        self._found: dict[tuple[int, int], Found | None] = {}
 
     def solve(self, mask: int) -> Found | None:
         """The best thresholds for these encounters."""
         if not mask:
             return self._sought.single(self._sought.nothing, {
                 guard.name: self._solver.default[guard.name]
-                for site in self._site.walk() for guard in site.guards})
+                for site in self._chain.site.walk() for guard in site.guards})
         return self._from(0, mask)
 
     def _from(self, guard: int, left: int) -> Found | None:
         """The thresholds of ``guard`` and the later ones for the encounters that are left."""
-        if (guard, left) not in self._found:
-            self._found[guard, left] = found = (
+        known = guard, left
+        if known not in self._found:
+            self._found[known] = found = (
                 self._best(guard, left) if guard < len(self._names) else
                 self._taken(guard, left, self._added(guard, left)))
             self._solver.look(self._sought.count(found) + 1)
-        return self._found[guard, left]
+        return self._found[known]
 
     def _best(self, guard: int, left: int) -> Found | None:
         """The best thresholds of ``guard``: from one that lets nothing pass to the least."""
-        least = {passing & left: threshold for threshold, passing in self._passing[guard]}
+        sought, name = self._sought, self._names[guard]
+        least = {passing & left: threshold for threshold, passing in self._chain.passing[guard]}
         found = list[Found]()
-        before, regret = 0, self._sought.nothing
+        before, regret = 0, sought.nothing
         for taken, threshold in least.items():
             regret = regret + self._added(guard, taken & ~before)
             before = taken
             own = self._taken(guard, taken, regret)
-            if own is None or self._sought.beaten(own, found):
+            if own is None or sought.beaten(own, found):
                 break  # with more encounters the regret is no less
             rest = self._from(guard + 1, left & ~taken)
-            both = None if rest is None else self._sought.plus(own, rest)
+            both = None if rest is None else sought.plus(own, rest)
             if both is not None:
-                found.append(self._sought.choosing(both, self._names[guard], threshold))
-        return self._sought.best(found[::-1])
+                sought.gather(found, both, name, threshold)
+        return sought.best(found)
 
     def _added(self, version: int, mask: int) -> Amount:
         """The regret of a version for these encounters."""
         regrets, regret = self._regrets[version], self._sought.nothing
-        for number in _members(mask):
+        for number in self._chain.members(mask):
             regret = regret + regrets[number]
         return regret
 
     def _taken(self, version: int, mask: int, regret: Amount) -> Found | None:
         """A version for these encounters, with what is best inside of it."""
         found = self._sought.single(regret, {})
-        for chain, masks in self._inside[version]:
+        for solving, masks in self._inside[version]:
             if found is None:
                 return None
-            inside = chain.solve(sum(masks[number] for number in _members(mask)))
+            inside = solving.solve(sum(masks[number] for number in self._chain.members(mask)))
             found = None if inside is None else self._sought.plus(found, inside)
         return found
 
