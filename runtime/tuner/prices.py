@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from runelift.runtime.tuner.clocks import Cost
 from runelift.runtime.tuner.log import Run
 from runelift.runtime.tuner.pareto import Array
 
+LEAST = 0.5
+"""What encounters take at least of what would be theirs if recording cost all kernels in
+proportion."""
 UNLIKE = 1.25
 """Times of a device that is so many times as fast as another one say nothing about that."""
 
@@ -138,31 +142,61 @@ def _overlapping(timed: Sequence[Sequence[tuple[Record, Run]]],
                  once: Sequence[tuple[Record, Run]]) -> Iterator[Priced]:
     """Runs in which the host never waits: both clocks count.
 
-    Recording makes issuing slower, and the same loop more kernels: either clock of a record is
-    scaled to what runs without a record take.  What neither clock accounts for (starting and
-    ending) lies outside of encounters.
+    What the device takes longer for a record it takes for launches, be they long or short: for
+    profiling each, or for not doing all of a loop's in one.  Issuing is slower in proportion.  What
+    neither clock accounts for (starting and ending) lies outside of encounters.
     """
-    scales = [] if timed else [(1.0, 1.0, 0.0)]
+    recordings = [] if timed else [(_Recording(), 0.0)]
 
-    def priced(record: Record, run: Run, devices: float, hosts: float, slack: float) -> Priced:
-        times = np.array([e.device_time for e in record.encounters])
-        issue = np.array([e.issue for e in record.encounters])
-        return Priced(record, np.array([devices * times, hosts * issue]),
-                      Cost(devices * record.device_time + slack, hosts * record.issue + slack),
+    def priced(record: Record, run: Run, recording: _Recording, slack: float) -> Priced:
+        return Priced(record, recording.costs(record), recording.whole(record, slack),
                       run.time is not None, run.reference)
 
     for made in timed:
-        time, issue, recorded, busy = (median(seconds) for seconds in zip(*(
-            (run.time or 0.0, run.issue or 0.0, record.issue, record.device_time)
-            for record, run in made), strict=True))
+        time, issue, recorded = (median(seconds) for seconds in zip(*(
+            (run.time or 0.0, run.issue or 0.0, record.issue) for record, run in made),
+            strict=True))
         hosts = issue / recorded if recorded else 0.0
-        devices = min(1.0, time / busy) if busy else 0.0
         for record, run in _each_once(made):
-            slack = max(0.0, time - max(devices * record.device_time, hosts * record.issue))
-            scales.append((devices, hosts, slack))
-            yield priced(record, run, devices, hosts, slack)
-    devices, hosts, slack = (median(each) for each in zip(*scales, strict=True))
-    yield from (priced(*each, devices, hosts, slack) for each in once)
+            recording = _Recording.of(record, time, hosts)
+            slack = max(0.0, time - recording.whole(record).time)
+            recordings.append((recording, slack))
+            yield priced(record, run, recording, slack)
+    typical = _Recording(*map(median, zip(*(each for each, _ in recordings), strict=True)))
+    slack = median([slack for _, slack in recordings])
+    yield from (priced(*each, typical, slack) for each in once)
+
+
+class _Recording(NamedTuple):
+    """What runs take without a record: each launch so many seconds of the device less.
+
+    In all that leaves a ``part`` of these, and another one of the ``host``'s.
+    """
+
+    launch: float = 0.0
+    part: float = 1.0
+    host: float = 1.0
+
+    @classmethod
+    def of(cls, record: Record, seconds: float, host: float) -> _Recording:
+        """What is known by a run that takes so long."""
+        device = record.device_time
+        return cls(max(0.0, device - seconds) / max(1, record.launches),
+                   min(1.0, seconds / device) if device else 0.0, host)
+
+    def costs(self, record: Record) -> Array:
+        """What encounters take; kernels that are shorter than that have taken some time, too."""
+        times = np.array([e.device_time for e in record.encounters])
+        launches = np.array([e.launches for e in record.encounters])
+        issue = np.array([e.issue for e in record.encounters])
+        return np.array([np.maximum(times - self.launch * launches, LEAST * self.part * times),
+                         self.host * issue])
+
+    def whole(self, record: Record, slack: float = 0.0) -> Cost:
+        """What the run takes, with ``slack`` outside of all that was recorded."""
+        device = max(record.device_time - self.launch * record.launches,
+                     LEAST * self.part * record.device_time)
+        return Cost(device + slack, self.host * record.issue + slack)
 
 
 def _in_turn(timed: Sequence[Sequence[tuple[Record, Run]]],
