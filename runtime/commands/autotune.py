@@ -45,6 +45,7 @@ from runelift.runtime.commands.tuning_files import (
 )
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
 from runelift.runtime.finer import Guarded
+from runelift.runtime.garbage import keep_all
 from runelift.runtime.processes.turns import beside
 from runelift.runtime.program import Program
 from runelift.runtime.tuner import (
@@ -125,6 +126,7 @@ def _open(args: argparse.Namespace) -> Program:
     program = open_program(args, tuned=False)
     if program.device_info is None:
         raise UserError("Tuning needs an OpenCL device; 'runelift doctor' says what is missing.")
+    keep_all()
     return program
 
 

@@ -22,12 +22,12 @@ FEW = 3
 """How often long runs are at least, which then end as soon as so many pairs cannot be certain."""
 MANY = 30
 """How often at least short runs are,"""
-CLEAR = 0.1
-"""unless one is certain to be faster by more than this after twice the fewest pairs,"""
+JITTER = 2e-5
+"""unless after twice the fewest pairs one is certain to be faster by more seconds than these, which
+chance gives and takes."""
 LITTLE = 0.002
-"""which are enough for those that take more seconds than this: chance distorts them little."""
-SURE = 0.03
-"""Of these the fewest pairs are enough if one is certain to be faster by more than this."""
+"""Those that take more seconds than this chance distorts little: twice the fewest pairs are enough,
+and the fewest if one is certain to be faster."""
 PATIENCE = 3.0
 """After how many seconds of running a dataset is decided on what there is,"""
 ENOUGH = 0.1
@@ -223,8 +223,8 @@ def _enough(verified: Verified, pairs: int) -> bool:
     if pairs >= MANY or seconds > SHORT:
         return True
     if seconds > LITTLE:
-        return pairs >= 2 * PAIRS or verified.tells(SURE)
-    return pairs >= 2 * PAIRS and verified.tells(CLEAR)
+        return pairs >= 2 * PAIRS or verified.tells(TOLERANCE)
+    return pairs >= 2 * PAIRS and verified.tells(JITTER / seconds)
 
 
 def _tied(default: Sequence[float], tuned: Sequence[float]) -> bool:
