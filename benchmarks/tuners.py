@@ -134,6 +134,8 @@ def main() -> None:
         return
     end = time.perf_counter() + options.seconds
     print(f"device: {device.label}", flush=True)
+    if options.logs:
+        options.logs.mkdir(parents=True, exist_ok=True)
     if options.build:
         build_all(names, options.device)
     found: list[dict[str, Any]] = []
