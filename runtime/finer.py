@@ -77,6 +77,11 @@ class Nearby:
                            for k in range(len(weighed[0][1])))
         return ratios.index(min(ratios))
 
+    def memo(self) -> Memo:
+        """The same for sizes that were measured, without a guess for others."""
+        return Memo(self.names, {values: ratios.index(min(ratios))
+                                 for values, ratios in self.ratios.items()})
+
     def mentioned(self) -> frozenset[str]:
         """The names of sizes that it asks for."""
         return frozenset(self.names)

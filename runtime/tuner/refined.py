@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from runelift.runtime.finer import Finer, Guarded, to_json
+from runelift.runtime.finer import Finer, Guarded, Nearby, to_json
 from runelift.runtime.processes.turns import beside
 from runelift.runtime.tuner.autotune import EntryTuning
 from runelift.runtime.tuner.beside import PAIRS, Pair, Verified, all_side_by_side
@@ -91,7 +91,7 @@ def refine_guards(tuning: EntryTuning, guards: Guards, *, ahead: bool = False) -
 def _automatic(tuning: EntryTuning, *, ahead: bool) -> Refined:
     """Nearby sizes, where they serve datasets better than thresholds, or those that are left out.
 
-    Where they guess badly, a memo has the sizes that thresholds do not serve.
+    Where they guess badly, a memo has the sizes that are known.
     """
     found = _fitted(tuning, _known(tuning, Guards.NEAR), Guards.NEAR)
     better = objective(tuning.known, tuning.fit.thresholds, tuning.aim) > (1 + ALONE) * objective(
@@ -101,7 +101,16 @@ def _automatic(tuning: EntryTuning, *, ahead: bool) -> Refined:
     loss = _loss_of_nearby(tuning) if found.finer else 0.0
     if (better and loss <= HARM) or loss < -WORTHWHILE:
         return replace(found, loss=loss)
-    return _by_memo(tuning)
+    return _remembered(tuning, found) if better else _by_memo(tuning)
+
+
+def _remembered(tuning: EntryTuning, found: Refined) -> Refined:
+    """The versions that nearby sizes choose for known ones, without a guess for others."""
+    finer: dict[str, Finer] = {site: each.memo() if isinstance(each, Nearby) else each
+                               for site, each in found.finer.items()}
+    guarded = Guarded(tuning.fit.thresholds, finer)
+    return replace(found, guards=Guards.MEMO, finer=finer, loss=0.0, after={
+        d.name: d.total(guarded) for d in tuning.costs.datasets})
 
 
 def _by_memo(tuning: EntryTuning) -> Refined:
@@ -168,7 +177,7 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
     is run, those that hardly gain by the records, and those of which nobody knows what runs take
     that come often.  Some dataset must be faster for certain, or those left out of the fit by what
     records say.  A thread sees to the latter while guards run for which it has not been worked
-    out; then nobody needs the runs if these guess badly.
+    out; if these guess badly, a memo has what they choose for known sizes.
     """
     def confirmed(refined: Refined, loss: Callable[[], float]) -> Refined:
         return _confirmed(program, tuning, refined, datasets, values, repeats, loss)
@@ -177,8 +186,12 @@ def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
         return confirmed(refined, lambda: known)
     with beside(partial(_loss_of_nearby, tuning)) as loss:
         found = confirmed(refined, loss)
-    return replace(found, loss=loss()) if loss() <= HARM else confirmed(
-        _by_memo(tuning), lambda: 0.0)
+    if loss() <= HARM:
+        return replace(found, loss=loss())
+    memo = _remembered(tuning, found) if found.finer else _by_memo(tuning)
+    if found.finer and _paths(tuning, memo) == _paths(tuning, found):
+        return memo
+    return confirmed(memo, lambda: 0.0)
 
 
 def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,

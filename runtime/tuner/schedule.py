@@ -33,7 +33,7 @@ RECORDS = 3
 """So many repetitions at most are made with a record, too: one that takes long is the same every
 time, and between records a short run takes longer than in a row."""
 BRIEF = 0.005
-"""So is, nearly, one that takes so many seconds: two records tell as much as three."""
+"""One that takes so many seconds does: it has enough launches for chance to even out."""
 ALIKE = 0.02
 """Two runs of those that took the same but for this fraction do so, too."""
 
@@ -143,7 +143,7 @@ class Schedule:
     def records(self, number: int) -> bool:
         """Whether the next run of a plan is to be made with a record, too."""
         wall = self._walls.get(number, 0.0)
-        return self._records[number] < (1 if wall >= SHORT else 2 if wall >= BRIEF else RECORDS)
+        return self._records[number] < (1 if wall >= BRIEF else RECORDS)
 
     def behind(self, number: int) -> bool:
         """Whether a plan cannot be the best, whatever its first run was delayed by."""

@@ -195,6 +195,7 @@ def test_sizes_in_between_are_decided_by_those_nearby() -> None:
     between = Nearby(("n",), {(1,): (1.0, 1.1, 9.0), (256,): (9.0, 1.1, 1.0)})
     assert between.version({"n": 16}) == 1
     assert between.version({"n": 0}) == 0
+    assert [between.memo().version({"n": n}) for n in (1, 16, 256)] == [0, None, 2]
     assert list(between.lines(["V1", "V2", "V3"])) == [
         "near n = 1: V1, V2 1.1×, V3 9×", "near n = 256: V3, V2 1.1×, V1 9×"]
 
@@ -365,7 +366,7 @@ def test_runs_side_by_side_confirm_guards() -> None:
 @pytest.mark.parametrize(("loss", "kind"), [(0.05, Nearby), (-0.05, Nearby), (0.3, Memo)])
 def test_how_guards_guess_is_worked_out_while_they_run(
         loss: float, kind: type[Nearby] | type[Memo], monkeypatch: pytest.MonkeyPatch) -> None:
-    """If they turn out to guess badly, what is run after them is a memo."""
+    """If they turn out to guess badly, a memo has what was run."""
     sim = unsolvable()
     tuning = concluded(sim, SHAPES)
     datasets = inputs(SHAPES)
@@ -382,6 +383,10 @@ def test_how_guards_guess_is_worked_out_while_they_run(
     assert isinstance(kept.finer["s"], kind)
     assert kept.loss == (loss if kind is Nearby else 0.0)
     assert any(both.faster for both in kept.verified.values())
+    assert len(program.placed) == len(kept.verified)
+    thresholds = tuning.fit.thresholds
+    assert all(d.path(Guarded(thresholds, kept.finer)) == d.path(Guarded(thresholds, found.finer))
+               for d in tuning.costs.datasets)
 
 
 def test_no_kernels_are_built_to_see_that_guards_last_which_gain_little(
@@ -438,9 +443,14 @@ class Follows:
         self.sim = sim
         self.cost = 1.0
         self.ran = threading.Event()
+        self.placed = list[Sequence[Any]]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.sim, name)
+
+    def place(self, args: Sequence[Any]) -> Sequence[Any]:
+        self.placed.append(args)
+        return self.sim.place(args)
 
     def time(self, entry: str, args: Any, *, force: Any = None, thresholds: Any = None) -> float:
         if not isinstance(thresholds, Guarded):
