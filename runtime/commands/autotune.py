@@ -174,7 +174,7 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
             except KeyboardInterrupt:
                 ended = True
     if isinstance(runner, Remote):
-        runner.finish()
+        runner.leave()
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
                                                   Guards(args.guards))

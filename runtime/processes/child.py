@@ -16,8 +16,8 @@ from runelift.runtime.processes.bare import Told
 from runelift.runtime.processes.channel import receive, send
 
 AFTER = 0.3
-"""How many seconds those who build outlive the process that started them: both at a time take
-longer to end."""
+"""How many seconds these outlive the process that started them: both at a time take longer to end.
+"""
 
 
 def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool) -> None:
@@ -27,9 +27,14 @@ def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool)
     makes no trials of the device, does so through the driver alone until it is asked for more.
     """
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    threading.Thread(target=_end_with, args=(lifeline, AFTER if builds else 0.0),
-                     daemon=True).start()
-    link, is_open = Connection(connection), partial(os.close, opened)
+    ending = threading.Thread(target=_end_with, args=(lifeline,), daemon=True)
+    ending.start()
+    _serve(Connection(connection), partial(os.close, opened), builds, tries)
+    ending.join()
+
+
+def _serve(link: Connection, is_open: partial[None], builds: bool, tries: bool) -> None:
+    """Answer requests until nobody makes any more."""
     told: Told | None = None
     request = None
     if builds and not tries:
@@ -57,8 +62,8 @@ def _go_on(link: Connection, builds: bool, tries: bool, is_open: partial[None],
     serve(link, builds=builds, tries=tries, opened=is_open, told=told, request=request)
 
 
-def _end_with(lifeline: int, seconds: float) -> None:
+def _end_with(lifeline: int) -> None:
     """End this process, whatever it does, so long after the one that started it is gone."""
     os.read(lifeline, 1)
-    time.sleep(seconds)
+    time.sleep(AFTER)
     os._exit(0)

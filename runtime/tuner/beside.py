@@ -181,10 +181,12 @@ class Pair:
 
     def _may_lose_often(self, args: Args, verified: Verified) -> bool:
         """Whether the default may save so much more where runs come often that it is faster."""
-        if verified.default.median > SHORT:
+        seconds = verified.default.median
+        if seconds > SHORT:
             return False
         one, other = self.program.savings(self.dataset.entry, args, (self.default, self.tuned))
-        return (one - other) * LAUNCH > TOLERANCE * verified.default.median
+        gain = max(0.0, 1 - verified.high) * seconds
+        return (one - other) * LAUNCH > TOLERANCE * seconds + gain
 
     def _verdict(self, stopped: Stopped) -> Verified | None:
         """What a run that was stopped says; nothing if it was one by default."""

@@ -76,6 +76,7 @@ class Remote:
         self._builders = builders
         self._opened = False
         self._spare: Process | None = None
+        self._left: list[Process] = []
         self.apart = program.device_info is not None and not program.device_info.is_host
         """Whether runs take none of the time of the host's own processor."""
         self._there: set[int] = set()
@@ -233,13 +234,26 @@ class Remote:
 
     def finish(self) -> None:
         """Have what workers have compiled, and end them without waiting for it."""
+        for worker in self._dismissed():
+            worker.end()
+
+    def leave(self) -> None:
+        """The same, where this process is about to end: workers end after it.
+
+        Whoever is the last to close the device waits a tenth of a second.
+        """
+        self._left = self._dismissed()
+        for worker in self._left:
+            worker.outlive()
+
+    def _dismissed(self) -> list[Process]:
+        """The workers, of which nobody will ask anything; builders end."""
         self._take_plans()
-        for worker in (self._worker, self._spare):
-            if worker is not None:
-                worker.end()
+        found = [worker for worker in (self._worker, self._spare) if worker is not None]
         self._worker = self._spare = None
         if self._builders is not None:
             self._builders.end()
+        return found
 
     def close(self) -> None:
         """End all workers, and wait until they are gone."""

@@ -512,7 +512,7 @@ def test_interrupted_autotune_writes_what_it_has(
     from runelift.runtime.program import Program
 
     calls = 0
-    original = Program.run
+    original = Program.record
 
     def interrupted(self: Program, *args: object, **options: object) -> object:
         nonlocal calls
@@ -521,7 +521,7 @@ def test_interrupted_autotune_writes_what_it_has(
             raise KeyboardInterrupt
         return original(self, *args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Program, "run", interrupted)
+    monkeypatch.setattr(Program, "record", interrupted)
     found = run("autotune", program, "--device", "oclgrind", "--runs", "1", "--time-limit",
                 "none")
     assert found.status == 130
@@ -542,7 +542,7 @@ def test_autotune_interrupted_before_anything_is_measured_writes_nothing(
     def interrupted(self: Program, *_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Program, "run", interrupted)
+    monkeypatch.setattr(Program, "record", interrupted)
     found = run("autotune", program, "--device", "oclgrind", "--time-limit", "none", *json_wanted)
     assert found.status == 130
     assert "nothing was measured completely" in found.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,28 @@ def test_it_is_known_when_a_process_has_opened_its_device() -> None:
     ended = process.Process("pocl", held=True)
     ended.kill()
     ended.wait_until_open()
+
+
+OUTLIVED = """
+from runelift.runtime.processes.channel import receive, send
+from runelift.runtime.processes.process import Process
+process = Process("pocl")
+send(process.connection, ("open", "no program", "all", False, {}, False))
+assert receive(process.connection) == ("result", False)
+process.outlive()
+print(process._process.pid)
+"""
+
+
+def test_a_process_ends_after_the_one_that_leaves_it() -> None:
+    found = subprocess.run([sys.executable, "-c", OUTLIVED], check=True, capture_output=True,
+                           text=True)
+    process = Path("/proc", found.stdout.strip())
+    assert process.exists()
+    ended = time.monotonic() + 60
+    while process.exists() and "Z" not in (process / "stat").read_text():
+        assert time.monotonic() < ended
+        time.sleep(0.01)
 
 
 def test_a_process_starts_ahead_of_what_it_is_for() -> None:
