@@ -215,6 +215,8 @@ class _Writer:
         self.versions: list[str] = []
         self.sites: list[plan.Choose] = []
         self.operations: list[plan.Operation] = []
+        self.changing = frozenset[VName]()
+        """The scalars that iterations of the loops around may have other values of."""
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -251,6 +253,13 @@ class _Writer:
         self.depth += 1
         self.steps(steps, version)
         self.depth -= 1
+
+    def looped(self, body: tuple[plan.Step, ...], version: str, *given: VName) -> None:
+        """The body of a loop, whose iterations are given these."""
+        around = self.changing
+        self.changing = around.union(given, _bound(body))
+        self.nested(body, version)
+        self.changing = around
 
     def step(self, step: plan.Step, version: str) -> None:
         match step:
@@ -303,7 +312,7 @@ class _Writer:
                 rounds = (f"range({_atom(bound)})" if carried is None
                           else f"rt.rounds({_atom(bound)}, {_buffers(carried)})")
                 self.line(f"for {_var(index)} in {rounds}:")
-                self.nested(body, version)
+                self.looped(body, version, index)
             case plan.CountedLoop(index, bound, body, carried, course):
                 assert carried is not None
                 assert course is not None
@@ -312,14 +321,14 @@ class _Writer:
                 names = (index, *(column for column, _ in course.columns))
                 self.line(f"for {_tuple(names)} in "
                           f"rt.rounds({_atom(bound)}, {_buffers(carried)}, {scalars}):")
-                self.nested(body, version)
+                self.looped(body, version, *names)
                 if course.carried:
                     self.line(f"{_tuple(course.carried)} = {scalars}.carried")
             case plan.WhileLoop(cond, body, in_cell, carried):
                 again = f"rt.read({_var(cond)}, 'bool', 0)" if in_cell else _var(cond)
                 self.line(f"while {again}:" if carried is None else
                           f"for _ in rt.rounds_while(lambda: {_var(cond)}, {_buffers(carried)}):")
-                self.nested(body, version)
+                self.looped(body, version)
             case plan.Choose():
                 self._choose(step)
             case plan.Settle() if self.replay:
@@ -348,9 +357,12 @@ class _Writer:
                 shared = "".join(f"{_size(c.points)}, " for c in chunks)
                 looped = "".join(f"{_size(size)}, " for size in loops)
                 reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
+                changing = "".join(f"{number}, " for number, c in enumerate(chunks)
+                                   if not self.changing.isdisjoint(c.points.variables()))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.share_out(({shared}), ({looped}), ({reduced}), {_size(groups)}"
-                          f"{_further(wanted)}, {teams}, {apart})")
+                          f"{_further(wanted)}, {teams}, {apart}"
+                          + (f", ({changing}))" if changing else ")"))
             case distribution.Teams(teams, even, group, groups, size, wanted, apart):
                 self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
                           f"{_size(size)}, {_atom(wanted)}, {apart})")
@@ -531,6 +543,15 @@ def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:
                 found[0][source] = found[1][target] = None
     read, written = ([n for n in names if n not in own] for names in found)
     return read, written
+
+
+def _bound(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
+    """The scalars that ``steps`` set."""
+    for step in plan.all_steps(steps):
+        match step:
+            case (plan.Read(name) | plan.Compute(name) | plan.ConvertScalar(name)
+                  | plan.ComputeSize(name) | plan.Bind(name)):
+                yield name
 
 
 def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:

@@ -256,15 +256,19 @@ class Run:
 
     def share_out(self, points: tuple[int, ...], loops: tuple[int, ...],
                   rows: tuple[tuple[int, int], ...], groups: int, lanes: int, chunk: int,
-                  teams: bool, apart: int) -> tuple[int, ...]:
-        """The size of a group and of its work-items' chunks."""
-        key = points, loops, rows, groups, lanes, chunk, teams, apart
+                  teams: bool, apart: int, changing: tuple[int, ...] = ()) -> tuple[int, ...]:
+        """The size of a group and of its work-items' chunks.
+
+        In a loop numbers of points may be ``changing``; few of these come out even.
+        """
+        key = points, loops, rows, groups, lanes, chunk, teams, apart, changing
         if (shares := self._shares.get(key)) is None:
             limits = self.device.shares
             if lanes or chunk:
                 limits = limits.preferring(chunk, lanes)
             shares = self._shares[key] = share_out(limits, points, loops, groups,
-                                                  rows=rows, teams=teams, apart=apart)
+                                                  rows=rows, teams=teams, apart=apart,
+                                                  changing=changing)
         return shares
 
     def teams(self, group: int, groups: int, size: int, wanted: int,

@@ -91,13 +91,16 @@ class ShareLimits:
 @lru_cache(REMEMBERED)
 def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
               groups: int, *, rows: tuple[tuple[int, int], ...] = (),
-              teams: bool = False, apart: int = 0) -> tuple[int, ...]:
+              teams: bool = False, apart: int = 0, changing: tuple[int, ...] = ()
+              ) -> tuple[int, ...]:
     """The values of :meth:`runelift.codegen.distribution.ShareOut.names` for ``groups`` groups.
 
     Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
     if the others keep the device busy.  Of few rows (``rows``: how many, how long) each is reduced
     by as many work-items as can hand each other values, unless all groups keep the device busy.
     Work-items that hand nothing to each other are ``apart``: so many indices count their rows.
+    Those ``points`` that are ``changing`` in a loop (by place) are taken not to come out even: to
+    build one more kernel for the few that do takes longer than it saves.
 
     >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128, short=4)
     >>> share_out(gpu, (4096, 256), (), 4096)
@@ -118,6 +121,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     ((64, 1, 1, 16, 1), (256, 1, 1, 4, 1))
     >>> share_out(gpu, (1024,), (), 1000, apart=1)
     (256, 1, 1, 4, 1)
+    >>> share_out(gpu, (1024, 64), (), 1000, changing=(0,))
+    (64, 1, 1, 16, 0, 1, 1)
     >>> [share_out(gpu, (n,), (), 1000, apart=2) for n in (256, 512)]
     [(32, 1, 1, 8, 1), (128, 1, 1, 4, 1)]
     """
@@ -140,8 +145,8 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
                 limits.max_group)
     sizes = [power(over(count, group)) for count in points]
     possible = max(sizes, default=1) <= limits.max_chunk
-    chunks = (n for size, count in zip(sizes, points, strict=True)
-              for n in (size, int(size * group == count)))
+    chunks = (n for place, (size, count) in enumerate(zip(sizes, points, strict=True))
+              for n in (size, int(size * group == count and place not in changing)))
     return (group if possible else 0, int(limits.staged), subgroup_of(limits, group), *chunks)
 
 

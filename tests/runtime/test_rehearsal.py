@@ -173,3 +173,31 @@ def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) 
     assert len(runs) == 2
     program.timing("checked", args)
     assert len(runs) == 3
+
+
+SHRINKING = """
+entry main [m] [n] (xss: *[m][n]f32): [m][n]f32 =
+  loop xss for i < n / 32 do
+    let k = n - 32 * i
+    in xss with [:, :k] = map (\\xs -> scan (+) 0 (xs[:k] :> [k]f32)) xss
+"""
+
+
+def test_rows_that_change_in_a_loop_need_no_kernels_of_their_own_where_they_come_out_even() -> None:
+    """All that come in chunks of a length have one; rows of 128 or 256 come out even."""
+    program = runelift.compile(SHRINKING, device="pocl", tuning={})
+    args = program.place([np.ones((4, 512), np.float32)])
+    (force,) = (plan for plan in plans(program.tree.entry("main")) if 1 in plan.values())
+    wanted = dict[Any, None]()
+    program._preparations.rehearse("main", args, force, wanted)
+    executable = program._executable("main")
+    rows = {each.constants for each in wanted if not isinstance(each, Merged)
+            and each.number is not None and "chunk" in str(
+                executable.sites[each.number].launch.kernel.built_for)}
+    names = [name.base for name in next(
+        site.launch.kernel.built_for for site in executable.sites
+        if any(name.base == "chunk" for name in site.launch.kernel.built_for))]
+    shapes = [dict(zip(names, constants, strict=True)) for constants in rows]
+    assert shapes
+    assert {shape["whole"] for shape in shapes} == {0}
+    assert len({(shape["group"], shape["chunk"]) for shape in shapes}) == len(shapes)
