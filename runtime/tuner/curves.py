@@ -118,7 +118,7 @@ def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
 def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
     """How good the thresholds are as each of them moves, the others being those chosen."""
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
-    tables = [(Table.of(d), max(d.least(), 1e-12)) for d in datasets]
+    tables = [(Table.of(d.compact()), max(d.least(), 1e-12)) for d in datasets]
 
     def score(guard: str, value: int) -> float:
         trial = {**thresholds, guard: value}
