@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -32,7 +31,6 @@ from runelift.runtime.points import Boxes, Combining, Segments, block, coarse, s
 from runelift.runtime.prepared import Prepared
 from runelift.runtime.recording import Recorder, Situation
 from runelift.runtime.records import Record
-from runelift.runtime.sampling import how_many
 from runelift.runtime.shares import share_out, spread, subgroup_of, teams, tile
 
 Force: TypeAlias = Mapping[str, int]
@@ -81,7 +79,7 @@ class Run:
         self.device = executable.device
         self.queue = self.device.profiled if record else self.device.plain
         self.recorder = Recorder() if record else None
-        self._samples = samples
+        self.samples = samples
         self.infeasible = dict(executable.infeasible)
         self.group_size = info.group_size
         self.num_groups = info.num_groups
@@ -355,27 +353,7 @@ class Run:
         """The iterations of a loop that launches the same kernels again and again."""
         if self.merges(bound):
             return persistent.rounds(self, bound, carried, course)
-        return self.iterations(course, 0, bound)
-
-    def iterations(self, course: Course | None, first: int, bound: int) -> Iterable[Any]:
-        """Iterations of such a loop that are launched one by one."""
-        indices = range(first, bound)
-        if self._samples and len(indices) > 1 and how_many(len(indices) - 1) < len(indices) - 1:
-            return self._sampled(course, indices)
-        return persistent.given(course, indices)
-
-    def _sampled(self, course: Course | None, indices: range) -> Iterator[Any]:
-        """The same, where some stand for all but the first one, which may be late in many ways."""
-        assert self.recorder is not None
-        count = how_many(len(indices) - 1)
-        yield from persistent.given(course, indices[:1])
-        begin = self.recorder.place
-        yield from persistent.given(course, indices[1:1 + count])
-        left = persistent.given(course, indices[1 + count:])
-        if not self.recorder.stand_for(begin, count, len(indices) - 1 - count):
-            yield from left
-        elif course is not None:
-            deque(left, maxlen=0)  # what comes after the loop is given the last of its scalars
+        return persistent.iterations(self, course, 0, bound)
 
     def course(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
                carried: Row) -> Course:

@@ -7,6 +7,7 @@ the device knows whether there is another iteration, it is asked once for many o
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -23,6 +24,7 @@ from runelift.runtime.choice import MOST_WAVES
 from runelift.runtime.course import Column, Course, Table, packed
 from runelift.runtime.memory import Buffer
 from runelift.runtime.prepared import Prepared
+from runelift.runtime.sampling import how_many
 
 if TYPE_CHECKING:
     from runelift.runtime.executable import Site
@@ -200,7 +202,7 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
             break
     first = settling + 1
     if period is None or run.encounters > met:  # what is encountered is to be timed on its own
-        yield from run.iterations(course, first, bound)
+        yield from iterations(run, course, first, bound)
         return
     # The traced iteration and as many after it are done by the kernel that what the traced one
     # hands on is what the last one does.
@@ -223,6 +225,28 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
         run.replay(traced, first, rows[0] if rows else ())
         for index in range(first + 1, bound):
             yield (index, *rows[index - first]) if rows else index
+
+
+def iterations(run: Run, course: Course | None, first: int, bound: int) -> Iterable[Any]:
+    """Iterations of such a loop that the host takes; of a record maybe samples."""
+    indices = range(first, bound)
+    if run.samples and len(indices) > 1 and how_many(len(indices) - 1) < len(indices) - 1:
+        return _sampled(run, course, indices)
+    return given(course, indices)
+
+
+def _sampled(run: Run, course: Course | None, indices: range) -> Iterator[Any]:
+    """The same, where some stand for all but the first one, which may be late in many ways."""
+    assert run.recorder is not None
+    count = how_many(len(indices) - 1)
+    yield from given(course, indices[:1])
+    begin = run.recorder.place
+    yield from given(course, indices[1:1 + count])
+    left = given(course, indices[1 + count:])
+    if not run.recorder.stand_for(begin, count, len(indices) - 1 - count):
+        yield from left
+    elif course is not None:
+        deque(left, maxlen=0)  # what comes after the loop is given the last of its scalars
 
 
 def given(course: Course | None, indices: Iterable[int]) -> Iterable[Any]:
