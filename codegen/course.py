@@ -101,11 +101,7 @@ class _Split:
 
 def _computed(step: plan.Step) -> VName | None:
     """What a step computes if that is a scalar, or what it binds."""
-    match step:
-        case (plan.Compute(name) | plan.ConvertScalar(name) | plan.ComputeSize(name)
-              | plan.Bind(name)):
-            return name
-    return None
+    return None if isinstance(step, plan.Read) else plan.set_by(step)
 
 
 def _may_fail(step: plan.Step) -> bool:
@@ -132,10 +128,11 @@ def _read(step: plan.Step) -> Iterator[VName]:
 
 def _bound(step: plan.Step) -> Iterator[VName]:
     """The scalars that a step binds."""
+    if name := plan.set_by(step):
+        yield name
     match step:
-        case (plan.Read(name) | plan.Compute(name) | plan.ConvertScalar(name)
-              | plan.ComputeSize(name) | plan.Bind(name) | distribution.SubGroup(name)
-              | distribution.Spread(name) | distribution.Width(name)):
+        case (distribution.SubGroup(name) | distribution.Spread(name)
+              | distribution.Width(name)):
             yield name
         case distribution.Teams(teams, even):
             yield from (teams, even)

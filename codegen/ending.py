@@ -31,10 +31,8 @@ def taken(steps: tuple[plan.Step, ...], results: tuple[plan.ValueSpec, ...]) -> 
     found: dict[VName, None] = {}
     for step in steps:
         found |= dict.fromkeys(name for name in _used(step) if name not in known)
-        match step:
-            case (plan.Read(name) | plan.Compute(name) | plan.ConvertScalar(name)
-                  | plan.ComputeSize(name) | plan.Bind(name)):
-                known.add(name)
+        if name := plan.set_by(step):
+            known.add(name)
     for spec in results:
         atoms: tuple[Atom, ...] = (spec.name, *(spec.shape or ()))
         found |= dict.fromkeys(a for a in atoms if isinstance(a, VName) and a not in known)

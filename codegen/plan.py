@@ -300,6 +300,15 @@ Step: TypeAlias = (
 )
 
 
+def set_by(step: Step) -> VName | None:
+    """The scalar that a step itself sets, or the name that it binds; None if it does neither."""
+    match step:
+        case (Read(name) | Compute(name) | ConvertScalar(name) | ComputeSize(name)
+              | Bind(name)):
+            return name
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ValueSpec:
     """How an argument or result looks from outside: a scalar or an array and its shape."""

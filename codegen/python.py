@@ -548,10 +548,8 @@ def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:
 def _bound(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
     """The scalars that ``steps`` set."""
     for step in plan.all_steps(steps):
-        match step:
-            case (plan.Read(name) | plan.Compute(name) | plan.ConvertScalar(name)
-                  | plan.ComputeSize(name) | plan.Bind(name)):
-                yield name
+        if name := plan.set_by(step):
+            yield name
 
 
 def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:

@@ -230,15 +230,16 @@ def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]
 def iterations(run: Run, course: Course | None, first: int, bound: int) -> Iterable[Any]:
     """Iterations of such a loop that the host takes; of a record maybe samples."""
     indices = range(first, bound)
-    if run.samples and len(indices) > 1 and how_many(len(indices) - 1) < len(indices) - 1:
-        return _sampled(run, course, indices)
+    if run.samples and len(indices) > 1:
+        count = how_many(len(indices) - 1)
+        if count < len(indices) - 1:
+            return _sampled(run, course, indices, count)
     return given(course, indices)
 
 
-def _sampled(run: Run, course: Course | None, indices: range) -> Iterator[Any]:
-    """The same, where some stand for all but the first one, which may be late in many ways."""
+def _sampled(run: Run, course: Course | None, indices: range, count: int) -> Iterator[Any]:
+    """The same, where ``count`` stand for all but the first one, which may be late in many ways."""
     assert run.recorder is not None
-    count = how_many(len(indices) - 1)
     yield from given(course, indices[:1])
     begin = run.recorder.place
     yield from given(course, indices[1:1 + count])

@@ -127,11 +127,11 @@ class Program(OneByOne):
 
         With ``samples``, it leaves long loops early, where a few iterations tell what all take.
         """
-        from runelift.runtime.tape import perform
+        from runelift.runtime.executor import execute
 
         chosen = self._chosen(thresholds)
         plan, executable = self._ready(entry, args, force or {}, chosen)
-        _, made, _ = perform(executable, self._bind(plan, list(args)), chosen, force or {},
+        _, made, _ = execute(executable, self._bind(plan, list(args)), chosen, force or {},
                              record=True, samples=samples)
         assert made is not None
         return made

@@ -117,13 +117,10 @@ class Notes:
 
 
 def perform(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
-            force: Force, *, record: bool, samples: bool = False) -> Outcome:
-    """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run.
-
-    ``samples`` is as for :func:`~.executor.execute`.
-    """
+            force: Force, *, record: bool) -> Outcome:
+    """Run a plan on bound arguments, which are taken out of ``args``, or repeat an earlier run."""
     if record:
-        return execute(executable, args, thresholds, force, record=True, samples=samples)
+        return execute(executable, args, thresholds, force, record=True)
     tapes = executable.decisions.under(thresholds, force).tapes
     key = _key(args)
     tape = tapes.get(key)

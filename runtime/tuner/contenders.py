@@ -31,8 +31,6 @@ LITTLE = 0.002
 """So is what could make a run faster by this fraction at most."""
 Choices: TypeAlias = Mapping[str, set[int]]
 """Versions by the name of their site."""
-_Key: TypeAlias = tuple[tuple[str, int]]
-"""Which encounter of a run: its site and number."""
 
 
 def at_least(busy: float, launches: int) -> float:
@@ -207,10 +205,10 @@ class Attempt:
     least: float
 
 
-def attempts_of(run: Run) -> Iterator[tuple[_Key, int, Attempt]]:
-    """What a run says about each of its encounters; nothing if it failed."""
+def attempts_of(run: Run) -> Iterator[tuple[str, int, Attempt]]:
+    """What a run says about each encounter: its site, version and attempt; nothing if it failed."""
     if (record := run.record) is None:
         return
     least, _ = _spent(run, record)
     for each, seconds in zip(record.encounters, least.tolist(), strict=True):
-        yield ((each.site, each.number),), each.chosen, Attempt(tuple(each.sizes.items()), seconds)
+        yield each.site, each.chosen, Attempt(tuple(each.sizes.items()), seconds)

@@ -109,8 +109,8 @@ def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
     """How long the kernels of versions took at least, without those of encounters inside."""
     found = dict[_Met, float]()
     for run in runs:
-        for key, version, attempt in attempts_of(run):
-            met = run.dataset, key[-1][0], tuple(sorted(attempt.sizes)), version
+        for name, version, attempt in attempts_of(run):
+            met = run.dataset, name, tuple(sorted(attempt.sizes)), version
             found[met] = min(attempt.least, found.get(met, math.inf))
     return found
 

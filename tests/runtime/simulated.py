@@ -14,6 +14,7 @@ from runelift.ir.types import i64
 from runelift.runtime.one_by_one import OneByOne
 from runelift.runtime.records import Encounter, Record, Timing
 from runelift.runtime.tuner.forest import Forest, Site, entry_forest
+from runelift.runtime.tuner.measurable import Dataset
 
 DEVICE = 64
 """The default threshold of the simulated device."""
@@ -179,3 +180,17 @@ def versions_of(forest: Forest) -> Iterator[tuple[str, int]]:
     for where in forest.sites().values():
         for index in range(len(where.alternatives)):
             yield where.name, index
+
+
+CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
+"""The usual choice: two versions with a guard, and the last one."""
+
+
+def close(where: str, index: int, par: int) -> float:
+    """The costs of versions of :data:`CHAIN` none of which is far behind."""
+    return [21.0, 22.0, 20.0][index] * (1 + len(where))
+
+
+def inputs(**datasets: list[int]) -> list[Dataset]:
+    """Datasets by name, with the parallelism per iteration."""
+    return [Dataset(name, "main", lambda pars=pars: pars) for name, pars in datasets.items()]

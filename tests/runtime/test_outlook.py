@@ -23,10 +23,7 @@ from runelift.runtime.tuner.log import Log, Measurements, Run
 from runelift.runtime.tuner.measure import measure
 from runelift.runtime.tuner.report import render
 from runelift.runtime.tuner.schedule import runs_as
-from tests.runtime.simulated import Simulated, nested, site
-from tests.runtime.test_tuner_measure import inputs
-
-CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
+from tests.runtime.simulated import CHAIN, Simulated, inputs, nested, site
 
 
 class First(Simulated):

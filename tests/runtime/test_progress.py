@@ -17,9 +17,7 @@ from runelift.runtime.tuner.autotune import autotune
 from runelift.runtime.tuner.forest import Forests
 from runelift.runtime.tuner.measurable import Progress
 from runelift.runtime.tuner.strategies.trials import Step
-from tests.runtime.simulated import DEVICE, Simulated
-from tests.runtime.test_outlook import CHAIN
-from tests.runtime.test_tuner_measure import inputs
+from tests.runtime.simulated import CHAIN, DEVICE, Simulated, inputs
 
 TEXT = """
 -- ==
