@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,7 +15,8 @@ from runelift.codegen.opencl import count_meetings
 from runelift.runtime import cache as disk
 from runelift.runtime.device import DeviceInfo
 from runelift.runtime.opened import Device
-from runelift.runtime.processes.bare import KERNELS, Bare, name_of
+from runelift.runtime.processes import loading
+from runelift.runtime.processes.bare import KERNELS, Bare, driver_keeps, name_of
 
 BUILT_ONCE = b""
 """What lies there in place of a binary that is kept when the program is built a second time."""
@@ -47,7 +47,10 @@ def build_program(device: Device, source: str, *options: str) -> Any:
     info, context = device.info, device.context
     name = cache_name(info, source, *options)
     kept = disk.load(KERNELS, name) if not info.is_simulator else None
-    if kept and driver_keeps(info):
+    if kept and info.locked_compiler and driver_keeps():
+        told = told_of(info, source, *options)
+        if told and (loaded := loading.take(context.int_ptr, *told)) is not None:
+            return cl.Program.from_int_ptr(loaded, retain=False)
         with suppress(cl.Error):
             return cl.Program(context, source).build(options=_all_options(info, source, options))
     if kept:
@@ -67,11 +70,6 @@ def build_program(device: Device, source: str, *options: str) -> Any:
     return program
 
 
-def driver_keeps(info: DeviceInfo) -> bool:
-    """Whether what a process builds from its source is there for all others at once."""
-    return info.locked_compiler and os.environ.get("CUDA_CACHE_DISABLE", "0") == "0"
-
-
 def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[str]:
     """The options of a build, without optimisation where that would take minutes."""
     large = source.count("\n") * count_meetings(source) > info.optimised_size
@@ -81,6 +79,13 @@ def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[
 def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
     """Under which name the binary of a program lies in the cache."""
     return name_of(info.label, source, " ".join(_all_options(info, source, options)))
+
+
+def told_of(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
+    """The text and the options that a driver is told to build; None if nobody knows."""
+    bare = bare_of(info)
+    return None if bare is None else (source, bare.told(" ".join(
+        _all_options(info, source, options))))
 
 
 def bare_of(info: DeviceInfo) -> Bare | None:

@@ -148,10 +148,12 @@ def _tuning_ahead(arguments: Sequence[str]) -> Iterator[None]:
 
     device, policy = _option("--device", arguments), _option("--policy", arguments)
     program = next((each for each in arguments if each.endswith(".fut")), None)
-    with started_ahead(device):
+    with started_ahead(device) as go:
         from runelift.runtime.processes.ahead import compiled_ahead
+        from runelift.runtime.processes.loading import word_for
 
         with compiled_ahead(program, policy or "all") as is_new:
+            go("" if is_new else word_for(program, policy or "all"))
             from runelift.runtime import early
             from runelift.runtime.processes.builders import tried_ahead
 

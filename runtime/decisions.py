@@ -94,11 +94,13 @@ class Remembered:
 
     def _find(self, thresholds: Mapping[str, int], finer: Mapping[str, Finer],
               force: Mapping[str, int]) -> Decisions:
-        key = tuple(thresholds.items()), tuple(finer.items()), tuple(force.items())
+        settings = self._settings_under(thresholds)
+        chosen = tuple((name, value) for name, value in thresholds.items() if value)  # 0 is none
+        key = settings, chosen, tuple(finer.items()), tuple(force.items())
         if (known := self._settings.get(key)) is None or known.crowded:
             while len(self._settings) >= SETTINGS:  # the oldest
                 del self._settings[next(iter(self._settings))]
-            known = self._settings[key] = Decisions(self._settings_under(thresholds))
+            known = self._settings[key] = Decisions(settings)
         return known
 
     def forget(self) -> None:

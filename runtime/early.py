@@ -23,7 +23,7 @@ CONTROL = "/dev/nvidiactl"
 PLATFORM_INFO, GET_DEVICES, DEVICE_INFO, MAKE_CONTEXT = 1, 2, 3, 4
 """Where ``clGetPlatformInfo``, ``clGetDeviceIDs``, ``clGetDeviceInfo`` and ``clCreateContext`` are
 in the table."""
-PLATFORM_NAME, DEVICE_NAME = 0x0902, 0x102B
+PLATFORM_NAME, DEVICE_NAME, DRIVER_VERSION = 0x0902, 0x102B, 0x102D
 ALL_DEVICES = 0xFFFFFFFF
 MOST = 64
 """How many devices are looked at."""
@@ -42,15 +42,26 @@ _MakeContext = ctypes.CFUNCTYPE(_Pointer, _Pointer, ctypes.c_uint, _Pointer, _Po
 _thread: threading.Thread | None = None
 _contexts: dict[int, int] = {}
 """The address of the context for the device at an address."""
-_table: Any = None
-"""The driver's functions."""
 
 
 class Made(NamedTuple):
-    """A driver's functions, as a table of their addresses, and the address of a context."""
+    """A driver's functions, as a table of their addresses, and the address of a context.
+
+    ``device`` is whose context it is (:func:`identity`), and ``word`` what came through the gate.
+    """
 
     table: Any
     context: int
+    device: str
+    word: str
+
+
+_made: Made | None = None
+
+
+def identity(name: str, driver: str) -> str:
+    """What binaries depend on: the name of a device, and the version of its driver."""
+    return f"{name.strip()} {driver.strip()}"
 
 
 def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = None,
@@ -59,7 +70,7 @@ def begin(spec: str | None = None, driver: str = DRIVER, *, gate: int | None = N
 
     ``spec`` is the device that will be asked for, None if the user has not named any.  Where this
     process ``runs`` programs, a context is made for it, but not before the other end of the pipe
-    ``gate`` is closed.
+    ``gate`` is closed, by who may have a word to say.
     """
     global _thread
     spec = asked(spec)
@@ -85,18 +96,18 @@ def take_context(device: int) -> int | None:
 
 
 def made() -> Made | None:
-    """The context that was made, if there is one; it stays here.
+    """The context that was made, if there is one, whoever has it by now.
 
     Waits if the driver is getting ready.
     """
     if _thread is not None:
         _thread.join()
-    return next((Made(_table, context) for context in _contexts.values()), None)
+    return _made
 
 
 def _open(spec: str | None, driver: str, gate: int | None = None, runs: bool = True) -> None:
     """Look for devices; make a context for the one that is meant."""
-    global _table
+    global _made
     try:
         library = ctypes.CDLL(driver)
         find = library.clGetExtensionFunctionAddress
@@ -122,14 +133,23 @@ def _open(spec: str | None, driver: str, gate: int | None = None, runs: bool = T
         maker = _name(table[PLATFORM_INFO], platform, PLATFORM_NAME)
         found = [device for device in found
                  if fits(name, _name(table[DEVICE_INFO], device, DEVICE_NAME), maker)]
-    if gate is not None:
-        os.read(gate, 1)
-    _table = table
+    word = "" if gate is None else _all_from(gate)
     for device in found[number:number + 1]:
         context = _MakeContext(table[MAKE_CONTEXT])(None, 1, ctypes.addressof(device), None, None,
                                                     None)
         if context and device.value:
             _contexts[device.value] = context
+            _made = Made(table, context, identity(*(
+                _name(table[DEVICE_INFO], device, key) for key in (DEVICE_NAME, DRIVER_VERSION))),
+                word)
+
+
+def _all_from(pipe: int) -> str:
+    """What comes through a pipe until its other end is closed."""
+    found = b""
+    while part := os.read(pipe, LONGEST):
+        found += part
+    return found.decode()
 
 
 def _name(function: int | None, of: ctypes.c_void_p, key: int) -> str:

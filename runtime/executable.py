@@ -33,7 +33,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.runtime import cache as disk
 from runelift.runtime import persistent
-from runelift.runtime.building import Infeasible, build_program, cache_name, quietly
+from runelift.runtime.building import Infeasible, build_program, cache_name, quietly, told_of
 from runelift.runtime.decisions import Remembered
 from runelift.runtime.opened import Device
 from runelift.runtime.parameters import Setting, Space, default_of, settings_under, spaces
@@ -243,11 +243,19 @@ class Executable:
 
     def load_ahead(self, sources: Sequence[tuple[str, ...]]) -> bool:
         """Begin to load programs if all of them are in the cache."""
-        if not all(disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))
-                   for source in sources):
+        if not all(map(self.is_built, sources)):
             return False
         self._load(sources)
         return True
+
+    def is_built(self, source: tuple[str, ...]) -> bool:
+        """Whether a program is in the cache."""
+        return disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))
+
+    def told(self, sources: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:
+        """What the driver is told to build these programs, where that is known."""
+        told = [told_of(self.device.info, *self._whole(source)) for source in sources]
+        return [each for each in told if each is not None]
 
     def finish_loading(self) -> None:
         """Wait for what is being loaded."""
@@ -290,16 +298,22 @@ class Executable:
             return None
 
     def _source_of(self, wanted: Wanted) -> tuple[str, ...] | None:
-        """The text and further options of a program, if it is to be built at all."""
+        """The text and further options of a program, if it is to be built yet."""
         if isinstance(wanted, Merged):
-            return None if wanted.key in self._persistent else self._persistent_source(wanted)
+            there = wanted.key in self._persistent
+        elif wanted.number is None:
+            there = wanted.version in self._built
+        else:
+            there = wanted.constants in self.sites[wanted.number].variants
+        return None if there else self.source_of(wanted)
+
+    def source_of(self, wanted: Wanted) -> tuple[str, ...] | None:
+        """The same, whether it is built or not; None if nobody can build it."""
+        if isinstance(wanted, Merged):
+            return self._persistent_source(wanted)
         if wanted.number is None:
-            return None if wanted.version in self._built else (
-                self._text(self._sites_of(wanted.version), {}),)
-        site = self.sites[wanted.number]
-        if wanted.constants in site.variants:
-            return None
-        return (self._text(*self._together(site, wanted.constants)),)
+            return (self._text(self._sites_of(wanted.version), {}),)
+        return (self._text(*self._together(self.sites[wanted.number], wanted.constants)),)
 
     def _sites_of(self, version: str) -> list[Site]:
         """The launches of a version whose kernels are built for all sizes."""

@@ -62,7 +62,7 @@ class Issued:
     def renumbered(self, slots: Mapping[int, Slot]) -> Issued:
         """The same with other numbers for the buffers."""
         args = filled(self.launched.args, slots)
-        return replace(self, launched=replace(self.launched, args=args))
+        return Issued(self.kernel, replace(self.launched, args=args))
 
 
 @dataclass(frozen=True, slots=True)

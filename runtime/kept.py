@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PROGRAMS = "programs"
 """Where programs lie in the cache."""
+MADE_FROM = 64
+"""How many bytes say what something was made from."""
 
 
 def if_current(found: Compiled | None, parameters: Mapping[str, int]) -> Compiled | None:
@@ -60,6 +62,17 @@ def store(source: Source, policy: str, content: bytes, kind: str = PROGRAMS) -> 
     """Keep something that was made from a text, in place of what there is of its kind."""
     if _keeps(source):
         disk.store(kind, _place(source, policy), _made_from(source) + content)
+
+
+def load_from(name: str, kind: str) -> memoryview | None:
+    """The same by the name that :func:`name_of` gave."""
+    content = disk.load(kind, name)
+    return None if content is None else memoryview(content)[MADE_FROM:]
+
+
+def name_of(source: Source, policy: str, kind: str) -> str | None:
+    """Under which name there is something of a kind."""
+    return _place(source, policy) if is_kept(source, policy, kind) else None
 
 
 def is_kept(source: Source, policy: str, kind: str = PROGRAMS) -> bool:

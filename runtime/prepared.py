@@ -29,14 +29,14 @@ class Prepared:
     ``holder`` is who set them last, and knows to what, if anybody does.
     """
 
-    __slots__ = ("_first", "_lengths", "_set", "_types", "handle", "holder")
+    __slots__ = ("_characters", "_first", "_lengths", "_set", "handle", "holder")
 
     def __init__(self, handle: Any, fixed: Sequence[Any],
                  types: Sequence[type[np.generic] | None]) -> None:
         self.handle = handle
         self.holder: object = None
         self._first = len(fixed)
-        self._types = tuple(types)
+        self._characters = tuple(None if type_ is None else _character(type_) for type_ in types)
         self._lengths: tuple[int, ...] = ()
         self._set = _setter(len(fixed), tuple(types))
         for number, buffer in enumerate(fixed):
@@ -55,13 +55,13 @@ class Prepared:
         """Calls that set what is given to a launch, but for what the one before was given, too."""
         args, lengths = given
         buffers, scalars = list[Any](), list[Any]()
-        for number, (type_, arg) in enumerate(zip(self._types, args, strict=True)):
+        for number, (character, arg) in enumerate(zip(self._characters, args, strict=True)):
             if before is not None and _same(arg, before[0][number]):
                 continue
-            if type_ is None:
+            if character is None:
                 buffers += self._first + number, arg
             else:
-                scalars += self._first + number, np.dtype(type_).char.encode(), arg
+                scalars += self._first + number, character, arg
         if buffers:
             yield partial(self.handle._set_arg_multi, tuple(buffers))
         if scalars:
@@ -73,10 +73,19 @@ class Prepared:
         """All arguments are as the last launch by ``holder`` was given them."""
         self.holder, self._lengths = holder, lengths
 
+    def lost(self) -> None:
+        """Nobody knows what it was given."""
+        self.holder, self._lengths = None, ()
+
     def _locals(self, lengths: tuple[int, ...]) -> Iterator[Callable[[], None]]:
-        for number, length in enumerate(lengths, self._first + len(self._types)):
+        for number, length in enumerate(lengths, self._first + len(self._characters)):
             piece = cl.LocalMemory(max(length, LEAST_LOCAL))
             yield partial(self.handle.set_arg, number, piece)
+
+
+def _character(type_: type[np.generic]) -> bytes:
+    """What stands for a type where scalars are set."""
+    return np.dtype(type_).char.encode()
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -97,7 +106,7 @@ def _setter(first: int, types: tuple[type[np.generic] | None, ...]) -> Callable[
         if type_ is None:
             buffers += f"{number}, {name}, "
         else:
-            scalars += f"{number}, {np.dtype(type_).char.encode()!r}, {name}, "
+            scalars += f"{number}, {_character(type_)!r}, {name}, "
     lines = [f"def set_arguments(kernel, {', '.join(names)}):",
              f"    kernel._set_arg_multi(({buffers}))" if buffers else "    pass",
              f"    kernel._set_arg_buf_pack_multi(({scalars}))" if scalars else "    pass"]

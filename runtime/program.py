@@ -41,6 +41,8 @@ BUILDING = 0.01
 """or only for this fraction of its time."""
 AHEAD = 0.25
 """Where the host is done after this fraction of a run, nothing that it did besides made it late."""
+NOTABLE = 0.01
+"""Whoever watches the time need not be told of runs that take fewer seconds."""
 WARM_SECONDS = 0.02
 """Calls that take longer in all gain nothing by what is done for short ones."""
 
@@ -161,6 +163,10 @@ class Program(OneByOne):
         """
         return self._preparations.foresee(entry, inputs, forces)
 
+    def remember(self) -> None:
+        """Keep what runs wanted, for the next tuning: this one is over."""
+        self._preparations.remember()
+
     def begin_anew(self) -> None:
         """Forget what was prepared: the device turned out to be another one than was presumed."""
         self._executables.clear()
@@ -236,7 +242,8 @@ class Program(OneByOne):
             steady = timing.seconds >= least or timing.issue < AHEAD * timing.seconds
             if steady and executable.build_seconds - built <= BUILDING * timing.seconds:
                 break
-            executable.building(False)  # whoever watches the time of the run begins anew
+            if timing.seconds > NOTABLE:
+                executable.building(False)  # whoever watches the time of the run begins anew
         return timing
 
     def warm_up(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,

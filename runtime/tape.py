@@ -47,8 +47,10 @@ PLAYS = 8
 """After how often it is played a tape is worth kernels of its own."""
 WARM = PLAYS + 4
 """How many runs there are before one that is as all later ones."""
-TAPING, SETTING = 0.1, 0.02
-"""Runs of fewer seconds take longer for what is noted of them, and for setting all arguments."""
+TAPING = 0.1
+"""Runs of fewer seconds take longer for what is noted of them."""
+FOLLOWING = 0.001
+"""Those of fewer do so after runs of other kernels (by 3 %, on one GPU)."""
 DIRECT = 4
 """How many commands gain by having no events; with one or two, calls took longer without."""
 MOST_BOUND = 4
@@ -65,13 +67,13 @@ class Bound:
     """The calls of a tape for certain buffers, which it keeps: they are known by identity.
 
     ``steady`` are those after a run with the same buffers, if nobody else has used the kernels.
-    ``lengths`` are those of local memory that each kernel is launched with last.
+    ``last`` is what each kernel is launched with last.
     """
 
     handles: tuple[Any, ...]
+    last: dict[Prepared, Given]
     full: list[Call] = field(default_factory=list)
     steady: list[Call] = field(default_factory=list)
-    lengths: dict[Prepared, tuple[int, ...]] = field(default_factory=dict)
 
     def add(self, call: Call) -> None:
         """Make a call whatever has been before."""
@@ -81,7 +83,13 @@ class Bound:
     @property
     def holds(self) -> bool:
         """Whether nobody else has used the kernels since the last run."""
-        return all(kernel.holder is self for kernel in self.lengths)
+        return all(kernel.holder is self for kernel in self.last)
+
+    def hold(self) -> None:
+        """Give the kernels what the last run left them with."""
+        for kernel, (args, lengths) in self.last.items():
+            kernel.give(args, lengths)
+            kernel.held(self, lengths)
 
     def issue(self) -> None:
         """Make the calls."""
@@ -90,11 +98,11 @@ class Bound:
             for call in self.steady if steady else self.full:
                 call()
         except BaseException:
-            for kernel in self.lengths:  # nobody knows how far it came
-                kernel.holder = None
+            for kernel in self.last:
+                kernel.lost()
             raise
         if not steady:
-            for kernel, lengths in self.lengths.items():
+            for kernel, (_, lengths) in self.last.items():
                 kernel.held(self, lengths)
 
 
@@ -141,12 +149,12 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
     """Build what a run on these arguments may have built by now to be faster.
 
     The result is for one who measures: a run that takes fewer seconds takes longer than those after
-    it, as it is put on a tape although it is the first one, or others have used its kernels.
+    it, as it is put on a tape although it is the first one, or comes after others.
     """
     tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
     if isinstance(tape, Tape):
         tape.warm()
-        return SETTING if executable.tapes_first and not tape.ready(args) else 0.0
+        return FOLLOWING if executable.tapes_first and not tape.ready(args) else 0.0
     return TAPING if tape is None and executable.tapes_first else 0.0
 
 
@@ -319,9 +327,9 @@ class Tape:
         self._bound.clear()
 
     def ready(self, args: Mapping[str, Any]) -> bool:
-        """Make the calls for the buffers that a run on these arguments will have.
+        """Have all set for a run on these arguments, which then only makes steady calls.
 
-        The result is whether it will be as quick as any later one.
+        The result is whether it was so before: nobody else has used the kernels.
         """
         handles = [args[name].handle for name in self._given]
         first, device = len(handles), self.run.device
@@ -338,8 +346,12 @@ class Tape:
         if self._scans:
             handles.append(statuses.handle)
         key = tuple(map(id, handles))
-        bound = self._bound.get(key)
-        return (bound if isinstance(bound, Bound) else self._bind(key, handles)).holds
+        found = self._bound.get(key)
+        bound = found if isinstance(found, Bound) else self._bind(key, handles)
+        held = bound.holds
+        if not held:
+            bound.hold()
+        return held
 
     def play(self, run: Run, args: dict[str, Any]) -> tuple[Any, ...]:
         """Issue everything again, on the buffers among ``args``; the results."""
@@ -401,18 +413,19 @@ class Tape:
     def _bind(self, key: tuple[int, ...], handles: Sequence[Any]) -> Bound:
         """The calls for these buffers."""
         self._forget()
-        bound = self._bound[key] = Bound(tuple(handles))
-        last = {each.kernel: _given(each.launched, handles)
-                for each in self._commands if isinstance(each, Issued)}
-        bound.lengths = {kernel: lengths for kernel, (_, lengths) in last.items()}
-        before: dict[Prepared, Given] = {}
+        given = [(each.kernel, _given(each.launched, handles))
+                 for each in self._commands if isinstance(each, Issued)]
+        last = dict(given)
+        bound = self._bound[key] = Bound(tuple(handles), last)
+        before, left = dict[Prepared, Given](), iter(given)
         for command, launch in zip(self._commands, self._launchers, strict=True):
             if isinstance(command, Issued):
-                kernel, given = command.kernel, _given(command.launched, handles)
+                kernel, now = next(left)
                 known = before.get(kernel)
-                bound.full += kernel.setters(given, known)
-                bound.steady += kernel.setters(given, known or last[kernel])
-                before[kernel] = given
+                setters = list(kernel.setters(now, known))
+                bound.full += setters
+                bound.steady += setters if known else kernel.setters(now, last[kernel])
+                before[kernel] = now
                 bound.add(launch)
             else:
                 bound.add(_call(command, self.run, handles))

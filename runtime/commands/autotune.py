@@ -163,17 +163,20 @@ def _tune(args: argparse.Namespace, strategy: Strategy, program: Program,
             ended = not _tune_parameters(args, program, runner, tuning, tried, shown, end)
         finer, validated = list[refined.Refined](), dict[str, Verified]()
         report = partial(render, tuning)
-        waits = not (ended or args.json) and runner.apart
-        with beside(report) if waits else nullcontext(report) as rendered:
-            try:
+        try:
+            fitted = [] if ended else _fit_guards(args, runner, tuning)
+            waits = not (ended or args.json) and runner.apart
+            with beside(report) if waits else nullcontext(report) as rendered:
                 if not ended:
-                    finer = _refine_guards(args, program, runner, tuning, tried)
+                    finer = _confirm_guards(args, program, runner, tuning, tried, fitted)
                     validated = _validate(args, runner, tuning, held_back, Guarded(
                         _values(tuning, tried), {site: each for one in finer
                                                  for site, each in one.finer.items()}))
-            except KeyboardInterrupt:
-                ended = True
+        except KeyboardInterrupt:
+            ended, rendered = True, report
     if isinstance(runner, Remote):
+        if not ended:
+            runner.remember()
         runner.leave()
     measured = bool(tried) or any(entry.costs.datasets for entry in tuning.entries)
     left_out = {entry.forest.entry: leave_one_out(entry.costs, entry.defaults, entry.aim,
@@ -273,16 +276,26 @@ def _values(tuning: Tuning, tried: Sequence[parameters.ParameterTuning]) -> dict
     return found
 
 
-def _refine_guards(args: argparse.Namespace, program: Program, runner: Triable, tuning: Tuning,
-                   tried: Sequence[parameters.ParameterTuning]) -> list[refined.Refined]:
-    """The finer guards that ``--guards`` asks for."""
+def _fit_guards(args: argparse.Namespace, runner: Triable, tuning: Tuning
+                ) -> list[refined.Refined]:
+    """The finer guards that ``--guards`` asks for, by the records."""
     guards = Guards(args.guards)
     if guards is Guards.THRESHOLD:
         return []
-    runs = not (args.replay or args.no_verify)
-    found = [refined.refine_guards(entry, guards, ahead=runs and runner.apart)
-             for entry in tuning.entries if entry.costs.datasets]
-    if not runs:
+    return [refined.refine_guards(entry, guards, ahead=_runs_guards(args) and runner.apart)
+            for entry in tuning.entries if entry.costs.datasets]
+
+
+def _runs_guards(args: argparse.Namespace) -> bool:
+    """Whether finer guards are run before they are kept."""
+    return not (args.replay or args.no_verify)
+
+
+def _confirm_guards(args: argparse.Namespace, program: Program, runner: Triable, tuning: Tuning,
+                    tried: Sequence[parameters.ParameterTuning], found: list[refined.Refined]
+                    ) -> list[refined.Refined]:
+    """Those that runs bear out."""
+    if not found or not _runs_guards(args):
         return found
     datasets, values = tuning_datasets(args, program), _values(tuning, tried)
     entries = {entry.forest.entry: entry for entry in tuning.entries}

@@ -8,6 +8,7 @@ with this, and imports the rest when it is asked for something else (:mod:`.chil
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
@@ -25,8 +26,9 @@ CREATE_PROGRAM, RELEASE_PROGRAM, BUILD_PROGRAM, PROGRAM_INFO = 26, 29, 30, 32
 BINARY_SIZES, BINARIES = 0x1165, 0x1166
 
 _Pointer = ctypes.c_void_p
-_CreateProgram = ctypes.CFUNCTYPE(_Pointer, _Pointer, ctypes.c_uint,
-                                  ctypes.POINTER(ctypes.c_char_p), _Pointer, _Pointer)
+_CreateProgram = ctypes.PYFUNCTYPE(_Pointer, _Pointer, ctypes.c_uint,
+                                   ctypes.POINTER(ctypes.c_char_p), _Pointer, _Pointer)
+"""It only copies the text: to have one's turn again takes longer, if others may go on meanwhile."""
 _ReleaseProgram = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer)
 _BuildProgram = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, ctypes.c_uint, _Pointer, ctypes.c_char_p,
                                  _Pointer, _Pointer)
@@ -44,6 +46,10 @@ class Bare(NamedTuple):
     label: str
     further: str
 
+    def told(self, options: str) -> str:
+        """All options that the driver is told."""
+        return f"{options} {self.further}".strip()
+
 
 class Told(NamedTuple):
     """What a process is told when it may open the device.
@@ -56,6 +62,11 @@ class Told(NamedTuple):
     program: tuple[str, str] | None
     bare: Bare | None
     ourselves: str
+
+
+def driver_keeps() -> bool:
+    """Whether the driver has what a process builds from its source for all others at once."""
+    return os.environ.get("CUDA_CACHE_DISABLE", "0") == "0"
 
 
 def name_of(label: str, text: str, options: str) -> str:
@@ -83,18 +94,26 @@ def build(source: Sequence[str], bare: Bare, made: early.Made) -> None:
     """
     text, *options = source
     asked = " ".join(options)
-    encoded = ctypes.c_char_p(text.encode())
-    program = _CreateProgram(made.table[CREATE_PROGRAM])(made.context, 1, ctypes.byref(encoded),
-                                                         None, None)
-    if not program:
-        return
-    try:
-        failed = _BuildProgram(made.table[BUILD_PROGRAM])(
-            program, 0, None, f"{asked} {bare.further}".strip().encode(), None, None)
-        if not failed and (binary := _binary(program, made)):
+    if (program := built(text, bare.told(asked), made)) is not None:
+        if binary := _binary(program, made):
             cache.store(KERNELS, name_of(bare.label, text, asked), binary)
-    finally:
-        _ReleaseProgram(made.table[RELEASE_PROGRAM])(program)
+        _release(program, made)
+
+
+def built(text: str, options: str, made: early.Made) -> int | None:
+    """The address of a program that the driver has built; None if it could not."""
+    encoded = ctypes.c_char_p(text.encode())
+    program: int | None = _CreateProgram(made.table[CREATE_PROGRAM])(
+        made.context, 1, ctypes.byref(encoded), None, None)
+    if program and _BuildProgram(made.table[BUILD_PROGRAM])(
+            program, 0, None, options.encode(), None, None):
+        _release(program, made)
+        return None
+    return program
+
+
+def _release(program: int, made: early.Made) -> None:
+    _ReleaseProgram(made.table[RELEASE_PROGRAM])(program)
 
 
 def _binary(program: int, made: early.Made) -> bytes:

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from runelift.runtime import early
-from runelift.runtime.processes import bare
+from runelift.runtime.processes import bare, loading
 from runelift.runtime.processes.bare import Told
 from runelift.runtime.processes.channel import receive, send
 
@@ -29,6 +29,8 @@ def main(connection: int, lifeline: int, opened: int, builds: bool, tries: bool)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     ending = threading.Thread(target=_end_with, args=(lifeline,), daemon=True)
     ending.start()
+    if not builds:
+        loading.begin()
     _serve(Connection(connection), partial(os.close, opened), builds, tries)
     ending.join()
 

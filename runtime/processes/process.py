@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
@@ -66,22 +66,32 @@ class _Starting:
         done.close()
         self.end = weakref.finalize(self, _end, self.process, lifeline)
 
+    def go(self, word: str = "") -> None:
+        """Have it open the device; it may have been told to before."""
+        if not self.gate.closed:
+            with contextlib.suppress(OSError):  # whoever asks it for something will find out
+                os.write(self.gate.fileno(), word.encode())
+            self.gate.close()
+
 
 _running: list[_Starting] = []
 _trying: list[_Starting] = []
 """Processes that nobody has asked for yet, by what they are for."""
+_outliving = set[_Starting]()
+"""Processes that end after this one."""
 
 
 @contextlib.contextmanager
-def started_ahead(device: str | None = None) -> Iterator[None]:
+def started_ahead(device: str | None = None) -> Iterator[Callable[[str], None]]:
     """Start the process of the first :class:`Process` of this context before that is asked for.
 
-    Python and what it imports take longer than anything else that a short tuning does.
+    Python and what it imports take longer than anything else that a short tuning does.  The value
+    lets it open the device, with a word about what to load (:mod:`.loading`).
     """
-    _running.append(_Starting(device, builds=False))
-    _running[-1].gate.close()
+    starting = _Starting(device, builds=False)
+    _running.append(starting)
     with _ended(_running):
-        yield
+        yield starting.go
 
 
 @contextlib.contextmanager
@@ -132,7 +142,7 @@ class Process:
 
     def go(self) -> None:
         """Have it open the device."""
-        self._started.gate.close()
+        self._started.go()
         with contextlib.suppress(OSError):  # whoever asks it for something will find out
             send(self.connection, self._told)
 
@@ -149,6 +159,7 @@ class Process:
     def end(self) -> None:
         """End the process, whatever it does; a thread waits until it has given back everything."""
         self.connection.close()
+        _outliving.discard(self._started)
         if (ending := self._started.end.detach()) is not None:
             _, _, (process, lifeline), _ = ending
             os.close(lifeline)
@@ -156,15 +167,17 @@ class Process:
             threading.Thread(target=process.wait, daemon=True).start()
 
     def outlive(self) -> None:
-        """Let the process end after this one has, not before.
+        """Let the process end after this one has, not before, even if nobody knows it any more.
 
         Drivers take a tenth of a second to give back what a process has, one process at a time.
         """
         self._started.end.atexit = False
+        _outliving.add(self._started)
 
     def kill(self) -> None:
         """End the process, and wait until it is gone."""
         self.connection.close()
+        _outliving.discard(self._started)
         self._started.end()
 
     def how_it_ended(self) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
 from runelift.runtime.processes.turns import beside
-from runelift.runtime.tuner.beside import PAIRS, Pair, Verified, all_side_by_side
+from runelift.runtime.tuner.beside import PAIRS, UNTUNED, Pair, Verified, all_side_by_side
 from runelift.runtime.tuner.costs import Costs, costs_of
 from runelift.runtime.tuner.fit import Fit, fit, objective
 from runelift.runtime.tuner.forest import Forest, Forests
@@ -26,6 +26,7 @@ from runelift.runtime.tuner.log import NO_TIME, Log, Measurements
 from runelift.runtime.tuner.measurable import Dataset, Measurable, Method, Progress
 from runelift.runtime.tuner.measure import Forced
 from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.tuner.remote import Remote
 from runelift.runtime.tuner.runners import running
 
 if TYPE_CHECKING:
@@ -248,8 +249,7 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets:
             continue
         key = dataset.name, paths.get(dataset.name, ())
         if not key[1] or key not in seen:
-            seen[key] = Pair(program, dataset, tuning.defaults, found.thresholds,
-                             max(repeats, PAIRS), end)
+            seen[key] = Pair(program, dataset, UNTUNED, found.thresholds, max(repeats, PAIRS), end)
         pairs[dataset.name] = seen[key]
     return all_side_by_side(pairs, anyway=lambda: bool(_hopeless(tuning)))
 
@@ -270,5 +270,8 @@ def tune(program: Program, datasets: Mapping[str, tuple[str, Sequence[Any]]], *,
     inputs = [Dataset(name, entry, lambda args=args: args)  # type: ignore[misc]
               for name, (entry, args) in datasets.items()]
     with running(program, time_limit) as runner:
-        return autotune(runner, program.tree, inputs, info.choice.threshold, method=method,
-                        repeats=repeats, verify=verify, log=log, progress=progress)
+        found = autotune(runner, program.tree, inputs, info.choice.threshold, method=method,
+                         repeats=repeats, verify=verify, log=log, progress=progress)
+        if isinstance(runner, Remote) and not found.interrupted:
+            runner.remember()
+        return found

@@ -39,6 +39,10 @@ STAKE = 0.03
 in runs that come often."""
 
 
+UNTUNED: Mapping[str, int] = {}
+"""The thresholds of a run by default: whoever made one has it on a tape."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verified:
     """Times of a dataset without forced versions, by default and tuned, run in turn.

@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.costs import Costs, DatasetCosts
+from runelift.runtime.tuner.decided import decided
 from runelift.runtime.tuner.forest import Site
 
 MATTERS = 0.01
@@ -64,19 +65,7 @@ def _gains(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[st
     """What a dataset gains by value if a guard holds, as a part of its time."""
     whole = dataset.total(thresholds)
     gains = defaultdict[int, float](float)
-    for root in dataset.points:
-        for point in _reached(root, thresholds):
-            if point.site.name == site.name and index in point.feasible and not any(
-                    k in point.feasible and point.holds(guard, thresholds)
-                    for k, guard in enumerate(site.guards[:index])):
-                holding, failing = point.sides(index, thresholds)
-                if math.isfinite(holding) and math.isfinite(failing) and whole:
-                    gains[point.par[site.guards[index].name]] += (failing - holding) / whole
+    for value, holding, failing in decided(dataset, site, index, thresholds).encounters:
+        if math.isfinite(holding.time) and math.isfinite(failing.time) and whole:
+            gains[value] += (failing.time - holding.time) / whole
     return gains
-
-
-def _reached(point: Point, thresholds: Mapping[str, int]) -> Iterator[Point]:
-    """An encounter and those that happen inside of it."""
-    yield point
-    for inner in point.inner.get(point.choose(thresholds), ()):
-        yield from _reached(inner, thresholds)

@@ -157,16 +157,16 @@ class Point:
         inner, own = self.inner.get(index), self.own[index]
         return total([own, *[p.cost(thresholds) for p in inner]]) if inner else own
 
-    def sides(self, index: int, thresholds: Thresholds) -> tuple[float, float]:
-        """What the encounter takes if guard ``index`` holds, and if it does not (seconds).
+    def sides(self, index: int, thresholds: Thresholds) -> tuple[Cost, Cost]:
+        """What the encounter costs if guard ``index`` holds, and if it does not.
 
         Guards before it are taken to fail, those after it and inside are by ``thresholds``.
         """
         later = [k for k in sorted(self.feasible) if k > index]
         otherwise = next((k for k in later if (guard := self.site.alternatives[k].guard) is None
                           or self.holds(guard, thresholds)), later[-1] if later else None)
-        return (self.version_cost(index, thresholds).time,
-                math.inf if otherwise is None else self.version_cost(otherwise, thresholds).time)
+        return (self.version_cost(index, thresholds),
+                Cost(math.inf) if otherwise is None else self.version_cost(otherwise, thresholds))
 
     def cost(self, thresholds: Thresholds) -> Cost:
         """What the encounter costs under these thresholds."""

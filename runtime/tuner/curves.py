@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+import numpy as np
+
 from runelift.runtime.statistics import median
 from runelift.runtime.tuner.costs import Costs, Point, Thresholds, met
+from runelift.runtime.tuner.decided import decided
 from runelift.runtime.tuner.forest import Alternative, Site
 from runelift.runtime.tuner.joint import compared
 from runelift.runtime.tuner.solve import NEVER
-from runelift.runtime.tuner.tables import Table
 
 Curve: TypeAlias = tuple[tuple[int, float], ...]
 """Parallelism and seconds, ascending."""
@@ -88,8 +90,8 @@ def _curves(site: Site, index: int, points: Sequence[Point], thresholds: Thresho
         p.version_cost(k, thresholds).time if k in p.feasible else math.inf))
         for k, alternative in enumerate(site.alternatives)}
     possible = [p for p in points if index in p.feasible]
-    holding = _curve(possible, name, lambda p: p.sides(index, thresholds)[0])
-    failing = _curve(possible, name, lambda p: p.sides(index, thresholds)[1])
+    holding = _curve(possible, name, lambda p: p.sides(index, thresholds)[0].time)
+    failing = _curve(possible, name, lambda p: p.sides(index, thresholds)[1].time)
     return GuardCurves(name, site.name, {v: c for v, c in versions.items() if c}, holding, failing,
                        crossovers(holding, failing))
 
@@ -118,18 +120,16 @@ def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
 def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
     """How good the thresholds are as each of them moves, the others being those chosen."""
     datasets = [d for d in costs.datasets if math.isfinite(d.least())]
-    tables = [(Table.of(d.compact()), max(d.least(), 1e-12)) for d in datasets]
-
-    def score(guard: str, value: int) -> float:
-        trial = {**thresholds, guard: value}
-        return sum(table.look_up(trial)[1] / least for table, least in tables) / len(tables)
-
     found = []
-    for guard in costs.forest.guards() if tables else ():
-        values = compared(datasets, guard)
-        shown = _spread(values)
-        found.append(ScoreCurve(guard, tuple((value, score(guard, value)) for value in shown),
-                                len(values) - len(shown)))
+    for site in costs.forest.sites().values() if datasets else ():
+        for index, guard in enumerate(site.guards):
+            values = compared(datasets, guard.name)
+            shown = _spread(values)
+            relative = [decided(d.compact(), site, index, thresholds).times(shown)
+                        / max(d.least(), 1e-12) for d in datasets]
+            scores: list[float] = np.mean(relative, axis=0).tolist()
+            found.append(ScoreCurve(guard.name, tuple(zip(shown, scores, strict=True)),
+                                    len(values) - len(shown)))
     return found
 
 

@@ -125,7 +125,7 @@ def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, in
     middle.
     """
     name = site.guards[index].name
-    sides = [(point.par[name], *point.sides(index, thresholds))
+    sides = [(point.par[name], *(cost.time for cost in point.sides(index, thresholds)))
              for _, point in met(datasets, site.name) if index in point.feasible]
     usable = [(math.log(par), math.log(one / other)) for par, one, other in sides
               if par > 0 and 0 < one < math.inf and 0 < other < math.inf]

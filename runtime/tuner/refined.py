@@ -11,7 +11,7 @@ from typing import Any
 from runelift.runtime.finer import Finer, Guarded, Nearby, to_json
 from runelift.runtime.processes.turns import beside
 from runelift.runtime.tuner.autotune import EntryTuning
-from runelift.runtime.tuner.beside import PAIRS, Pair, Verified, all_side_by_side
+from runelift.runtime.tuner.beside import PAIRS, UNTUNED, Pair, Verified, all_side_by_side
 from runelift.runtime.tuner.costs import Costs
 from runelift.runtime.tuner.curves import version_name
 from runelift.runtime.tuner.fit import objective
@@ -199,6 +199,7 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
                loss: Callable[[], float]) -> Refined:
     """The same, if datasets that are left out become slower by ``loss``."""
     costs = _known(tuning, refined.guards)
+    alone = UNTUNED if values == tuning.defaults else values
 
     def without(names: set[str]) -> Refined:
         nonlocal costs
@@ -220,7 +221,7 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
         pairs: dict[str, Pair] = {}
         for dataset in datasets:
             if dataset.name not in same:
-                pair = Pair(program, dataset, values, guarded, max(repeats, PAIRS))
+                pair = Pair(program, dataset, alone, guarded, max(repeats, PAIRS))
                 path = paths.get(dataset.name)
                 pairs[dataset.name] = seen.setdefault((dataset.name, path), pair) if path else pair
         verified = all_side_by_side(pairs, anyway=guesses_well, must_last=False)

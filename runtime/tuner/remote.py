@@ -113,6 +113,11 @@ class Remote:
                 self._prepares = False
         return False
 
+    def remember(self) -> None:
+        """All has been tuned: keep what runs wanted for the next time."""
+        if self._worker is not None and self._opened and self._builders is not None:
+            self._ask(None, "remember")
+
     def prepare(self, entry: str, args: Any, forces: Sequence[Mapping[str, int]],
                 recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
         """Build what runs need, unless a build has ended a worker: then each run builds its own."""

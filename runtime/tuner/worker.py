@@ -9,6 +9,8 @@ doing (notes), and ask for settings.
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 import traceback
 import warnings
 from collections import deque
@@ -32,7 +34,7 @@ from runelift.runtime.one_by_one import Both
 from runelift.runtime.processes.bare import Told
 from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.processes.turns import short_turns
-from runelift.runtime.program import Program
+from runelift.runtime.program import NOTABLE, Program
 from runelift.runtime.race import Race
 from runelift.runtime.records import Record, Timing
 from runelift.runtime.replayed import NoRoom, Replayed, Unknown
@@ -71,6 +73,13 @@ class Session:
         self._trials: Future[None] | None = None
         self._turns = contextlib.ExitStack()
         self._expected: Program | None = None
+        self._noted = -math.inf
+        """When the tuner was told something last, of the present request."""
+
+    def answer(self, name: str, args: Sequence[Any]) -> Any:
+        """What is asked for."""
+        self._noted = -math.inf
+        return getattr(self, name)(*args)
 
     def rest(self, idle: float = IDLE) -> None:
         """Do what is to be done later until a request waits, where there was none for so long."""
@@ -191,6 +200,10 @@ class Session:
             self.program.checks = True
         self.program._plan(entry)
         return found
+
+    def remember(self) -> None:
+        """All has been tuned: keep what runs wanted for the next time."""
+        self.program.remember()
 
     def place(self, number: int, values: Sequence[Any]) -> None:
         """Bring arguments to the device."""
@@ -326,7 +339,8 @@ class Session:
         executable.tapes_first = True
         if source is not None:
             getattr(executable, source)
-        self._note("begun")
+        if time.perf_counter() - self._noted > NOTABLE:
+            self._note("begun")
 
     def _built_outside(self, sources: Sequence[Sequence[str]], waits: bool) -> None:
         """Let others build programs."""
@@ -337,6 +351,7 @@ class Session:
 
     def _note(self, kind: str, *what: Any) -> None:
         send(self.connection, (kind, *what))
+        self._noted = time.perf_counter()
 
 
 def serve(connection: Connection, *, builds: bool = False, tries: bool = False,
@@ -409,7 +424,7 @@ def _import_plans() -> None:
 
 def _answer(session: Session, name: str, args: Sequence[Any]) -> tuple[str, Any]:
     try:
-        return "result", getattr(session, name)(*args)
+        return "result", session.answer(name, args)
     except DeviceFailed as error:  # what comes after it in this process would fail, too
         return "lost", error
     except (RuneliftError, NoRoom, Unknown) as error:

@@ -1,5 +1,6 @@
 """A program with a choice, for tests of tuning files and reports; what is compiled."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from runelift.ir.source import Source
 from runelift.runtime import compiler
 from runelift.runtime.device import select
+from runelift.runtime.processes import process
 
 ROWS = """\
 -- ==
@@ -14,6 +16,15 @@ ROWS = """\
 -- "tall" random input { [512][8]f32 }
 entry main [n][m] (xss: [n][m]f32) = map (reduce (+) 0) xss
 """
+
+
+@pytest.fixture(autouse=True)
+def _none_is_left() -> Iterator[None]:
+    """Commands leave processes that are to end after this one, of which many are to come."""
+    yield
+    for left in list(process._outliving):
+        left.end()
+    process._outliving.clear()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from runelift.ir.errors import ProgramError, ProgramWarning
 from runelift.runtime import cli, early, kept
 from runelift.runtime.compiling import compile as compile_program
-from runelift.runtime.processes import ahead, process
+from runelift.runtime.processes import ahead, builders, loading, process
 
 TEXT = """import "lib/scale"
 def size: i64 = #[param(size)] 3
@@ -110,13 +110,19 @@ def test_an_unused_process_is_ended(program: Path) -> None:
     (["a.fut"], ("a.fut", "all")), (["--policy", "classic", "a.fut", "-e", "f"], (
         "a.fut", "classic")), (["a.fut", "--policy=moderate"], ("a.fut", "moderate")),
     (["--json"], (None, "all")), (["a.fut", "--help"], None)])
+@pytest.mark.parametrize("is_new", [True, False])
 def test_what_to_compile_is_known_before_arguments_are_parsed(
-        arguments: list[str], asked: tuple[str | None, str] | None,
+        arguments: list[str], asked: tuple[str | None, str] | None, is_new: bool,
         monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or what to load, if it has been compiled."""
     found: list[tuple[str | None, str]] = []
+    words: list[str] = []
     monkeypatch.setattr(ahead, "compiled_ahead", lambda path, policy: (
-        found.append((path, policy)), nullcontext())[1])
-    monkeypatch.setattr(process, "started_ahead", lambda device: nullcontext())
+        found.append((path, policy)), nullcontext(is_new))[1])
+    monkeypatch.setattr(process, "started_ahead", lambda device: nullcontext(words.append))
+    monkeypatch.setattr(loading, "word_for", lambda path, policy: f"{path} {policy}")
     monkeypatch.setattr(early, "begin", lambda device, **_: None)
+    monkeypatch.setattr(builders, "tried_ahead", lambda device: nullcontext())
     with cli._ahead("autotune", ["autotune", *arguments]):
         assert found == ([] if asked is None else [asked])
+        assert words == ([] if asked is None else [""] if is_new else [" ".join(map(str, asked))])

@@ -11,11 +11,13 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
+from runelift.frontend.files import read_source
 from runelift.runtime import cache as disk
-from runelift.runtime.building import bare_of, cache_name
+from runelift.runtime import early
+from runelift.runtime.building import bare_of, cache_name, told_of
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.opened import open_device
-from runelift.runtime.processes import process
+from runelift.runtime.processes import loading, process
 from runelift.runtime.processes.bare import KERNELS, Bare
 from runelift.runtime.processes.builders import Builders, how_many, unrolled
 from runelift.runtime.processes.channel import receive, send
@@ -30,6 +32,7 @@ WRONG = "__kernel void f(__global int *xs) { no such thing }", "-DVALUE=7"
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("RUNELIFT_KEEP", raising=False)
 
 
 @pytest.fixture
@@ -114,6 +117,79 @@ assert "pyopencl" not in sys.modules and "numpy" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
     check(info)
     assert disk.load(KERNELS, cache_name(info, *WRONG)) is None
+
+
+LOADING = """
+import os
+from runelift.runtime import early
+from runelift.runtime.processes import loading
+behind, gate = os.pipe()
+early.begin("pocl", {driver!r}, gate=behind)
+loading.begin()
+os.write(gate, {word!r}.encode())
+os.close(gate)
+from runelift.runtime.opened import open_device
+from runelift.runtime.device import select
+import pyopencl as cl, numpy as np
+device = open_device(select("pocl"))
+context = device.context.int_ptr
+"""
+
+
+@pytest.mark.usefixtures("cache", "compiles_alone")
+def test_what_was_built_is_loaded_while_python_imports(
+        driver: str, info: DeviceInfo, tmp_path: Path) -> None:
+    """And is used where it is asked for by the same words, in the same context, once."""
+    (path := tmp_path / "program.fut").write_text("def main = 7i32")
+    right, wrong = (told_of(info, *each) for each in (SOURCE, WRONG))
+    assert right is not None
+    assert not loading.word_for(str(path), "all")
+    device = early.identity(info.name, info.driver)
+    loading.keep(read_source(path), "all", device, filter(None, [wrong, right]))
+    assert not loading.word_for(str(path), "classic")
+    assert not loading.word_for(str(tmp_path / "missing.fut"), "all")
+    code = f"""{LOADING.format(driver=driver, word=loading.word_for(str(path), "all"))}
+other = cl.Context([device.info.handle])
+assert loading.take(other.int_ptr, *{right!r}) is None
+assert loading.take(context, {right[0]!r}, "-DVALUE=8") is None
+assert loading.take(context, *{wrong!r}) is None
+address = loading.take(context, *{right!r})
+assert loading.take(context, *{right!r}) is None
+kernel = cl.Kernel(cl.Program.from_int_ptr(address, retain=False), "f")
+xs = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, 12)
+kernel.set_arg(0, xs)
+cl.enqueue_nd_range_kernel(device.plain, kernel, (3,), None)
+cl.enqueue_copy(device.plain, found := np.empty(3, np.int32), xs)
+assert found.tolist() == [7, 7, 7]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.usefixtures("cache", "compiles_alone")
+def test_nothing_is_loaded_for_another_device(
+        driver: str, info: DeviceInfo, tmp_path: Path) -> None:
+    (path := tmp_path / "program.fut").write_text("def main = 7i32")
+    told = told_of(info, *SOURCE)
+    assert told is not None
+    for of, is_loaded in (info.driver, True), ("another", False):
+        loading.keep(read_source(path), "all", early.identity(info.name, of), [told])
+        code = f"""{LOADING.format(driver=driver, word=loading.word_for(str(path), "all"))}
+assert (loading.take(context, *{told!r}) is not None) == {is_loaded}
+"""
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.usefixtures("cache")
+def test_nothing_is_loaded_where_the_driver_keeps_nothing(
+        info: DeviceInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be built anew, one program after the other."""
+    (path := tmp_path / "program.fut").write_text("def main = 7i32")
+    told = told_of(info, *SOURCE)
+    assert told is not None
+    loading.keep(read_source(path), "all", early.identity(info.name, info.driver), [told])
+    assert loading.word_for(str(path), "all")
+    monkeypatch.setenv("CUDA_CACHE_DISABLE", "1")
+    assert not loading.word_for(str(path), "all")
 
 
 @pytest.mark.usefixtures("cache", "compiles_alone", "early_driver")

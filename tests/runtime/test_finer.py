@@ -467,18 +467,26 @@ class Follows:
         return [self.time(entry, args, thresholds=each) for each in choices]
 
 
-def test_ctrl_c_keeps_what_was_found_before(path: Path, monkeypatch: pytest.MonkeyPatch,
-                                            capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("during", "options"), [
+    ("refine_guards", ["--no-verify"]),
+    ("confirm_guards", []),
+])
+def test_ctrl_c_keeps_what_was_found_before(
+        during: str, options: list[str], path: Path, monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str]) -> None:
+    """Guards that have not been run are not."""
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(refined, "refine_guards", interrupted)
-    status = main(["autotune", str(path), "--no-parameters", "--no-verify", "--runs", "1",
-                   "--guards", "memo"])
+    monkeypatch.setattr(refined, during, interrupted)
+    status = main(["autotune", str(path), "--no-parameters", "--runs", "1", "--guards", "memo",
+                   *options])
     assert status == 130
     assert "what was found before is kept" in capsys.readouterr().err
     tree = site_of(runelift.compile(path))
     assert tree.guards[0].name in path.with_name("rows.fut.tuning").read_text()
+    about = json.loads(facts_path(path.with_name("rows.fut.tuning")).read_text())
+    assert not about["guards"]["sites"]
 
 
 def test_the_command_writes_guards_that_runs_take(path: Path, capsys: pytest.CaptureFixture[str]
@@ -534,6 +542,8 @@ def test_decisions_are_found_again_by_what_is_in_thresholds() -> None:
     one = {"t": 1}
     first = remembered.under(one, {})
     assert remembered.under({"t": 1}, {}) is first
+    assert remembered.under({"t": 1, "u": 0}, {}) is first  # which leaves it to the default
+    assert remembered.under({"t": 1, "u": 1}, {}) is not first
     assert remembered.under(one, {"s": 0}) is not first
     one["t"] = 2
     assert remembered.under(one, {}).settings == (2,)

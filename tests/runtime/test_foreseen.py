@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 import runelift
+from runelift.runtime.building import cache_name
 from runelift.runtime.executable import Executable
-from runelift.runtime.foreseen import is_foreseen, read
+from runelift.runtime.foreseen import Versions, is_foreseen, read
 from runelift.runtime.processes.bare import KERNELS
 from runelift.runtime.processes.builders import Builders
 from runelift.runtime.program import Program
@@ -48,6 +50,14 @@ def opened(path: Path) -> Program:
     return program
 
 
+def kernel_of(path: Path) -> Path:
+    """Where a kernel lies that some runs want."""
+    program = opened(path)
+    executable, known = program._executable("main"), read(program.compiled)["main"]
+    info = executable.device.info
+    return path.parent / "cache" / KERNELS / cache_name(info, *executable._whole(known.sources[-1]))
+
+
 def forces(program: Program) -> list[dict[str, int]]:
     return [{}, *plans(program.tree.entry("main"))]
 
@@ -73,7 +83,7 @@ def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) 
     made, build = [], Executable._made
     monkeypatch.setattr(Executable, "_made", lambda self, *source: (
         made.append(source), build(self, *source))[1])
-    assert counted(program, monkeypatch) == (False, 1)  # the last, for its work-items
+    assert counted(program, monkeypatch) == (False, 0)
     known = read(program.compiled)["main"]
     assert set(made) == set(executable._ready) == set(known.sources)
     for force in forces(program):
@@ -106,7 +116,7 @@ def test_other_runs_are_foreseen_anew(path: Path, monkeypatch: pytest.MonkeyPatc
     program = opened(path)
     other = CUBE[:, :3].copy(), np.int64(2)
     program.foresee("main", [other], forces(program)[1:])
-    assert counted(program, monkeypatch) == (False, 1)
+    assert counted(program, monkeypatch) == (False, 0)
     before = read(program.compiled)
     program = opened(path)
     assert counted(program, monkeypatch, other)[1] == len(forces(program))
@@ -114,9 +124,72 @@ def test_other_runs_are_foreseen_anew(path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_what_is_gone_is_built_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    next((path.parent / "cache" / KERNELS).iterdir()).unlink()
+    kernel_of(path).unlink()
     program = opened(path)
     assert counted(program, monkeypatch) == (True, len(forces(program)))
+
+
+def test_what_was_never_built_is_not_waited_for(
+        path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tuning that came to its end did without; after one that did not, builders have it built."""
+    kernel = kernel_of(path)
+    kernel.unlink()
+    program = opened(path)
+    for ends in False, True:
+        assert program.foresee("main", [ARGS], forces(program))
+        wanted = len(read(program.compiled)["main"].sources)
+        if ends:
+            program.remember()
+    assert len(read(program.compiled)["main"].sources) == wanted - 1
+    program = opened(path)
+    builds, rehearsed = counted(program, monkeypatch)
+    assert not builds
+    assert 0 < rehearsed <= len(forces(program))  # those that want it
+    assert kernel.exists()
+
+
+def test_what_later_runs_wanted_is_remembered(path: Path, monkeypatch: pytest.MonkeyPatch
+                                              ) -> None:
+    later = CUBE[:, :3].copy(), np.int64(2)
+    rehearsed, rehearse = [], Rehearsal.rehearse
+    monkeypatch.setattr(Rehearsal, "rehearse", lambda self, bound: (
+        rehearsed.append(self), rehearse(self, bound))[1])
+    for _ in range(3):
+        program = opened(path)
+        program.foresee("main", [ARGS], forces(program))
+        program.foresee("main", [later], forces(program)[1:])
+        assert program.prepare("main", program.place(later), [], forces(program)[1:])
+        program.prepare("main", program.place(later), forces(program)[1:])
+        program.remember()
+        assert len(rehearsed) == len(forces(program)) - 1
+
+
+def test_runs_show_others_that_force_the_same_versions(
+        path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = opened(path)
+    rows = plans(program.tree.entry("main"))
+    mixed = {site: min(each[site] for each in rows if site in each)
+             for site in dict.fromkeys(chain.from_iterable(rows))}
+    assert mixed not in rows
+    monkeypatch.setattr(Rehearsal, "rehearse", lambda self, bound: pytest.fail("is known"))
+    program.foresee("main", [ARGS], forces(program))
+    args = program.place(ARGS)
+    assert program.prepare("main", args, [mixed]) is None
+    assert program.prepare("main", args, [], [mixed]) is None
+    executable = program._executable("main")
+    executable.finish_loading()
+    monkeypatch.setattr(Executable, "_made", lambda self, *source: pytest.fail("is built anew"))
+    program.record("main", args, force=mixed)
+
+
+def test_kernels_that_stand_for_loops_are_of_all_versions_inside() -> None:
+    one, other, mixed = {"s": 0, "t": 0}, {"s": 1, "t": 1}, {"s": 0, "t": 1}
+    for merges in False, True:
+        versions = Versions().add(one, merges=False).add(other, merges=merges)
+        assert versions.show(mixed, recorded=True)
+        assert versions.show(mixed, recorded=False) == (not merges)
+        assert not versions.show({"s": 2, "t": 1}, recorded=True)
+        assert not versions.show({}, recorded=True)  # nobody knows what the default is
 
 
 def test_another_text_is_foreseen_anew(path: Path) -> None:

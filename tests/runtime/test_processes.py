@@ -34,13 +34,18 @@ def test_it_is_known_when_a_process_has_opened_its_device() -> None:
 
 
 OUTLIVED = """
+import gc
 from runelift.runtime.processes.channel import receive, send
 from runelift.runtime.processes.process import Process
 process = Process("pocl")
 send(process.connection, ("open", "no program", "all", False, {}, False))
 assert receive(process.connection) == ("result", False)
 process.outlive()
-print(process._process.pid)
+it = process._process
+del process
+gc.collect()
+assert it.poll() is None
+print(it.pid)
 """
 
 

@@ -21,8 +21,10 @@ from runelift.runtime.executor import Outcome
 from runelift.runtime.joining import Copied, Issued, Rounds
 from runelift.runtime.memory import OutOfMemory, Pool
 from runelift.runtime.opened import Device
+from runelift.runtime.processes.channel import receive
 from runelift.runtime.program import Program
 from runelift.runtime.tape import PLAYS, Bound, Tape
+from runelift.runtime.tuner import worker
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.worker import Session
 
@@ -235,6 +237,49 @@ def test_arguments_are_set_when_they_change() -> None:
         _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
 
 
+def test_who_measures_finds_arguments_set() -> None:
+    """Two tapes with the same kernels take turns: a run that was prepared is a steady one."""
+    program = runelift.compile(SHRINKING, tuning={})
+    executable, plan = program._executable("main"), program._plan("main")
+    executable.tapes_first = True
+    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    for args in [ones, others] * 2:
+        program.timing("main", args)
+    for args, tape_of in zip([ones, others] * 3, _tapes(program) * 3, strict=True):
+        tape.prepare(executable, program._bind(plan, list(args)), {}, {})
+        held = [each for each in tape_of._bound.values() if each.holds]
+        assert len(held) == 1
+        held[0].full.clear()  # what makes all calls would make none
+        got, _ = program.run("main", args)
+        _agree(got, _expected(SHRINKING, [args[0], np.asarray(args[1])]))
+
+
+@pytest.mark.parametrize(("following", "runs"), [(0.0, 1), (60.0, 2)])
+def test_a_short_run_that_follows_others_is_made_again(
+        following: float, runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = runelift.compile(SHRINKING, tuning={})
+    program._executable("main").tapes_first = True
+    ones = program.place([np.int64(3), np.arange(40, dtype=np.int32)])
+    others = program.place([np.int64(2), np.arange(30, dtype=np.int32)])
+    for args in [ones, others] * 2:
+        program.timing("main", args)
+    made = 0
+
+    def perform(*what: Any, **options: Any) -> Outcome:
+        nonlocal made
+        made += 1
+        return performed(*what, **options)._replace(issue=60.0)
+
+    performed = tape.perform
+    monkeypatch.setattr(tape, "perform", perform)
+    monkeypatch.setattr(tape, "FOLLOWING", following)
+    for args in (ones, others):
+        made = 0
+        program.timing("main", args)
+        assert made == runs
+
+
 @pytest.mark.parametrize("n", [40, 400])
 def test_scans_that_look_back_are_repeated(installed: DeviceInfo, n: int) -> None:
     info = replace(installed, num_groups=2,
@@ -302,6 +347,7 @@ def test_a_run_that_is_put_on_a_tape_counts_where_the_device_is_late(
 
     performed = tape.perform
     monkeypatch.setattr(tape, "perform", perform)
+    monkeypatch.setattr(tape, "FOLLOWING", 60.0)
     assert program.timing("main", args).issue == issue
     assert len(made) == runs
 
@@ -367,6 +413,7 @@ def test_tuning_joins_no_launches(joining: DeviceInfo) -> None:
 def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first run is put on a tape, and what is timed is played."""
     monkeypatch.setattr("runelift.runtime.program.AHEAD", 0.0)  # however late the device is
+    monkeypatch.setattr(tape, "FOLLOWING", 60.0)
     info = select("pthread")
     assert info is not None
     session, other = _session(info)
@@ -378,8 +425,8 @@ def test_tuning_times_what_is_on_a_tape(monkeypatch: pytest.MonkeyPatch) -> None
     assert played == _tapes(session.program) * 2  # the first time nobody has set all arguments
     session.timing(0, "main", {}, None)
     assert len(played) == 3
-    (tape,) = _tapes(session.program)
-    next(iter(tape._commands)).kernel.holder = None  # type: ignore[union-attr]
+    (found,) = _tapes(session.program)
+    next(iter(found._commands)).kernel.holder = None
     session.timing(0, "main", {}, None)
     assert len(played) == 5
     other.close()
@@ -400,6 +447,24 @@ def test_runs_that_come_often_are_compared_with_launches_joined(
     assert session.program._executable("main")._joined
     assert len(tape._commands) == before - saved
     assert session.savings(0, "main", [{}]) == [0]
+    other.close()
+
+
+@pytest.mark.parametrize(("notable", "begun"), [(-1.0, 6), (60.0, 1)])
+def test_who_watches_the_time_is_not_told_of_each_short_run(
+        notable: float, begun: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """But that each request has begun to run."""
+    info = select("pthread")
+    assert info is not None
+    session, other = _session(info)
+    monkeypatch.setattr(worker, "NOTABLE", notable)
+    for _ in range(2):
+        session.answer("measure_all", (0, "main", [{}] * 3, None, [True] * 3))
+        told = list[str]()
+        while other.poll():
+            told.append(receive(other)[0])
+        assert told.count("begun") == begun
+        assert told.count("made") == 3
     other.close()
 
 

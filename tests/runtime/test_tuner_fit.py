@@ -15,7 +15,9 @@ from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
 from runelift.runtime.records import Record
 from runelift.runtime.tuner import joint
+from runelift.runtime.tuner.clocks import Cost
 from runelift.runtime.tuner.costs import Costs, Point, costs_of
+from runelift.runtime.tuner.decided import decided
 from runelift.runtime.tuner.exhaustive import combinations, exhaustive
 from runelift.runtime.tuner.fit import Interval, fit, objective
 from runelift.runtime.tuner.joint import NOISE
@@ -191,6 +193,27 @@ def test_a_run_takes_as_long_as_the_later_clock(found: tuple[Simulated, Costs],
     run = sim.timing("main", pars[:len(pars) // trees], thresholds=thresholds)
     assert run.seconds <= dataset.total(thresholds) + 1e-9
     assert dataset.total(thresholds) <= run.seconds + 0.5 + 1e-9
+
+
+@given(simulations(nested, issued=True), st.data())
+@settings(max_examples=25)
+def test_what_one_guard_decides_is_what_runs_differ_by(found: tuple[Simulated, Costs],
+                                                      data: st.DataObject) -> None:
+    """As its threshold moves; the others are anywhere, or lead to versions that cannot run."""
+    sim, costs = found
+    values = [*PARS, 20, 160, NEVER]
+    thresholds = {name: data.draw(st.sampled_from(values)) for name in sim.default}
+    broken = data.draw(st.sampled_from(costs.datasets[0].points))
+    worst = data.draw(st.sampled_from(sorted(broken.own)))
+    hopeless = replace(costs.datasets[0], points=tuple(
+        replace(p, own={**p.own, worst: Cost(math.inf)}) if p is broken else p
+        for p in costs.datasets[0].points))
+    for dataset in (*costs.datasets, hopeless):
+        for place in sim.forest.sites().values():
+            for index, guard in enumerate(place.guards):
+                times = decided(dataset, place, index, thresholds).times(values)
+                assert times.tolist() == pytest.approx([
+                    dataset.total({**thresholds, guard.name: value}) for value in values])
 
 
 @given(simulations(nested, issued=True))

@@ -277,8 +277,10 @@ def test_a_busy_builder_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monkey
     builders.close()
 
 
-def test_a_lost_worker_is_replaced_by_a_builder(program: Program) -> None:
-    """Which has everything that the other one has worked out."""
+def test_a_lost_worker_is_replaced_by_a_builder(program: Program, tmp_path: Path,
+                                                monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which has everything that the other one has worked out, told while kernels were built."""
+    monkeypatch.setenv("RUNELIFT_CACHE", str(tmp_path))
     it = Remote(program, "pocl", builders=(builders := Builders("pocl", 1)),
                 limit=TimeLimit(least=0.1))
     quick = it.place([MATRIX])
@@ -337,8 +339,9 @@ def test_the_driver_has_what_was_built_from_its_source(
     build = pyopencl.Program
     monkeypatch.setattr(pyopencl, "Program", lambda *what: (
         texts.append(what[1]), build(*what))[1])
+    monkeypatch.setattr(program.device, "info", replace(program.device.info, locked_compiler=True))
     for keeps in False, True:
-        monkeypatch.setattr(building, "driver_keeps", lambda info, keeps=keeps: keeps)
+        monkeypatch.setattr(building, "driver_keeps", lambda keeps=keeps: keeps)
         building.build_program(program.device, *source)
     assert [text == source[0] for text in texts] == [False, True]
 
