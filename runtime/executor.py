@@ -104,6 +104,10 @@ class Run:
         self._issued: float | None = None
         self._obstacle: Exception | None = None
 
+    def begin(self, *, fallible: bool) -> None:
+        """It runs again what was issued before."""
+        self._fallible, self._issued = fallible, None
+
     def call(self, main: Main, args: dict[str, Any]) -> Outcome:
         """Run, check for failures, and make the record."""
         self._pool.peak = self._pool.live

@@ -129,14 +129,12 @@ class Program(OneByOne):
 
         With ``samples``, it leaves long loops early, where a few iterations tell what all take.
         """
-        from runelift.runtime.executor import execute
+        from runelift.runtime import tape
 
         chosen = self._chosen(thresholds)
         plan, executable = self._ready(entry, args, force or {}, chosen)
-        _, made, _ = execute(executable, self._bind(plan, list(args)), chosen, force or {},
-                             record=True, samples=samples)
-        assert made is not None
-        return made
+        return tape.record(executable, self._bind(plan, list(args)), chosen, force or {},
+                           samples=samples)
 
     def replay(self, entry: str, args: Any, race: Race) -> Replayed:
         """Run every version at every encounter, one after the other on the same inputs."""

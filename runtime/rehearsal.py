@@ -17,18 +17,15 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.building import Infeasible
 from runelift.runtime.choice import Crowd
 from runelift.runtime.executable import Executable, Wanted
-from runelift.runtime.executor import Ending, Force, Run
+from runelift.runtime.executor import Force
 from runelift.runtime.memory import Buffer
+from runelift.runtime.silent import Silent, Unforeseen
 
 PATIENCE = 0.25
 """After how many seconds a rehearsal ends: a loop of very many rounds builds nothing new."""
 
 
-class _Unforeseen(Infeasible):
-    """What follows depends on what a device computes, or has taken too long to go through."""
-
-
-class Rehearsal(Run):
+class Rehearsal(Silent):
     """A run of a plan that notes in ``wanted`` what it would build."""
 
     def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
@@ -55,17 +52,6 @@ class Rehearsal(Run):
 
     # What would touch the device
 
-    def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
-        """Nothing to copy."""
-
-    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
-        """Nobody knows."""
-        raise _Unforeseen("a value of the device")
-
-    def conclude(self, ending: Ending, *values: Any) -> tuple[Any, ...]:
-        """Nothing is launched any more."""
-        return ()
-
     def statuses(self, words: int) -> Buffer:
         """What groups would tell each other: the device has one buffer for all scans."""
         return self._statuses
@@ -73,9 +59,6 @@ class Rehearsal(Run):
     def table(self, values: np.ndarray[Any, Any]) -> Any:
         """No values, either."""
         return object()
-
-    def check_failure(self) -> None:
-        """No kernel has run, so none has failed."""
 
     def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
               *args: Any) -> None:
@@ -92,7 +75,7 @@ class Rehearsal(Run):
     def _note(self, number: int, constants: tuple[int, ...], groups: int, group: int,
               lengths: Sequence[int]) -> None:
         if time.perf_counter() > self._end:
-            raise _Unforeseen("too many launches")
+            raise Unforeseen("too many launches")
         if sum(lengths) > self.device.info.local_bytes:
             raise Infeasible("too little local memory")
         if groups > 0 and group > 0:
@@ -117,11 +100,11 @@ class Rehearsal(Run):
 
     def abandon(self, number: int, version: int, reason: Exception) -> None:
         """A version cannot run, or cannot be foreseen."""
-        self._lost |= isinstance(reason, _Unforeseen)
+        self._lost |= isinstance(reason, Unforeseen)
 
     def none_left(self, number: int) -> None:
         """Nothing is known of what follows."""
-        raise _Unforeseen("no version")
+        raise Unforeseen("no version")
 
 
 def nothing(size: int) -> Buffer:

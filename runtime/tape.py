@@ -20,6 +20,8 @@ from typing import Any, TypeAlias
 
 import pyopencl as cl
 
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.building import Infeasible
 from runelift.runtime.decisions import Met
 from runelift.runtime.direct import launcher
 from runelift.runtime.executable import Executable
@@ -38,6 +40,8 @@ from runelift.runtime.joining import (
 from runelift.runtime.memory import Buffer, OutOfMemory
 from runelift.runtime.persistent import Joined, Launched
 from runelift.runtime.prepared import Given, Prepared
+from runelift.runtime.records import Record
+from runelift.runtime.silent import Silent
 
 MOST_COMMANDS = 1 << 13
 """Runs of more commands are too long to gain by it."""
@@ -149,13 +153,31 @@ def prepare(executable: Executable, args: Mapping[str, Any], thresholds: Mapping
     """Build what a run on these arguments may have built by now to be faster.
 
     The result is for one who measures: a run that takes fewer seconds takes longer than those after
-    it, as it is put on a tape although it is the first one, or comes after others.
+    it, as it is put on a tape although it is the first one, comes after others, or is the first
+    with a kernel for all iterations of a loop.
     """
-    tape = executable.decisions.under(thresholds, force).tapes.get(_key(args))
+    tapes, key = executable.decisions.under(thresholds, force).tapes, _key(args)
+    tape, is_new = tapes.get(key), False
+    if tape is Met.ONCE and executable.tapes_first and executable.foreseeable:
+        tape = Written(executable, thresholds, force, args).write(dict(args)) or Met.OFTEN
+        tapes[key], is_new = tape, True
     if isinstance(tape, Tape):
         tape.warm()
-        return FOLLOWING if executable.tapes_first and not tape.ready(args) else 0.0
-    return TAPING if tape is None and executable.tapes_first else 0.0
+        if not executable.tapes_first or tape.ready(args):
+            return 0.0
+        return TAPING if is_new and tape.merges else FOLLOWING
+    return TAPING if executable.tapes_first and tape is not Met.OFTEN else 0.0
+
+
+def record(executable: Executable, args: dict[str, Any], thresholds: Mapping[str, int],
+           force: Force, *, samples: bool) -> Record:
+    """The record of a run; who measures need not make it once more to put it on a tape."""
+    tapes, key = executable.decisions.under(thresholds, force).tapes, _key(args)
+    made = execute(executable, args, thresholds, force, record=True, samples=samples).record
+    assert made is not None
+    if executable.tapes_first and made.infeasible == executable.infeasible:
+        tapes.setdefault(key, Met.ONCE)
+    return made
 
 
 def savings(executable: Executable, args: Mapping[str, Any], thresholds: Mapping[str, int],
@@ -196,15 +218,15 @@ class Taping(Run):
         notes = self._notes
         lost = (self._lost or sum(notes.sizes) > MOST_BYTES
                 or len(notes.commands) > MOST_COMMANDS)
-        tape = None if lost else Tape(self, notes)
+        tape = None if lost else Tape(self._player(), notes)
         self.allocate = self._pool.allocate
         self._lost = True
         self._given, self._handles, self._slots = [], [], {}
         return tape
 
-    def begin(self, *, fallible: bool) -> None:
-        """The run begins again."""
-        self._fallible, self._issued = fallible, None
+    def _player(self) -> Run:
+        """What issues again what is on the tape."""
+        return self
 
     def _noted(self, size: int) -> Buffer:
         buffer = self._pool.allocate(size)
@@ -279,10 +301,25 @@ class Taping(Run):
         super().abandon(number, version, reason)
 
 
-class Tape:
-    """What a run issued, ready to be issued again by the same object that issued it then."""
+class Written(Taping, Silent):
+    """A run that is put on a tape without being made, as it has been, with a record."""
 
-    def __init__(self, run: Taping, notes: Notes) -> None:
+    def write(self, args: dict[str, Any]) -> Tape | None:
+        """The tape; None if it cannot be told what the run would do."""
+        try:
+            self.executable.main(self, args)
+        except (Infeasible, OutOfMemory, RuneliftError):
+            return None
+        return self.tape()
+
+    def _player(self) -> Run:
+        return Run(self.executable, self._thresholds, self._force, record=False)
+
+
+class Tape:
+    """What a run issued, ready to be issued again by ``run``."""
+
+    def __init__(self, run: Run, notes: Notes) -> None:
         assert notes.ending is not None
         self.run = run
         self._given, self._scans, self._ending = notes.given, notes.scans, notes.ending
@@ -302,6 +339,11 @@ class Tape:
         self._taken = list(enumerate(sorted(sizes), first))
         self._kept = [(n, size) for n, size in self._taken if n in results]
         self._lent = [(n, size) for n, size in self._taken if n not in results]
+
+    @property
+    def merges(self) -> bool:
+        """Whether a kernel does all iterations of a loop."""
+        return any(isinstance(each, Rounds) for each in self._commands)
 
     def savings(self) -> int:
         """How many commands fewer it will have."""

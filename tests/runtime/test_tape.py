@@ -16,14 +16,15 @@ from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
 from runelift.runtime import tape
 from runelift.runtime.compiler import compile_source
+from runelift.runtime.decisions import Met
 from runelift.runtime.device import DeviceInfo, DeviceKind, select
 from runelift.runtime.executor import Outcome
-from runelift.runtime.joining import Copied, Issued, Rounds
+from runelift.runtime.joining import Copied, Issued, Rounds, Slot
 from runelift.runtime.memory import OutOfMemory, Pool
 from runelift.runtime.opened import Device
 from runelift.runtime.processes.channel import receive
 from runelift.runtime.program import Program
-from runelift.runtime.tape import PLAYS, Bound, Tape
+from runelift.runtime.tape import PLAYS, Bound, Tape, Taping
 from runelift.runtime.tuner import worker
 from runelift.runtime.tuner.forest import plans
 from runelift.runtime.tuner.worker import Session
@@ -278,6 +279,67 @@ def test_a_short_run_that_follows_others_is_made_again(
         made = 0
         program.timing("main", args)
         assert made == runs
+
+
+def _shown(command: Any) -> tuple[Any, ...]:
+    """A command, but for handles that are not of the run's buffers."""
+    if isinstance(command, Copied):
+        return (command,)
+    launched = command.launched if isinstance(command, Issued) else command.joined
+    args = [each if isinstance(each, Slot | int | float) else type(each) for each in launched.args]
+    if isinstance(command, Rounds):
+        return launched.kernel, launched.groups, launched.group, *args, command.first, command.count
+    return command.kernel, replace(launched, args=()), *args
+
+
+@pytest.mark.parametrize(("text", "args"), [
+    (SHRINKING, [np.int64(4), np.arange(30, dtype=np.int32)]),
+    (SUMS, [np.float32(3), np.arange(50, dtype=np.float32)]),
+    (MOVED, [np.int64(3), np.arange(50, dtype=np.int32)]),
+    (CHECKED, [np.arange(5), np.arange(9, dtype=np.int32)]),
+    (SCANS, [np.arange(300, dtype=np.int32)]),
+    (STENCIL, [np.int64(12), np.arange(30, dtype=np.int32)]),
+    (SMALL, [np.int64(3), np.arange(40, dtype=np.float32)]),
+])
+def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
+        installed: DeviceInfo, text: str, args: list[Any]) -> None:
+    """What is written is what a run would have put there, and it can be played at once."""
+    program = Program(compile_source(Source("text", text)), replace(installed, coherent=True))
+    program._device = Alone(program.device_info)  # type: ignore[arg-type]
+    executable, plan = program._executable("main"), program._plan("main")
+    executable.tapes_first, expected = True, _expected(text, args)
+    for force in [{}, *plans(program.tree.entry("main"))]:
+        def bound() -> dict[str, Any]:
+            return program._bind(plan, program.place(args))
+
+        given = bound()
+        taping = Taping(executable, {}, force, given)
+        taping.call(executable.main, dict(given))
+        made = taping.tape()
+        assert made is not None
+        executable.decisions.forget()
+        program.record("main", program.place(args), force=force)
+        tapes = executable.decisions.under({}, force).tapes
+        assert list(tapes.values()) == [Met.ONCE]
+        tape.prepare(executable, bound(), {}, force)
+        (written,) = tapes.values()
+        assert isinstance(written, Tape)
+        assert [*map(_shown, written._commands)] == [*map(_shown, made._commands)]
+        assert written.merges == made.merges
+        for name in "_values", "_classes", "_kept", "_lent", "_given", "_scans", "_fallible":
+            assert getattr(written, name) == getattr(made, name)
+        for _ in range(3):
+            _agree(program.run("main", args, force=force)[0], expected)
+        assert list(tapes.values()) == [written]
+
+
+def test_a_run_that_reads_what_was_computed_is_made_again_for_its_tape() -> None:
+    program = runelift.compile(BRANCHING, tuning={})
+    executable, args = program._executable("main"), [np.arange(9, dtype=np.int32)]
+    executable.tapes_first = True
+    program.record("main", program.place(args))
+    tape.prepare(executable, program._bind(program._plan("main"), program.place(args)), {}, {})
+    assert _tapes(program) == [Met.ONCE]
 
 
 @pytest.mark.parametrize("n", [40, 400])
