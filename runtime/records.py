@@ -8,7 +8,6 @@ to the span of the run without gap or overlap (DESIGN 3).
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -104,16 +103,6 @@ class Record:
     def device_time(self) -> float:
         """The part of ``span`` that does not depend on how fast the host is (seconds)."""
         return max(0.0, self.span - self.host)
-
-    def inside(self) -> defaultdict[int | None, list[Encounter]]:
-        """The encounters in the version of each one, by its number, and under None the outermost.
-
-        Their times are part of its own.
-        """
-        found = defaultdict[int | None, list[Encounter]](list)
-        for each in self.encounters:
-            found[each.parent].append(each)
-        return found
 
     def shares(self, cost: float) -> Shares:
         """What is left of times if recording had not cost ``cost`` seconds.

@@ -21,6 +21,7 @@ import numpy as np
 from runelift.runtime.records import Encounter, Record
 from runelift.runtime.tuner.forest import Forest, plans
 from runelift.runtime.tuner.log import Run
+from runelift.runtime.tuner.nesting import Nesting
 from runelift.runtime.tuner.pareto import Array
 
 LAUNCH = 2e-6
@@ -186,13 +187,7 @@ def _spent(run: Run, record: Record) -> tuple[Array, Array]:
     encounters = record.encounters
     amounts = np.array([[each.busy for each in encounters], [each.launches for each in encounters],
                         [each.time for each in encounters], [each.issue for each in encounters]])
-    places = {each.number: place for place, each in enumerate(encounters)}
-    inner = [place for place, each in enumerate(encounters) if each.parent is not None]
-    around = [places[parent] for each in encounters if (parent := each.parent) is not None]
-    left = amounts.copy()
-    for amount, inside in zip(left, amounts, strict=True):
-        np.subtract.at(amount, around, inside[inner])
-    busy, launches, time, issue = left
+    busy, launches, time, issue = map(Nesting(encounters).own, amounts)
     least = np.maximum(np.maximum(0.0, busy), LAUNCH * np.maximum(0.0, launches))
     return least, np.maximum(least, share * np.maximum(time, issue))
 

@@ -27,7 +27,7 @@ from runelift.runtime.statistics import median
 from runelift.runtime.tuner.clocks import NOTHING, Cost, least, most, total
 from runelift.runtime.tuner.forest import Forest, Site
 from runelift.runtime.tuner.log import Measurements, Run
-from runelift.runtime.tuner.pareto import Array
+from runelift.runtime.tuner.nesting import Nesting
 from runelift.runtime.tuner.prices import Priced, prices_of
 
 MARGIN = 0.05
@@ -502,18 +502,10 @@ def _without_inner(priced: Priced) -> tuple[Cost, Iterable[_Seconds], list[bool]
     Besides, whether there was anything for the device to do, but for what inner encounters did.
     """
     encounters = priced.record.encounters
-    places: dict[int | None, int] = {None: len(encounters)}
-    places |= {each.number: place for place, each in enumerate(encounters)}
-    around = np.array([places[each.parent] for each in encounters], np.intp)
-
-    def inside(amounts: Array) -> Array:
-        """What the encounters inside of each are together, and at last the outermost ones."""
-        return np.bincount(around, amounts, len(encounters) + 1)
-
-    (device, host), busy = priced.costs, priced.works * np.array([e.busy for e in encounters])
+    nesting, (device, host) = Nesting(encounters), priced.costs
+    busy = priced.works * np.array([each.busy for each in encounters])
     launches = np.array([each.launches for each in encounters])
-    devices, hosts = inside(device), inside(host)
-    works = (launches > inside(launches)[:-1]) | (busy > inside(busy)[:-1] + LEAST)
-    return (Cost(float(devices[-1]), float(hosts[-1])),
-            zip(np.maximum(0.0, device - devices[:-1]).tolist(),
-                np.maximum(0.0, host - hosts[:-1]).tolist(), strict=True), works.tolist())
+    works = (nesting.own(launches) > 0) | (nesting.own(busy) > LEAST)
+    whole = Cost(float(nesting.inside(device)[-1]), float(nesting.inside(host)[-1]))
+    return whole, zip(np.maximum(0.0, nesting.own(device)).tolist(),
+                      np.maximum(0.0, nesting.own(host)).tolist(), strict=True), works.tolist()

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
+import numpy as np
+
 from runelift.ir.guards import Kind
 from runelift.runtime.outlook import LEFT_OUT
 from runelift.runtime.records import Encounter, Record
@@ -33,6 +35,7 @@ from runelift.runtime.tuner.contenders import at_least, attempts_of
 from runelift.runtime.tuner.costs import Costs, DatasetCosts, Point, costs_of, met
 from runelift.runtime.tuner.forest import Forest, Site, plans
 from runelift.runtime.tuner.log import Measurements, Run
+from runelift.runtime.tuner.nesting import Nesting
 
 FAR_BEHIND = 8.0
 """A version that should take so many times as long as the best one is not run."""
@@ -117,9 +120,9 @@ def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
 
 def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
     """Each encounter, and how long its kernels took without those of encounters inside."""
-    inside = record.inside()
-    for each in record.encounters:
-        yield each, each.busy - sum(inner.busy for inner in inside[each.number])
+    encounters = record.encounters
+    own = Nesting(encounters).own(np.array([each.busy for each in encounters]))
+    yield from zip(encounters, own.tolist(), strict=True)
 
 
 def _most_to_do(records: Sequence[Record]) -> dict[str, tuple[Encounter, float]]:
