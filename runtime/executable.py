@@ -248,6 +248,15 @@ class Executable:
         self._load(sources)
         return True
 
+    def texts(self, sources: Iterable[tuple[str, ...]]) -> dict[Hashable, str]:
+        """The texts of these programs by what they are made from, for :meth:`recall`."""
+        some = {source[0] for source in sources}
+        return {key: text for key, text in self._texts.items() if text in some}
+
+    def recall(self, texts: Mapping[Hashable, str]) -> None:
+        """Take texts that were written for the same plan before."""
+        self._texts.update(texts)
+
     def is_built(self, source: tuple[str, ...]) -> bool:
         """Whether a program is in the cache."""
         return disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))

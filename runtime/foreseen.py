@@ -2,8 +2,9 @@
 
 To find out what runs will want, each is rehearsed (:mod:`.rehearsal`) and its kernels are printed.
 Where all of them are in the cache, that takes longer than to load them: so what was wanted is kept
-beside the program, and where the same runs are to be made again, it is loaded at once.  Nothing
-depends on it: a kernel is used only if its text is what a run asks for.
+beside the program, and where the same runs are to be made again, it is loaded at once.  It holds
+for the same text of the program and of all it imports, the same files of Runelift, device, driver
+and options.
 """
 
 from __future__ import annotations
@@ -55,13 +56,15 @@ class Foreseen:
 
     ``asked`` stands for the runs that were to be made (:func:`question`).  Of the ``runs`` that
     want nothing else it has the number of work-items, if that is known, by :func:`name_of`, and
-    the ``versions`` that such runs force, by the same of what they are given.
+    the ``versions`` that such runs force, by the same of what they are given.  ``texts`` are those
+    of the sources by what they are made from: to write them takes a tenth of a second.
     """
 
     asked: str
     sources: tuple[tuple[str, ...], ...]
     runs: Mapping[str, int | None]
     versions: Mapping[str, Versions]
+    texts: Mapping[Hashable, str]
 
     def recall(self, run: Hashable, given: Hashable, force: Mapping[str, int], *, recorded: bool
                ) -> Recalled | None:

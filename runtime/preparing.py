@@ -76,6 +76,7 @@ class Preparations:
         known = foreseen.read(compiled).get(entry)
         if known is not None and known.asked == asked and executable.load_ahead(known.sources):
             self._foreseen[entry] = self._recalled[entry] = known
+            executable.recall(known.texts)
             return False
         begun, sources, builds = dict[Any, None](), dict[tuple[str, ...], None](), False
 
@@ -98,7 +99,8 @@ class Preparations:
         for args in inputs:
             begin(wanted(args, forces))
         if not forces[0]:  # the runs by default, not only some that are to be made later
-            self._foreseen[entry] = foreseen.Foreseen(asked, tuple(sources), *self._made(entry))
+            self._foreseen[entry] = foreseen.Foreseen(
+                asked, tuple(sources), *self._made(entry), executable.texts(sources))
             foreseen.write(compiled, entry, self._foreseen[entry])
         return builds
 
@@ -129,7 +131,8 @@ class Preparations:
         built = {each: None for each in sources if each is not None and (
             (entry in self._recalled and each in before.sources) or executable.is_built(each))}
         there = {each for each in wanted if executable.source_of(each) in built}
-        return foreseen.Foreseen(before.asked, tuple(built), *self._made(entry, there))
+        return foreseen.Foreseen(before.asked, tuple(built), *self._made(entry, there),
+                                 executable.texts(built))
 
     def _rehearsed(self, entry: str) -> dict[Run, tuple[int | None, dict[Any, None]]]:
         return {run: found for run, found in self.rehearsed.items() if run.entry == entry}

@@ -91,6 +91,23 @@ def test_what_was_wanted_is_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(made) == len(set(made)) == len(known.sources)
 
 
+def test_kernels_that_were_written_before_are_not_written_again(
+        path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the tuning that wrote them was over, or at its end."""
+    for _ in range(2):
+        program = opened(path)
+        with monkeypatch.context() as patch:
+            for name in "opencl_program", "persistent_source":
+                patch.setattr(f"runelift.runtime.executable.{name}",
+                              lambda *_: pytest.fail("is written again"))
+            program.foresee("main", [ARGS], forces(program))
+            for force in forces(program):
+                program.record("main", program.place(ARGS), force=force)
+                program.timing("main", program.place(ARGS), force=force)
+        program.foresee("main", [(CUBE[:, :3].copy(), np.int64(2))], forces(program)[1:])
+        program.remember()
+
+
 def test_a_worker_loads_what_is_coming(path: Path) -> None:
     """Before it is given the program."""
     own, other = multiprocessing.Pipe()
