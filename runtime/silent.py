@@ -36,6 +36,10 @@ class Silent(Run):
         """No kernel does rounds of a loop, but it might fail."""
         self._fallible = True
 
+    def launch_rounds_while(self, joined: Joined) -> None:
+        """Only the device knows how many."""
+        raise Unforeseen("how often a loop goes on")
+
     def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
                  args: tuple[Any, ...]) -> None:
         self._fallible |= site.fallible

@@ -243,13 +243,15 @@ def _compare_all(program: Measurable, tuning: EntryTuning, found: Fit, datasets:
              if not tuning.costs.incomplete[d.name]}
     same = {d.name for d in tuning.costs.datasets if d.name in paths
             and d.launched(tuning.defaults) == paths[d.name]}
+    seconds = {d.name: d.total(tuning.defaults) for d in tuning.costs.datasets}
     pairs: dict[str, Pair] = {}
     for dataset in datasets:
         if dataset.name in same | _hopeless(tuning):
             continue
         key = dataset.name, paths.get(dataset.name, ())
         if not key[1] or key not in seen:
-            seen[key] = Pair(program, dataset, UNTUNED, found.thresholds, max(repeats, PAIRS), end)
+            seen[key] = Pair(program, dataset, UNTUNED, found.thresholds, max(repeats, PAIRS), end,
+                             seconds.get(dataset.name, 0.0))
         pairs[dataset.name] = seen[key]
     return all_side_by_side(pairs, anyway=lambda: bool(_hopeless(tuning)))
 

@@ -93,8 +93,8 @@ class Verified:
 class Pair:
     """A dataset's runs by default and tuned, in turn; ``which`` of them was begun last.
 
-    There are ``pairs`` at least, and about none after ``end``.  ``last`` are the seconds of the
-    last run of each.
+    There are ``pairs`` at least, and about none after ``end``.  A run takes about so many
+    ``seconds``; ``last`` are those of the last run of each.
     """
 
     program: Measurable
@@ -103,6 +103,7 @@ class Pair:
     tuned: Mapping[str, int]
     pairs: int
     end: float = math.inf
+    seconds: float = 0.0
     which: int = 0
     last: list[float] = field(default_factory=lambda: [0.0, 0.0])
     _found: Verified | None = None
@@ -212,8 +213,11 @@ def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: Callable[[], bool],
     They are made of runs that come often, too, if what is tuned will probably be kept: none is
     slower, and some are faster, which does not matter if it is kept ``anyway``.  To build kernels
     for that takes long, so that a dataset must be faster by :data:`STAKE` for it; or what is kept
-    anyway ``must_last``.
+    anyway ``must_last``.  The longest runs come first: many short ones would have to wait for what
+    is computed meanwhile, and at first there is most of that.
     """
+    for longest in sorted(pairs.values(), key=lambda each: each.seconds, reverse=True):
+        longest.once()
     found = {name: each.once() for name, each in pairs.items()}
     known = [each for each in found.values() if each is not None]
     if not any(each.slower for each in known) and (

@@ -221,7 +221,8 @@ def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
         pairs: dict[str, Pair] = {}
         for dataset in datasets:
             if dataset.name not in same:
-                pair = Pair(program, dataset, alone, guarded, max(repeats, PAIRS))
+                pair = Pair(program, dataset, alone, guarded, max(repeats, PAIRS),
+                            seconds=refined.before.get(dataset.name, 0.0))
                 path = paths.get(dataset.name)
                 pairs[dataset.name] = seen.setdefault((dataset.name, path), pair) if path else pair
         verified = all_side_by_side(pairs, anyway=guesses_well, must_last=False)

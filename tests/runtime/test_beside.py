@@ -107,3 +107,20 @@ def test_kernels_for_runs_that_come_often_are_built_only_for_what_may_be_kept(
     assert found.keys() == pairs.keys()
     assert sim.often == asked
     assert any(each.faster for each in found.values()) == (min(seconds) < 1.15e-2)
+
+
+def test_the_longest_runs_come_first() -> None:
+    """Whatever the order of the datasets, which the results have."""
+    timed: list[tuple[int, ...]] = []
+
+    class Noted(Simulated):
+        def time(self, entry, args, **options):  # type: ignore[no-untyped-def]
+            timed.append(tuple(args))
+            return super().time(entry, args, **options)
+
+    sim = Noted.of(CHAIN, close)
+    pairs = {each.name: Pair(sim, each, sim.default, sim.default, PAIRS, seconds=seconds)
+             for each, seconds in zip(inputs(a=[2], b=[4], c=[8]), (1.0, 3.0, 2.0), strict=True)}
+    found = all_side_by_side(pairs, anyway=lambda: False)
+    assert list(dict.fromkeys(timed)) == [(4,), (8,), (2,)]
+    assert list(found) == ["a", "b", "c"]
