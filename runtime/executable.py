@@ -23,6 +23,7 @@ from runelift.codegen.opencl import (
     subgroups_of,
     uses_subgroups,
 )
+from runelift.codegen.parameters import Parameter
 from runelift.codegen.persistent import NAME, Merged, is_free, persistent_source
 from runelift.codegen.plan import Launch, Plan, Statuses, all_steps
 from runelift.codegen.plan import parameters as plan_parameters
@@ -175,12 +176,19 @@ class Executable:
         """The settings that each operation can have."""
         return spaces(self.plan, self.device.info)
 
+    @cached_property
+    def _parameters(self) -> Sequence[Parameter]:
+        return plan_parameters(self.plan.steps)
+
+    @cached_property
+    def _defaults(self) -> Setting:
+        return tuple(default_of(each.quantity, self.device.info) for each in self._parameters)
+
     def _settings(self, chosen: Mapping[str, int]) -> Setting:
         """The values of all parameters."""
-        parameters = plan_parameters(self.plan.steps)
-        if any(each.name in chosen for each in parameters):
+        if any(each.name in chosen for each in self._parameters):
             return settings_under(self.spaces, chosen)
-        return tuple(default_of(each.quantity, self.device.info) for each in parameters)
+        return self._defaults
 
     def load(self, generated: Generated) -> Main:
         """The plan as a function of a run and arguments."""

@@ -498,6 +498,9 @@ class Run:
         left = [k for k, version in enumerate(site.versions)
                 if version.infeasible is None and local[k] <= self.device.info.local_bytes
                 and f"{site.site}/{k}" not in self.infeasible]
+        forced = self._force.get(site.site)
+        if forced is not None:  # the later ones first, as if their guards held, then those before
+            return [*(k for k in left if k >= forced), *(k for k in reversed(left) if k < forced)]
         order: list[int] = []
         while left:
             order.append(self._choose(site, pars, crowds, left))
@@ -540,9 +543,6 @@ class Run:
 
     def _choose(self, site: Choose, pars: tuple[int, ...], crowds: tuple[Crowd | None, ...],
                 feasible: Sequence[int]) -> int:
-        forced = self._force.get(site.site)
-        if forced is not None:
-            return next((k for k in feasible if k >= forced), feasible[-1])
         for k in feasible:
             guard = site.versions[k].guard
             if guard is None:

@@ -7,7 +7,7 @@ instead of issued.  A part that depends on what a device computes cannot be fore
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,16 @@ from runelift.codegen.persistent import Merged
 from runelift.ir.errors import RuneliftError
 from runelift.runtime.building import Infeasible
 from runelift.runtime.choice import Crowd
+from runelift.runtime.course import Course
 from runelift.runtime.executable import Executable, Wanted
 from runelift.runtime.executor import Force
 from runelift.runtime.memory import Buffer
+from runelift.runtime.persistent import INDEX
 from runelift.runtime.silent import Silent, Unforeseen
 
+FEW, UNTRACED = 3, 16
+"""After how many iterations of a loop that launches the same in each of them it is left, and after
+how many if one of them was to be traced, and none has been."""
 PATIENCE = 0.25
 """After how many seconds a rehearsal ends: a loop of very many rounds builds nothing new."""
 
@@ -87,6 +92,22 @@ class Rehearsal(Silent):
     def merged_kernel(self, merged: Merged) -> None:
         """Note a kernel for a loop; there is none to launch, so the loop's own are noted, too."""
         self._wanted[merged] = None
+
+    def rounds(self, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
+               course: Course | None = None) -> Iterator[Any]:
+        """A few of the iterations: the others launch the same as the last of these.
+
+        If one kernel might do them, it is known by the one that is traced.  Where scalars change
+        from one iteration to the next, all are gone through.
+        """
+        few = UNTRACED if self.merges(bound) else FEW
+        items, traced = self._items, False
+        for taken, given in enumerate(super().rounds(bound, carried, course)):
+            if course is None and (traced or taken == few):
+                self._items += (bound - taken) * (self._items - items)
+                return
+            items, traced = self._items, given is INDEX
+            yield given
 
     # Versions
 

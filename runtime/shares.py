@@ -69,12 +69,12 @@ class ShareLimits:
         return replace(self, chunk=size, lanes=least, crew=NEVER if lanes else self.crew,
                        short=NEVER if chunk else self.short)
 
-    def narrowed(self, groups: int) -> ShareLimits:
-        """The same for so many groups of which several can run side by side."""
-        return replace(self, lanes=min(self.lanes, power(over(self.crew, max(1, groups)))))
+    def lanes_of(self, groups: int) -> int:
+        """How many work-items so many groups have at least, if several can run side by side."""
+        return min(self.lanes, power(over(self.crew, max(1, groups))))
 
-    def shortened(self, longest: int, groups: int, apart: int) -> ShareLimits:
-        """The same where so many groups share rows of at most ``longest`` elements.
+    def chunk_of(self, longest: int, groups: int, apart: int) -> int:
+        """How long chunks are where so many groups share rows of at most ``longest`` elements.
 
         Long chunks save what a group computes for a row, and takes to put its work-items' results
         together.  Where a unit has only one group, that takes less time than the elements do.  If
@@ -83,9 +83,9 @@ class ShareLimits:
         """
         if groups < self.crowd or apart == 1:
             many = groups >= self.crowd and groups * over(longest, self.short) > self.crew
-            return replace(self, chunk=min(self.chunk, 2 * self.short if many else self.short))
+            return min(self.chunk, 2 * self.short if many else self.short)
         alone = apart and power(over(longest, self.short)) >= self.together
-        return replace(self, chunk=min(self.chunk, self.short)) if alone else self
+        return min(self.chunk, self.short) if alone else self.chunk
 
 
 @lru_cache(REMEMBERED)
@@ -127,10 +127,9 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     [(32, 1, 1, 8, 1), (128, 1, 1, 4, 1)]
     """
     longest, chunk = max(points, default=1), 1
-    limits = limits.shortened(longest, groups, apart)
-    if teams:
-        limits = limits.narrowed(groups)
-    while chunk < limits.chunk and over(longest, chunk) > limits.lanes:
+    lanes = limits.lanes_of(groups) if teams else limits.lanes
+    enough = limits.chunk_of(longest, groups, apart)
+    while chunk < enough and over(longest, chunk) > lanes:
         chunk *= 2
     while chunk < limits.max_chunk and over(longest, chunk) > limits.max_group:
         chunk *= 2
@@ -138,9 +137,9 @@ def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ..
     busy = [over(max(loops, default=1), alone)]
     busy += [min(count * min(over(length, alone), limits.subgroup),
                  over(limits.crew, max(1, groups)))
-             for count, length in rows if count < limits.lanes]
+             for count, length in rows if count < lanes]
     looping = min(max(busy), limits.group)
-    least = 1 if teams and groups >= limits.crowd else limits.lanes
+    least = 1 if teams and groups >= limits.crowd else lanes
     group = min(max(least, power(over(longest, chunk)), power(looping)),
                 limits.max_group)
     sizes = [power(over(count, group)) for count in points]

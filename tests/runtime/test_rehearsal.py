@@ -13,7 +13,9 @@ import pytest
 import runelift
 from runelift.codegen.persistent import Merged
 from runelift.ir.errors import CompilerLimitation
+from runelift.ir.source import Source
 from runelift.runtime import tape
+from runelift.runtime.compiler import compile_source
 from runelift.runtime.device import select
 from runelift.runtime.executable import Executable
 from runelift.runtime.executor import Run
@@ -173,6 +175,53 @@ def test_a_timed_run_that_builds_is_made_again(monkeypatch: pytest.MonkeyPatch) 
     assert len(runs) == 2
     program.timing("checked", args)
     assert len(runs) == 3
+
+
+ROUNDS = """
+entry plain [n] (k: i64) (xs: [n]i32): [n]i32 =
+  loop xs = map (% 5) xs for i < k do
+    tabulate n (\\j -> xs[j] + 2 * xs[i64.max 0 (j - 1)] - i32.i64 i)
+entry doubled [n] (k: i64) (xs: [n]i32): [n]i32 =
+  let (ys, _) = loop (ys, c) = (map (% 5) xs, 1i64) for _i < k do
+    (tabulate n (\\j -> ys[(j + c) % n] + i32.sum ys[:4]), c * 2 % 97)
+  in ys
+entry both [n] [m] (k: i64) (xss: [m][n]i32): [m][n]i32 =
+  loop xss = xss for _i < k do
+    map (\\xs -> loop xs = xs for _j < k do map (+ i32.sum xs) xs) xss
+"""
+
+
+@pytest.mark.parametrize("coherent", [False, True])
+@pytest.mark.parametrize("entry", ["plain", "doubled", "both"])
+def test_a_few_iterations_tell_what_all_of_them_build(
+        entry: str, coherent: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where scalars change from one to the next, all are gone through."""
+    installed = select("pthread")
+    assert installed is not None
+    program = Program(compile_source(Source("rounds", ROUNDS)),
+                      replace(installed, coherent=coherent))
+    xs = np.arange(30, dtype=np.int32)
+    args = [np.int64(40), xs if entry != "both" else xs.reshape(5, 6)]
+    launched, note = [], Rehearsal._note
+    monkeypatch.setattr(Rehearsal, "_note", lambda self, *given: (
+        launched.append(given), note(self, *given))[1])
+
+    def rehearsed(force: dict[str, int]) -> tuple[int | None, dict[Any, None], int]:
+        launched.clear()
+        program._preparations.rehearsed.clear()
+        wanted = dict[Any, None]()
+        items = program._preparations.rehearse(entry, args, force, wanted)
+        return items, wanted, len(launched)
+
+    fewer = []
+    for force in [{}, *plans(program.tree.entry(entry))]:
+        *few, noted = rehearsed(force)
+        with monkeypatch.context() as patch:
+            patch.setattr(Rehearsal, "rounds", Run.rounds)
+            *every, all_noted = rehearsed(force)
+        assert few == every
+        fewer.append(noted < all_noted)
+    assert any(fewer) == (entry != "doubled")
 
 
 SHRINKING = """
