@@ -7,6 +7,7 @@ import multiprocessing
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from runelift.runtime.executor import Outcome
 from runelift.runtime.joining import Copied, Issued, Rounds, Slot
 from runelift.runtime.memory import OutOfMemory, Pool
 from runelift.runtime.opened import Device
+from runelift.runtime.prepared import Prepared
 from runelift.runtime.processes.channel import receive
 from runelift.runtime.program import Program
 from runelift.runtime.tape import PLAYS, Bound, Tape, Taping
@@ -536,3 +538,15 @@ def test_processors_need_no_joined_launches() -> None:
     for _ in range(PLAYS + 4):
         program.run("main", args)
     assert not program._executable("main")._joined
+
+
+def test_local_memory_is_set_again_where_nobody_knows_how_much_there_is() -> None:
+    """A run that was interrupted may have set another size, and not have come to take note."""
+    handle = MagicMock()
+    kernel = Prepared(handle, (), (np.int32,))
+    for lost, calls in (False, 1), (False, 0), (True, 1):
+        handle.set_arg.reset_mock()
+        if lost:
+            kernel.lost()
+        kernel.give([np.int32(3)], (64,))
+        assert handle.set_arg.call_count == calls
