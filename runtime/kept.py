@@ -65,7 +65,7 @@ def store(source: Source, policy: str, content: bytes, kind: str = PROGRAMS) -> 
 
 
 def load_from(name: str, kind: str) -> memoryview | None:
-    """The same by the name that :func:`name_of` gave."""
+    """What was kept under the name that :func:`name_of` gave, whatever it was made from."""
     content = disk.load(kind, name)
     return None if content is None else memoryview(content)[MADE_FROM:]
 

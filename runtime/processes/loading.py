@@ -68,8 +68,7 @@ def take(context: int, text: str, options: str) -> int | None:
 
 def _load() -> None:
     made = early.made()
-    content = kept.load_from(made.word, LOADS) if made is not None and made.word else None
-    if made is None or content is None:
+    if made is None or not made.word or (content := kept.load_from(made.word, LOADS)) is None:
         return
     kept_for: tuple[str, tuple[Told, ...]] = pickle.loads(content)
     device, wanted = kept_for

@@ -222,12 +222,12 @@ class DatasetCosts:
 
     def cost(self, thresholds: Thresholds) -> Cost:
         """The cost of a run under these thresholds; added up once."""
-        return self.once(("cost", *_asked(thresholds)),
+        return self.once(("cost", *asked(thresholds)),
                          lambda: total([self.rest, *self.spent(thresholds)]))
 
     def spent(self, thresholds: Thresholds) -> Sequence[Cost]:
         """What each of the encounters costs under these thresholds; told once."""
-        return self.once(("spent", *_asked(thresholds)),
+        return self.once(("spent", *asked(thresholds)),
                          lambda: [point.cost(thresholds) for point in self.points])
 
     def total(self, thresholds: Thresholds) -> float:
@@ -331,7 +331,7 @@ class Costs:
                                             for d in self.datasets))
 
 
-def _asked(thresholds: Thresholds) -> tuple[Hashable, ...]:
+def asked(thresholds: Thresholds) -> tuple[Hashable, ...]:
     """What tells thresholds apart, with the finer guards that come with them."""
     return (*thresholds.items(), *finer_of(thresholds).items())
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from runelift.runtime.tuner.clocks import NOTHING, Cost, total
-from runelift.runtime.tuner.costs import DatasetCosts, Point
+from runelift.runtime.tuner.costs import DatasetCosts, Point, asked
 from runelift.runtime.tuner.forest import Site
 from runelift.runtime.tuner.pareto import Array
 
@@ -62,11 +62,12 @@ def decided(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[s
         return total([own, *map(elsewhere, inner)]) if inner else own
 
     def found() -> Decided:
-        spent = dataset.spent(thresholds)
-        around = {root.site.name: any(each.name == site.name for each in root.site.walk())
-                  for root in dataset.points}
-        left = total([dataset.rest, *(elsewhere(root) if around[root.site.name] else cost
-                                      for root, cost in zip(dataset.points, spent, strict=True))])
+        trees = {root.site.name: root.site for root in dataset.points}
+        around = {name for name, tree in trees.items()
+                  if any(each.name == site.name for each in tree.walk())}
+        left = total([dataset.rest, *(
+            elsewhere(root) if root.site.name in around else cost
+            for root, cost in zip(dataset.points, dataset.spent(thresholds), strict=True))])
         return Decided(left, tuple(encounters))
 
-    return dataset.once(("decided", site.name, index, *thresholds.items()), found)
+    return dataset.once(("decided", site.name, index, *asked(thresholds)), found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -62,30 +62,19 @@ class _Encounters:
         return spent
 
 
-class _Choice(NamedTuple):
-    """The versions of a site's encounters, by which thresholds and inside of which choices.
-
-    ``spent`` are their clocks.
-    """
-
-    thresholds: Sequence[int]
-    outer: Array | None
-    versions: Array
-    spent: Array
-
-
 @dataclass(frozen=True, slots=True)
 class Table:
     """Tells which path thresholds take on a dataset, and how long that takes.
 
-    Paths are remembered with their times, and for each site what was chosen last: whoever moves one
-    threshold at a time asks for the rest again.
+    Paths are remembered with their times, and for each site what was chosen last, by which
+    thresholds and inside of which choices: whoever moves one threshold at a time asks for the rest
+    again.
     """
 
     costs: DatasetCosts
     sites: tuple[_Encounters, ...]
     _seconds: dict[Hashable, float] = field(default_factory=dict)
-    _last: dict[int, _Choice] = field(default_factory=dict)
+    _chosen: dict[int, tuple[Sequence[int], Array | None, Array]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, costs: DatasetCosts) -> Table:
@@ -106,29 +95,21 @@ class Table:
 
     def look_up(self, thresholds: Mapping[str, int]) -> tuple[Hashable, float]:
         """The path, equal if and only if the same versions run, and the seconds of a run."""
-        chosen: list[_Choice] = []
+        chosen: list[Array] = []
         for number, site in enumerate(self.sites):
-            outer = None if site.outer is None else chosen[site.outer].versions
-            chosen.append(self._choice(number, [thresholds[name] for name in site.guards], outer))
-        path = b"".join(each.versions.tobytes() for each in chosen)
+            own = [thresholds[name] for name in site.guards]
+            outer = None if site.outer is None else chosen[site.outer]
+            last = self._chosen.get(number)
+            if last is None or last[0] != own or last[1] is not outer:
+                last = self._chosen[number] = own, outer, site.choose(own, outer)
+            chosen.append(last[2])
+        path = b"".join(each.tobytes() for each in chosen)
         if path not in self._seconds:
             rest = np.array([self.costs.rest.device, self.costs.rest.host])
-            device, host = sum((each.spent for each in chosen), rest)
+            device, host = sum((site.spent(versions) for site, versions in
+                                zip(self.sites, chosen, strict=True)), rest)
             self._seconds[path] = Cost(float(device), float(host)).time
         return path, self._seconds[path]
-
-    def _choice(self, number: int, thresholds: Sequence[int], outer: Array | None) -> _Choice:
-        """What is chosen at a site; if nothing changes there, nor need sites inside of it."""
-        last = self._last.get(number)
-        if last is None or last.thresholds != thresholds or last.outer is not outer:
-            site = self.sites[number]
-            versions = site.choose(thresholds, outer)
-            if last is not None and np.array_equal(versions, last.versions):
-                last = last._replace(thresholds=thresholds, outer=outer)
-            else:
-                last = _Choice(thresholds, outer, versions, site.spent(versions))
-            self._last[number] = last
-        return last
 
 
 def _encounters(site: Site, points: Sequence[tuple[int, Point]], outer: int | None, version: int
