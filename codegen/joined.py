@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from runelift.codegen.opencl import LOCAL_CELL, group_attributes, prelude
+from runelift.codegen.opencl import LOCAL_CELL, group_attributes
 from runelift.codegen.persistent import Phase, call_of, common_params, phase_functions
+from runelift.codegen.prelude import linked
 from runelift.ir.prim import Prim
 
 NAME = "joined"
@@ -34,7 +35,7 @@ JoinedPhase: TypeAlias = Phase | CopyPhase
 def joined_source(phases: Sequence[JoinedPhase], buffers: int, scalars: Sequence[Prim],
                   group: int, bases: dict[str, int]) -> str:
     """A kernel that a single group of ``group`` work-items runs; ``bases`` as for programs."""
-    lines = [prelude(), *phase_functions((p for p in phases if isinstance(p, Phase)), bases)]
+    lines = phase_functions((p for p in phases if isinstance(p, Phase)), bases)
     params = ["volatile __global int *failure_code", "__global long *failure_args",
               *common_params(buffers, scalars), f"__local {LOCAL_CELL} *local_memory"]
     lines.append(group_attributes(group, subgroups=True))
@@ -44,7 +45,7 @@ def joined_source(phases: Sequence[JoinedPhase], buffers: int, scalars: Sequence
             lines.append("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
         lines.append(f"    {call_of(phase, '0', '1')}" if isinstance(phase, Phase)
                      else _copy(phase))
-    return "\n".join([*lines, "}", ""])
+    return linked("\n".join([*lines, "}", ""]))
 
 
 def _copy(phase: CopyPhase) -> str:

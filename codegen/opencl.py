@@ -8,10 +8,10 @@ that is -1 until the first failure sets it to ``base + code``, and the failure's
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, cached_property
-from importlib import resources
+from functools import cached_property
 from itertools import zip_longest
 
+from runelift.codegen.prelude import TYPES, linked
 from runelift.codegen.unrolling import in_pieces
 from runelift.codegen.wrapping import goes_round, is_cut
 from runelift.ir import imp
@@ -23,11 +23,6 @@ from runelift.ir.names import VName
 from runelift.ir.prim import SAME_BITS, Prim
 from runelift.ir.types import Const
 
-TYPES = {
-    Prim.I8: "char", Prim.I16: "short", Prim.I32: "int", Prim.I64: "long",
-    Prim.U8: "uchar", Prim.U16: "ushort", Prim.U32: "uint", Prim.U64: "ulong",
-    Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
-}
 LOCAL_CELL = "ulong2"
 """The widest type of local memory: arrays in it start at multiples of its size."""
 FAILURE_ARGS = 32
@@ -67,17 +62,10 @@ _MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
 """In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
 
 
-@cache
-def prelude() -> str:
-    """The helper functions that generated kernels call."""
-    return (resources.files("runelift.codegen") / "prelude.cl").read_text()
-
-
 def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
                    constants: Mapping[VName, int] | None = None) -> str:
     """The source of a program; ``bases`` gives each kernel's first failure code."""
-    return prelude() + "\n" + "\n".join(opencl_source(k, bases.get(k.name, 0), constants)
-                                        for k in kernels)
+    return linked("\n".join(opencl_source(k, bases.get(k.name, 0), constants) for k in kernels))
 
 
 def opencl_source(kernel: imp.Kernel, base: int = 0,

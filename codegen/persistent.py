@@ -18,7 +18,8 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from runelift.codegen import distribution, plan
-from runelift.codegen.opencl import LOCAL_CELL, TYPES, phase_function, phase_name, prelude
+from runelift.codegen.opencl import LOCAL_CELL, phase_function, phase_name
+from runelift.codegen.prelude import TYPES, linked
 from runelift.ir import imp
 from runelift.ir.imp.traverse import asked, has_barriers
 from runelift.ir.names import VName
@@ -148,7 +149,7 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
     failure code for a barrier that not all groups came to.
     """
     phases = merged.phases
-    lines = [prelude(), f"#define LATE {late}", BARRIER, *phase_functions(phases, bases)]
+    lines = [f"#define LATE {late}", BARRIER, *phase_functions(phases, bases)]
     params = ["volatile __global int *failure_code", "__global long *failure_args",
               "volatile __global uint *arrived", "const uint before", "const long iterations",
               "const long first"]
@@ -172,7 +173,7 @@ def persistent_source(merged: Merged, bases: dict[str, int], late: int) -> str:
     lines.append("    }")
     if merged.cond is not None:
         lines.append("    if (get_global_id(0) == 0) *done = round;")
-    return "\n".join([*lines, "}", ""])
+    return linked("\n".join([*lines, "}", ""]))
 
 
 def turn(period: int) -> str:

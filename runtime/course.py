@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from runelift.codegen.opencl import TYPES
+from runelift.codegen.prelude import TYPES
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.prim import Prim
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyopencl as cl
 
-from runelift.codegen.opencl import TYPES
+from runelift.codegen.prelude import TYPES
 from runelift.ir.prim import Prim
 from runelift.runtime.memory import Buffer
 from runelift.runtime.opened import Device

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen import opencl
+from runelift.codegen.prelude import linked
 
 if TYPE_CHECKING:
     from runelift.runtime.opened import Device
@@ -102,7 +102,7 @@ def asked(device: Device, offer: Shuffles) -> Shuffles | None:
     found = np.zeros((group, 2), np.uint32)
     try:
         with quietly():
-            program = build_program(device, opencl.prelude() + ASK,
+            program = build_program(device, linked(ASK),
                                     *offer.build_options(device.info.build_options))
         memory = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, found.nbytes)
         cl.Kernel(program, "ask")(device.plain, (group,), (group,), memory)

@@ -28,10 +28,12 @@ Job: TypeAlias = Source | str
 """A program to build, or the name of a trial (:data:`TRIALS`)."""
 TRIALS = ("prove_subgroups", "prove")
 """What :class:`~runelift.runtime.opened.Device` finds out about itself once and for all."""
-MOST = 10
+MOST = 14
 """How many processes there are at most; each takes time to start,"""
 ROOM = 2 << 30
 """and memory of the device, of which there are to be so many bytes for each."""
+OTHERS = 2
+"""How many cores are for those who run the program and compute meanwhile."""
 ITERATION, ITERATIONS = 100, 600
 """To build an iteration of an unrolled loop takes about as long as so many characters, up to so
 many iterations: where there are more, most are alike (measured with NVIDIA's compiler)."""
@@ -45,7 +47,7 @@ _UNROLLED = re.compile(r"^( *)#pragma unroll\n *for \(\w+ (\w+) = [^;]*; \w+ < (
 
 def how_many(global_bytes: int) -> int:
     """How many processes build for a device with so much memory."""
-    return max(1, min(MOST, 5 * (os.cpu_count() or 1) // 8, global_bytes // ROOM))
+    return max(1, min(MOST, (os.cpu_count() or 1) - OTHERS, global_bytes // ROOM))
 
 
 def tried_ahead(device: str | None) -> AbstractContextManager[None]:

@@ -9,7 +9,7 @@ import pyopencl as cl
 import pytest
 
 import runelift
-from runelift.codegen.opencl import prelude
+from runelift.codegen.prelude import linked
 from runelift.runtime.device import DeviceInfo, select
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.forest import plans
@@ -42,16 +42,18 @@ def test_quick_quotients_are_rounded_correctly(pocl: DeviceInfo, off: int) -> No
     extremes = [a.reshape(-1).astype(np.float32) for a in np.meshgrid(2.0 ** np.arange(-9, 9), [
         *ones, *np.nextafter(ones.astype(np.float32), np.float32(0))])]
     xs, ys = (np.concatenate(each) for each in zip((xs, ys), edges, extremes, strict=True))
-    assert "return rsqrt(x);" in prelude()
     context = cl.Context([pocl.handle])
     queue = cl.CommandQueue(context)
     near = f"as_float(as_uint((float)(1 / sqrt((double)x))) + {off})"
-    program = cl.Program(context, prelude().replace("return rsqrt(x);", f"return {near};") + """
+    text = linked("""
         __kernel void quotients(const __global float *x, const __global float *y, __global float *z,
                                 __global int *easy) {
             size_t i = get_global_id(0);
             easy[i] = div_sqrt_easy_f32(x[i], y[i]);
-            z[i] = div_sqrt_near_f32(x[i], y[i]); }""").build(list(pocl.build_options))
+            z[i] = div_sqrt_near_f32(x[i], y[i]); }""")
+    assert "return rsqrt(x);" in text
+    program = cl.Program(context, text.replace("return rsqrt(x);", f"return {near};")
+                         ).build(list(pocl.build_options))
     found, easy = np.empty_like(xs), np.empty(len(xs), np.int32)
     flags = cl.mem_flags
     inputs = [cl.Buffer(context, flags.COPY_HOST_PTR, hostbuf=a) for a in (xs, ys)]

@@ -243,7 +243,7 @@ for (long n = 0L; n < length; n += 1L) {
 
 
 @pytest.mark.parametrize(("cores", "gigabytes", "count"), [
-    (1, 80, 1), (4, 80, 2), (16, 80, 10), (64, 80, 10), (16, 8, 4), (16, 1, 1)])
+    (1, 80, 1), (4, 80, 2), (16, 80, 14), (64, 80, 14), (16, 8, 4), (16, 1, 1)])
 def test_how_many_processes_build(cores: int, gigabytes: int, count: int,
                                   monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: cores)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.opencl import prelude
+from runelift.codegen.prelude import linked
 from runelift.runtime.device import EXACT, DeviceInfo, DeviceKind, find_devices
 
 PROGRAM = "entry main (xs: []f32) (ys: []f32): []f32 = map2 (\\x y -> x * x - y) xs ys"
@@ -26,7 +26,7 @@ def test_contraction_is_an_option_of_the_build() -> None:
     xs = np.arange(9, dtype=np.float32)
     assert program.main(xs, xs) == pytest.approx(xs * xs - xs)
     assert "-DCONTRACT" in program._executable("main").options
-    assert "#ifndef CONTRACT\n#pragma OPENCL FP_CONTRACT OFF" in prelude()
+    assert "#ifndef CONTRACT\n#pragma OPENCL FP_CONTRACT OFF" in linked("")
 
 
 EXACT_DEVICES = [d for d in find_devices() if d.problem is None and EXACT in d.build_options]

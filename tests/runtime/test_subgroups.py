@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from runelift.codegen import opencl
+from runelift.codegen.prelude import linked
 from runelift.ir.source import Source
 from runelift.runtime import subgroups
 from runelift.runtime.compiler import compile_source
@@ -21,10 +22,10 @@ ROWS = """
 entry main [n][m] (xss: [n][m]i32): [n][m]i32 = map (\\xs -> scan (+) 0 (scan i32.max 0 xs)) xss
 """
 OWN_VALUES = """
+#undef MEET_TEAM
 #define MEET_TEAM(ITEMS) barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #define shuffle_uint(x, source, size) (x)
 #define shuffle_ulong(x, source, size) (x)
-#define IN_SUBGROUPS
 """
 WHOLE = """
 entry both [n] (xs: [n]i64): (i64, [n]i64) =
@@ -82,10 +83,7 @@ def test_sub_groups_that_the_compiler_does_not_know_are_not_used(
 
 def test_wrong_values_are_noticed(claims: DeviceInfo, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work-items that get their own value back."""
-    before, _, rest = opencl.prelude().partition("#ifdef SUBGROUP")
-    after = rest.partition("#define SIGNED")[2]
-    monkeypatch.setattr(opencl, "prelude",
-                        lambda: f"{before}{OWN_VALUES}#define SIGNED{after}")
+    monkeypatch.setattr(opencl, "linked", lambda kernels: linked(OWN_VALUES + kernels))
     device = Device(claims)
     device.prove_subgroups()
     assert device.shares.subgroup == 1
