@@ -60,6 +60,26 @@ def test_a_process_ends_after_the_one_that_leaves_it() -> None:
         time.sleep(0.01)
 
 
+LEFT = """
+from runelift.runtime.processes import child
+child.AFTER = 30
+print("here", flush=True)
+child._end_with(0)
+"""
+
+
+def test_who_reads_what_a_command_says_does_not_wait_for_processes_that_outlive_it() -> None:
+    left = subprocess.Popen([sys.executable, "-c", LEFT], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert left.stdin is not None
+    assert left.stdout is not None
+    left.stdin.close()
+    assert left.stdout.read() == "here\n"
+    assert left.poll() is None
+    left.kill()
+    left.wait()
+
+
 def test_a_process_starts_ahead_of_what_it_is_for() -> None:
     """It is told the device when that is known; one that nobody wants is ended."""
     with process.started_ahead():
