@@ -234,14 +234,18 @@ def behind(costs: Costs, default: Mapping[str, int], tuned: Mapping[str, int]
            ) -> tuple[float, float, int | None]:
     """How much slower than the best thresholds that slow nothing down, and than the best of all.
 
-    Of how many combinations they are the best comes with it; nothing is behind without datasets.
+    The default ones slow nothing down, even where no others do not.  Of how many combinations they
+    are the best comes with it; nothing is behind without datasets.
     """
     if not costs.datasets:
         return 0.0, 0.0, 0
     best, tried = compare.yardstick(costs, default)
-    allowed = exhaustive(costs, default) if tried else None
+    allowed = best
+    if tried:
+        found = exhaustive(costs, default)
+        allowed = min(objective(costs, default), found[0] if found else math.inf)
     one, other = (max(0.0, objective(costs, tuned) / each - 1) if each else 0.0
-                  for each in (allowed[0] if allowed else best, best))
+                  for each in (allowed, best))
     return one, other, tried
 
 
