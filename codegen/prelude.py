@@ -23,9 +23,10 @@ TYPES = {
 }
 FAMILY = "//// "
 """What a line begins with that says which family the templates after it are for."""
-LIBM = {"OF_ONE": ("ceil", "cos", "exp", "fabs", "floor", "log", "log10", "log2", "rint", "sin",
-                   "sqrt", "trunc"),
-        "OF_TWO": ("copysign", "pow")}
+C_FUNCTIONS = {
+    "OF_ONE": ("ceil", "cos", "exp", "fabs", "floor", "log", "log10", "log2", "rint", "sin", "sqrt",
+               "trunc"),
+    "OF_TWO": ("copysign", "pow")}
 """Functions that processors have from the C library, by how many arguments they have."""
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -44,7 +45,7 @@ class Piece:
 def linked(kernels: str) -> str:
     """The text of a program: these kernels, after what they need."""
     wanted, found = set(_WORD.findall(kernels)), [kernels]
-    for piece in reversed(_pieces()):
+    for piece in reversed(pieces()):
         if not piece.defines or not wanted.isdisjoint(piece.defines):
             wanted |= piece.words
             found.append(piece.text)
@@ -52,7 +53,7 @@ def linked(kernels: str) -> str:
 
 
 @cache
-def _pieces() -> Sequence[Piece]:
+def pieces() -> Sequence[Piece]:
     """All pieces, each after those that it needs."""
     found, members = list[Piece](), _families()["ALL"]
     for part in (resources.files("runelift.codegen") / "prelude.cl").read_text().split("\n\n"):
@@ -76,7 +77,7 @@ def _families() -> Mapping[str, Sequence[Mapping[str, str]]]:
         "UNSIGNED": [_integer(prim) for prim in INTS if prim.is_unsigned],
         "INTEGER": [_integer(prim) for prim in INTS],
         "FLOAT": [{"NAME": prim.value, "T": TYPES[prim]} for prim in FLOATS],
-        **{family: [{"F": name} for name in names] for family, names in LIBM.items()},
+        **{family: [{"F": name} for name in names] for family, names in C_FUNCTIONS.items()},
     }
 
 

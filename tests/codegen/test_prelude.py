@@ -5,11 +5,11 @@ from __future__ import annotations
 import pyopencl as cl
 import pytest
 
-from runelift.codegen.prelude import _pieces, linked
+from runelift.codegen.prelude import linked, pieces
 from runelift.runtime.device import DeviceInfo, find_devices
 
 DEVICES = [d for d in find_devices() if d.problem is None]
-ALL = sorted({name for piece in _pieces() for name in piece.defines})
+ALL = sorted({name for piece in pieces() for name in piece.defines})
 
 
 def test_a_program_has_what_it_mentions_and_what_that_needs() -> None:
@@ -25,9 +25,9 @@ def test_a_program_that_mentions_nothing_has_no_functions() -> None:
     assert "#pragma OPENCL EXTENSION cl_khr_fp64" in linked("")
 
 
-def test_pieces_come_after_those_that_they_need() -> None:
+def testpieces_come_after_those_that_they_need() -> None:
     known = set[str]()
-    for piece in _pieces():
+    for piece in pieces():
         known |= piece.defines
         later = piece.words.intersection(ALL) - known
         assert not later, piece.text
