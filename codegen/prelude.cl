@@ -157,35 +157,30 @@ inline double OVERLOADED libm_$F(double x, double y) { return __builtin_$F(x, y)
 #define $F libm_$F
 #endif
 
-//// ALL
+//// FLOAT
 
 #ifdef LIBM
-inline float OVERLOADED libm_fmin(float x, float y) { return (x < y) | (y != y) ? x : y; }
-inline double OVERLOADED libm_fmin(double x, double y) { return (x < y) | (y != y) ? x : y; }
+inline $T OVERLOADED libm_fmin($T x, $T y) { return (x < y) | (y != y) ? x : y; }
 #define fmin libm_fmin
 #endif
 
 #ifdef LIBM
-inline float OVERLOADED libm_fmax(float x, float y) { return (x > y) | (y != y) ? x : y; }
-inline double OVERLOADED libm_fmax(double x, double y) { return (x > y) | (y != y) ? x : y; }
+inline $T OVERLOADED libm_fmax($T x, $T y) { return (x > y) | (y != y) ? x : y; }
 #define fmax libm_fmax
 #endif
 
 #ifdef LIBM
-inline int OVERLOADED libm_isnan(float x) { return x != x; }
-inline int OVERLOADED libm_isnan(double x) { return x != x; }
+inline int OVERLOADED libm_isnan($T x) { return x != x; }
 #define isnan libm_isnan
 #endif
 
 #ifdef LIBM
-inline int OVERLOADED libm_isinf(float x) { return fabs(x) == INFINITY; }
-inline int OVERLOADED libm_isinf(double x) { return fabs(x) == INFINITY; }
+inline int OVERLOADED libm_isinf($T x) { return fabs(x) == INFINITY; }
 #define isinf libm_isinf
 #endif
 
 #ifdef LIBM
-inline int OVERLOADED libm_isfinite(float x) { return fabs(x) < INFINITY; }
-inline int OVERLOADED libm_isfinite(double x) { return fabs(x) < INFINITY; }
+inline int OVERLOADED libm_isfinite($T x) { return fabs(x) < INFINITY; }
 #define isfinite libm_isfinite
 #endif
 

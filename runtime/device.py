@@ -15,6 +15,7 @@ from typing import Any
 
 import platformdirs
 
+from runelift.codegen.prelude import C_FUNCTIONS
 from runelift.ir.errors import UserError
 from runelift.runtime.choice import MOST_WAVES, Choice
 from runelift.runtime.shares import ShareLimits
@@ -249,14 +250,12 @@ def _has_libm() -> bool:
         library = ctypes.CDLL(None)
     except (OSError, TypeError):
         return False
-    return all(hasattr(library, name + suffix) for name in FUNCTIONS for suffix in ("", "f"))
+    return all(hasattr(library, name + suffix) for names in C_FUNCTIONS.values() for name in names
+               for suffix in ("", "f"))
 
 
 LIBM = "-DLIBM"
 """With this, processors compute roots, logarithms and the like as C does (``prelude.cl``)."""
-FUNCTIONS = ("ceil", "cos", "exp", "floor", "log", "log10", "log2", "pow", "rint", "sin", "sqrt",
-             "trunc")
-"""What may become a call of the C library."""
 EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
 """Without this quotients of f32 may be off by 2.5 units in the last place, and roots by 3."""
 OCCUPANCY = 8

@@ -306,8 +306,9 @@ def _shown(command: Any) -> tuple[Any, ...]:
 def test_a_run_with_a_record_need_not_be_made_again_for_its_tape(
         installed: DeviceInfo, text: str, args: list[Any]) -> None:
     """What is written is what a run would have put there, and it can be played at once."""
-    program = Program(compile_source(Source("text", text)), replace(installed, coherent=True))
-    program._device = Alone(program.device_info)  # type: ignore[arg-type]
+    info = replace(installed, coherent=True)
+    program = Program(compile_source(Source("text", text)), info)
+    program._device = Alone(info)
     executable, plan = program._executable("main"), program._plan("main")
     executable.tapes_first, expected = True, _expected(text, args)
     for force in [{}, *plans(program.tree.entry("main"))]:
