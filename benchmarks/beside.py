@@ -31,11 +31,11 @@ import runelift
 from runelift.ir.errors import RuneliftError, UserError
 from runelift.runtime.commands.bench import EXCLUDED_TAGS
 from runelift.runtime.data.values import format_values
-from runelift.runtime.device import select
-from runelift.runtime.scripted import evaluate
-from runelift.runtime.statistics import median
-from runelift.runtime.testblocks import datasets_of
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.devices.info import select
+from runelift.runtime.records.statistics import median
+from runelift.runtime.testing.scripts import evaluate
+from runelift.runtime.testing.test_blocks import datasets_of
+from runelift.runtime.versions.forest import plans
 
 ROUNDS = 3
 RUNS = 5

@@ -23,8 +23,8 @@ from runelift.ir.errors import RuneliftError
 from runelift.ir.prim import INTS
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Bounds, Generator, parse_spec
-from runelift.runtime.statistics import median
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.records.statistics import median
+from runelift.runtime.versions.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -23,7 +23,7 @@ from compare import EXAMPLES, VOLATILITY, arguments, timed
 
 import runelift
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 
 class Series(NamedTuple):

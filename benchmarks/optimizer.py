@@ -32,11 +32,11 @@ from runelift.ir.errors import RuneliftError
 from runelift.runtime.data.compare import first_difference
 from runelift.runtime.data.dataset import Generator, parse_spec
 from runelift.runtime.program import Program
-from runelift.runtime.statistics import median
-from runelift.runtime.tuner.contest import LOCAL, Contest
-from runelift.runtime.tuner.exploring import EXPLORING
-from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.parameters import RIVALS, SHARE
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, Contest
+from runelift.runtime.tuner.kernel_parameters.tune import RIVALS, SHARE
+from runelift.runtime.versions.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FAR = 2 * RIVALS

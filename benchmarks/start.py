@@ -22,11 +22,11 @@ from typing import Any
 
 from compare import EXAMPLES
 
-from runelift.runtime.compiling import compile as compile_program
+from runelift.runtime.compile import compile as compile_program
 from runelift.runtime.data.values import format_values
-from runelift.runtime.scripted import evaluate
-from runelift.runtime.statistics import median
-from runelift.runtime.testblocks import cases_of
+from runelift.runtime.records.statistics import median
+from runelift.runtime.testing.scripts import evaluate
+from runelift.runtime.testing.test_blocks import cases_of
 
 CACHES = ("RUNELIFT_CACHE", "POCL_CACHE_DIR", "CUDA_CACHE_PATH", "XDG_CACHE_HOME")
 IMPORT_ALL = """

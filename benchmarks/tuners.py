@@ -48,30 +48,31 @@ from sizes import SIZES, Numbers, Sizes
 
 import runelift
 from runelift.ir.errors import RuneliftError
-from runelift.runtime.device import select
-from runelift.runtime.finer import Guarded, Leaf
-from runelift.runtime.processes.builders import Builders, how_many
+from runelift.runtime.devices.info import select
+from runelift.runtime.processes.build_pool import Builders, how_many
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
-from runelift.runtime.statistics import median
-from runelift.runtime.tuner import autotune, compare, refined
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner import autotune
+from runelift.runtime.tuner import confirm_size_guards as refined
 from runelift.runtime.tuner.autotune import EntryTuning
-from runelift.runtime.tuner.beside import TOLERANCE, side_by_side
-from runelift.runtime.tuner.costs import Costs, DatasetCosts, costs_of
-from runelift.runtime.tuner.exhaustive import exhaustive
-from runelift.runtime.tuner.fit import fit, objective
-from runelift.runtime.tuner.forest import Forests, plans
-from runelift.runtime.tuner.log import Log, Measurements
-from runelift.runtime.tuner.measurable import Dataset, Method
-from runelift.runtime.tuner.measure import Forced, measure
-from runelift.runtime.tuner.parameters import tune_parameters
-from runelift.runtime.tuner.refine import Guards, refine
-from runelift.runtime.tuner.remote import Remote
-from runelift.runtime.tuner.replay import Replaying
-from runelift.runtime.tuner.runners import limit_on
-from runelift.runtime.tuner.strategies import parse_strategy
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, costs_of
+from runelift.runtime.tuner.costs.log import Log, Measurements
+from runelift.runtime.tuner.fit.exhaustive import exhaustive
+from runelift.runtime.tuner.fit.fit import fit, objective
+from runelift.runtime.tuner.fit.size_guards import Guards, refine
+from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
+from runelift.runtime.tuner.measure.forced_runs import Forced, measure
+from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE, side_by_side
+from runelift.runtime.tuner.measure.protocols import Dataset, Method
+from runelift.runtime.tuner.measure.replay_runs import Replaying
+from runelift.runtime.tuner.strategies import compare, parse_strategy
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented
+from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.runners import limit_on
+from runelift.runtime.versions.forest import Forests, plans
+from runelift.runtime.versions.size_guards import Guarded, Leaf
 
 FAR = 3.0
 """What takes so many times as long as the best, by the log, is not run again."""

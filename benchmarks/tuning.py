@@ -27,8 +27,8 @@ from pathlib import Path
 from compare import EXAMPLES, VOLATILITY
 from start import compile_modules, empty_caches
 
-from runelift.runtime.device import select
-from runelift.runtime.statistics import median
+from runelift.runtime.devices.info import select
+from runelift.runtime.records.statistics import median
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from runelift.frontend import ast, module_ast
 from runelift.frontend.check import check_module
 from runelift.frontend.elaborate import NO_PARAMETERS, elaborate
-from runelift.frontend.files import read_source
-from runelift.frontend.library import with_library
-from runelift.frontend.modules import flatten_modules
-from runelift.frontend.parser import parse
+from runelift.frontend.modules.library import with_library
+from runelift.frontend.modules.modules import flatten_modules
+from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.files import read_source
+from runelift.frontend.syntax.parser import parse
 from runelift.ir.errors import CompilerLimitation, Diagnostic, ProgramError, UserError
 from runelift.ir.names import Names
 from runelift.ir.source import Source, Span

@@ -13,9 +13,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runelift.frontend import ast, module_ast
-from runelift.frontend.nodes import walk
-from runelift.frontend.parser import parse_exp, parse_type
+from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.parser import parse_exp, parse_type
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Source, Span
 

@@ -1,9 +1,9 @@
 """Updates right behind the map that makes their values.
 
 ``a' = a with [s] <- ys``, where ``ys = segmap ...``: if nothing is between the two, the map may
-make ``ys`` in the memory of ``a``.  :mod:`runelift.rewrite.short_circuit` brings updates there and
-says for which ones the work-items would not disturb each other; :mod:`runelift.codegen.placement`
-sees whether the memory is free.
+make ``ys`` in the memory of ``a``.  :mod:`runelift.rewrite.passes.short_circuit` brings updates
+there and says for which ones the work-items would not disturb each other;
+:mod:`runelift.codegen.hostplan.in_place` sees whether the memory is free.
 """
 
 from __future__ import annotations

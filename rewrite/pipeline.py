@@ -12,7 +12,8 @@ from runelift.ir.check import check
 from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
 from runelift.ir.names import Names
 from runelift.ir.syntax import Program
-from runelift.rewrite.passes import (
+from runelift.rewrite.engine.rule import Rewriting
+from runelift.rewrite.registry import (
     BOUNDS,
     CSE,
     ESTIMATE,
@@ -24,7 +25,6 @@ from runelift.rewrite.passes import (
     SIMPLIFY,
     Pass,
 )
-from runelift.rewrite.rule import Rewriting
 
 STANDARD: tuple[Pass, ...] = (
     SIMPLIFY,

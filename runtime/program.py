@@ -11,28 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from runelift.codegen.plan import Interface, Plan, ValueSpec, parameters
+from runelift.codegen.plan.plan import Interface, Plan, ValueSpec, parameters
 from runelift.ir.errors import CompilerLimitation, UserError, unknown_entry
 from runelift.ir.prim import Prim
-from runelift.runtime.arguments import check_arguments, sizes_of
-from runelift.runtime.compiled import Compiled
+from runelift.runtime.cache.programs import keep
+from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.data.compare import first_difference
-from runelift.runtime.device import DeviceInfo
-from runelift.runtime.device_array import DeviceArray
-from runelift.runtime.finer import Finer, Guarded
-from runelift.runtime.kept import keep
-from runelift.runtime.one_by_one import OneByOne
-from runelift.runtime.opaques import packed, unpacked
-from runelift.runtime.parameters import Space, spaces
-from runelift.runtime.preparing import Preparations
-from runelift.runtime.records import Record, Timing
-from runelift.runtime.tuner.tuning_file import Identity, Tuning, finer_guards, unknown_names
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.execution.arguments import check_arguments, sizes_of
+from runelift.runtime.execution.device_array import DeviceArray
+from runelift.runtime.execution.opaques import packed, unpacked
+from runelift.runtime.execution.sequential_runner import OneByOne
+from runelift.runtime.geometry.parameter_space import Space, spaces
+from runelift.runtime.prebuild.prebuild import Preparations
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.versions.size_guards import Finer, Guarded
+from runelift.runtime.versions.tuning_file import Identity, Tuning, finer_guards, unknown_names
 
 if TYPE_CHECKING:
-    from runelift.runtime.first_run import FirstRun
-    from runelift.runtime.race import Race
-    from runelift.runtime.replayed import Replayed
-    from runelift.runtime.searches import Met, Searches
+    from runelift.runtime.prebuild.first_run import FirstRun
+    from runelift.runtime.replay.racing import Race
+    from runelift.runtime.replay.replay_records import Replayed
+    from runelift.runtime.trials.protocol import Met, Searches
 
 
 UNDISTURBED = 3
@@ -52,9 +52,9 @@ class Program(OneByOne):
 
     Every entry point is a method: NumPy arrays and scalars in, NumPy arrays and scalars out (or
     :class:`DeviceArray` with ``device_arrays=True``).  A record, a value of a sum type or an array
-    of tuples comes out as an :class:`~runelift.runtime.opaques.Opaque` and can be passed in again.
-    With ``recording = True`` each call appends a :class:`~runelift.runtime.records.Record` to
-    ``records``.
+    of tuples comes out as an :class:`~runelift.runtime.execution.opaques.Opaque` and can be passed
+    in again. With ``recording = True`` each call appends a
+    :class:`~runelift.runtime.records.record.Record` to ``records``.
     """
 
     def __init__(self, compiled: Compiled, device: DeviceInfo | None,
@@ -108,7 +108,7 @@ class Program(OneByOne):
 
             fun_args = check_arguments(self.interface(entry), list(args))
             return interpret(self.compiled.optimised, entry, fun_args), None
-        from runelift.runtime.tape import perform, prepare
+        from runelift.runtime.execution.command_buffer import perform, prepare
 
         chosen = self._chosen(thresholds)
         plan, executable = self._ready(entry, args, force or {}, chosen)
@@ -129,7 +129,7 @@ class Program(OneByOne):
 
         With ``samples``, it leaves long loops early, where a few iterations tell what all take.
         """
-        from runelift.runtime import tape
+        from runelift.runtime.execution import command_buffer as tape
 
         chosen = self._chosen(thresholds)
         plan, executable = self._ready(entry, args, force or {}, chosen)
@@ -138,7 +138,7 @@ class Program(OneByOne):
 
     def replay(self, entry: str, args: Any, race: Race) -> Replayed:
         """Run every version at every encounter, one after the other on the same inputs."""
-        from runelift.runtime.replaying import replay
+        from runelift.runtime.replay.replay_run import replay
 
         bound = self._bind(self._plan(entry), list(args))
         _, replayed = replay(self._executable(entry), bound, self.thresholds, race)
@@ -220,11 +220,12 @@ class Program(OneByOne):
         """The same, and how much of it was over when the host had issued everything.
 
         A run that builds kernels is made again, and so is one that is so short that it is slower
-        than those after it (:func:`~runelift.runtime.tape.prepare`), unless the device is late.
+        than those after it (:func:`~runelift.runtime.execution.command_buffer.prepare`), unless
+        the device is late.
         """
         import time
 
-        from runelift.runtime.tape import perform, prepare
+        from runelift.runtime.execution.command_buffer import perform, prepare
 
         plan = self._plan(entry)
         executable = self._executable(entry)
@@ -247,7 +248,7 @@ class Program(OneByOne):
     def warm_up(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
                 thresholds: Mapping[str, int] | None = None) -> None:
         """Run until such calls are as fast as they become, but for calls that take long."""
-        from runelift.runtime.tape import WARM
+        from runelift.runtime.execution.command_buffer import WARM
 
         self.time(entry, args, force=force, thresholds=thresholds)  # it may build kernels
         spent, count = 0.0, 1
@@ -262,7 +263,7 @@ class Program(OneByOne):
         If they come ``often``, they have done so before.
         """
         if often:
-            from runelift.runtime.tape import shortened
+            from runelift.runtime.execution.command_buffer import shortened
 
             executable, plan = self._executable(entry), self._plan(entry)
             each_once = {id(each): each for each in choices}.values()
@@ -275,7 +276,7 @@ class Program(OneByOne):
     def savings(self, entry: str, args: Any, choices: Sequence[Mapping[str, int]]
                 ) -> Sequence[int]:
         """How many launches and copies fewer these runs will have when they have come often."""
-        from runelift.runtime.tape import savings
+        from runelift.runtime.execution.command_buffer import savings
 
         executable, plan = self._executable(entry), self._plan(entry)
         return [savings(executable, self._bind(plan, list(args)), self._chosen(each), {})
@@ -288,7 +289,7 @@ class Program(OneByOne):
 
         The result says which operations were met, and how long they took as they are.
         """
-        from runelift.runtime.trials import TrialRun
+        from runelift.runtime.trials.trial_run import TrialRun
 
         executable = self._executable(entry)
         bound = self._bind(self._plan(entry), list(args))
@@ -318,7 +319,7 @@ class Program(OneByOne):
                                   checked=self.checks)
 
     def _executable(self, entry: str) -> Any:
-        from runelift.runtime.executable import Executable
+        from runelift.runtime.execution.executable import Executable
 
         if entry not in self._executables:
             self._executables[entry] = Executable(self._plan(entry), self.device,
@@ -340,7 +341,7 @@ class Program(OneByOne):
     def device(self) -> Any:
         """The device with its context and queues, opened when first used."""
         if self._device is None:
-            from runelift.runtime.opened import open_device
+            from runelift.runtime.devices.context import open_device
 
             assert self.device_info is not None
             self._device = open_device(self.device_info)
@@ -367,7 +368,7 @@ class Program(OneByOne):
             value = value.get()
         import pyopencl as cl
 
-        from runelift.runtime.memory import OutOfMemory
+        from runelift.runtime.devices.memory import OutOfMemory
 
         try:
             buffer = self.device.pool.allocate(value.nbytes)
@@ -404,14 +405,14 @@ class Program(OneByOne):
         point has kernels in the imperative IR, ``imp``, and in OpenCL C, ``kernels``, and a
         ``host`` plan in Python.
         """
-        from runelift.runtime.stages import stage_text
+        from runelift.runtime.compilation.stages import stage_text
 
         return stage_text(self.compiled, stage, lambda: self._plan(entry or self.entries[0]))
 
     @property
     def tree(self) -> Any:
         """The threshold forest of the program."""
-        from runelift.runtime.tuner.forest import forest_of
+        from runelift.runtime.versions.forest import forest_of
 
         return forest_of(self.compiled.versioned)
 

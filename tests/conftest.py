@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from runelift.rewrite import pipeline
-from runelift.runtime.device import DeviceInfo, find_devices
+from runelift.runtime.devices.info import DeviceInfo, find_devices
 
 pipeline.EVERY_PASS = True
 os.environ["RUNELIFT_KEEP"] = "0"

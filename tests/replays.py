@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from runelift.runtime.program import Program
-from runelift.runtime.race import Race
-from runelift.runtime.replayed import Replayed
-from runelift.runtime.replaying import replay
+from runelift.runtime.replay.racing import Race
+from runelift.runtime.replay.replay_records import Replayed
+from runelift.runtime.replay.replay_run import replay
 
 
 def replayed(program: Program, entry: str, args: Sequence[Any], race: Race | None = None

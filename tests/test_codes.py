@@ -13,7 +13,7 @@ import pytest
 
 from runelift.ir.codes import CODES, GROUPS
 from runelift.ir.errors import Code
-from runelift.runtime.explained import document, message
+from runelift.runtime.testing.error_index import document, message
 
 PAGE = Path(__file__).parents[1] / "docs" / "errors.md"
 STAMP = re.compile(r"(?:error|warning)\[([a-z-]+)\]: ")

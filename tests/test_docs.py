@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from runelift.ir.source import Source
-from runelift.runtime.compiler import compile_source
+from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.strategies import STRATEGIES
 

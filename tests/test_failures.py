@@ -13,7 +13,7 @@ import pytest
 
 import runelift
 from runelift.ir.errors import ProgramFailure
-from runelift.runtime.device import find_devices
+from runelift.runtime.devices.info import find_devices
 
 DEVICES = ["interpreter", *(d.name for d in find_devices() if not d.is_simulator)]
 I64 = np.int64

@@ -22,10 +22,10 @@ import runelift
 from runelift.ir.interpret import interpret
 from runelift.ir.parse import parse
 from runelift.ir.pretty import pretty
-from runelift.runtime import tape
-from runelift.runtime.device import DeviceKind, find_devices
+from runelift.runtime.devices.info import DeviceKind, find_devices
+from runelift.runtime.execution import command_buffer as tape
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.forest import Forest, plans
+from runelift.runtime.versions.forest import Forest, plans
 from tests.replays import results_agree
 
 PROGRAMS = int(os.environ.get("RUNELIFT_RANDOM_PROGRAMS", "160"))

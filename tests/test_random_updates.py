@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 from tests.replays import results_agree
 
 SEEDS = int(os.environ.get("RUNELIFT_RANDOM_SEEDS", "12"))

@@ -14,7 +14,7 @@ import numpy_references as references
 import pytest
 
 import runelift
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

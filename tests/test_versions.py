@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 
 import runelift
-from runelift.frontend.files import read_source
 from runelift.frontend.load import load
+from runelift.frontend.syntax.files import read_source
 from runelift.ir.guards import Kind
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.flatten import FLATTENING, derive, flatten
+from runelift.rewrite.passes.simplify import SIMPLIFICATION
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.rewrite.simplify import SIMPLIFICATION
-from runelift.runtime.tuner.forest import Forest, forest_of
+from runelift.runtime.versions.forest import Forest, forest_of
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from runelift.frontend.types import Abstract, Arrow, Record, Sum, Tuple, Type, Unique
+from runelift.frontend.syntax.types import Abstract, Arrow, Record, Sum, Tuple, Type, Unique
 from runelift.ir.prim import Prim
 
 

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin
 from runelift.frontend.check.forms import COMPOSITIONS, call_text, tail
 from runelift.frontend.check.types import PRIMS, Abbreviation, Scheme, prelude_scheme
@@ -23,8 +22,16 @@ from runelift.frontend.check.unify import (
     TypeMismatch,
 )
 from runelift.frontend.check.wording import Wording, advice, size_advice
-from runelift.frontend.prelude import FOREIGN, FUNCTIONS, UNSUPPORTED, member, members, signature
-from runelift.frontend.types import Type, params_in, replace_names, with_changing
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.prelude import (
+    FOREIGN,
+    FUNCTIONS,
+    UNSUPPORTED,
+    member,
+    members,
+    signature,
+)
+from runelift.frontend.syntax.types import Type, params_in, replace_names, with_changing
 from runelift.ir.errors import Code, Diagnostic, Label, ProgramError
 from runelift.ir.names import Names, VName
 from runelift.ir.sizes import Size

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runelift.frontend import ast
 from runelift.frontend.check.aliases import (
     NONE,
     Leaf,
@@ -20,7 +19,8 @@ from runelift.frontend.check.aliases import (
     shared,
 )
 from runelift.frontend.check.stars import typed_pattern, unique_pattern
-from runelift.frontend.nodes import Node
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node
 from runelift.ir.errors import Label
 from runelift.ir.source import Span
 

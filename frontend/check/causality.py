@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from runelift.frontend import ast
 from runelift.frontend.check.unify import NAMELESS
-from runelift.frontend.nodes import Node, parts
-from runelift.frontend.types import Array, Arrow, Sum, sizes_in
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node, parts
+from runelift.frontend.syntax.types import Array, Arrow, Sum, sizes_in
 from runelift.ir.errors import Diagnostic, Label
 from runelift.ir.names import VName
 from runelift.ir.source import Span

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 
-from runelift.frontend import ast
 from runelift.frontend.check.aliases import Origin, holds_arrays, with_unique_result
 from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.causality import check_causality
@@ -28,8 +27,9 @@ from runelift.frontend.check.stars import unique_pattern
 from runelift.frontend.check.types import Abbreviation, Scheme, changing
 from runelift.frontend.check.unify import FunctionalType
 from runelift.frontend.check.uniqueness import check_uniqueness
-from runelift.frontend.nodes import walk
-from runelift.frontend.types import (
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.types import (
     UNIT,
     Abstract,
     Array,

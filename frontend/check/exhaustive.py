@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runelift.frontend import ast
-from runelift.frontend.types import Record, Sum, Tuple, Type, payload
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Record, Sum, Tuple, Type, payload
 from runelift.ir.errors import Diagnostic
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from runelift.frontend import ast
 from runelift.frontend.check.unify import Substitution
-from runelift.frontend.types import (
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import (
     Abstract,
     Array,
     Arrow,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 
-from runelift.frontend import ast
 from runelift.frontend.check.patterns import Patterns
-from runelift.frontend.types import Array, MetaVar, Record, Tuple, Type
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Array, MetaVar, Record, Tuple, Type
 from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size, applied
 from runelift.ir.source import Span

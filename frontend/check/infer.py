@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from runelift.frontend import ast
 from runelift.frontend.check.base import Binding
 from runelift.frontend.check.forms import (
     COMPOSITIONS,
@@ -30,8 +29,9 @@ from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.sums import sum_type
 from runelift.frontend.check.types import Scheme
 from runelift.frontend.check.unify import NAMELESS, SizeMismatch, TypeMismatch
-from runelift.frontend.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
-from runelift.frontend.types import (
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.prelude import EQUALITY, MEMBERS_ONLY, OPERATORS
+from runelift.frontend.syntax.types import (
     UNIT,
     Array,
     Arrow,

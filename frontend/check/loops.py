@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from runelift.frontend import ast
 from runelift.frontend.check.forms import tail
 from runelift.frontend.check.indexing import Indexing
 from runelift.frontend.check.unify import TypeMismatch
-from runelift.frontend.types import Array, Record, Sum, Tuple, Type
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Array, Record, Sum, Tuple, Type
 from runelift.ir.prim import SIGNED, Prim
 from runelift.ir.sizes import Size
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from runelift.frontend import ast
 from runelift.frontend.check.base import Binding, SizeMaker
 from runelift.frontend.check.forms import names_bound
 from runelift.frontend.check.restrictions import own_size
 from runelift.frontend.check.size_exps import SizeExps
 from runelift.frontend.check.sums import refutable_type
 from runelift.frontend.check.types import Scheme
-from runelift.frontend.types import UNIT, MetaVar, Record, Tuple, Type
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import UNIT, MetaVar, Record, Tuple, Type
 from runelift.ir.errors import Label
 from runelift.ir.names import VName
 from runelift.ir.prim import INTS

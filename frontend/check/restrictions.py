@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from runelift.frontend import ast
-from runelift.frontend.nodes import Node, walk
-from runelift.frontend.types import (
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node, walk
+from runelift.frontend.syntax.types import (
     Array,
     Arrow,
     Record,

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Collection
 from math import isfinite
 
-from runelift.frontend import ast
 from runelift.frontend.check.exhaustive import ANOTHER_CASE, uncovered
 from runelift.frontend.check.forms import first_hidden
 from runelift.frontend.check.infer import Inference
-from runelift.frontend.literals import bounds_hint
-from runelift.frontend.prelude import EQUALITY
-from runelift.frontend.types import UNIT, Array, Arrow, MetaVar, Sum, Type, TypeVar, metas, sizes_in
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.literals import bounds_hint
+from runelift.frontend.syntax.prelude import EQUALITY
+from runelift.frontend.syntax.types import (
+    UNIT,
+    Array,
+    Arrow,
+    MetaVar,
+    Sum,
+    Type,
+    TypeVar,
+    metas,
+    sizes_in,
+)
 from runelift.ir.errors import Diagnostic
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim

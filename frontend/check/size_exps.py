@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
-from runelift.frontend import ast
 from runelift.frontend.check.base import Base, Binding, SizeMaker
 from runelift.frontend.check.structure import structure, with_names
 from runelift.frontend.check.types import PRIMS, Expression, Scheme, TypeReader
-from runelift.frontend.nodes import walk
-from runelift.frontend.types import MetaVar, Type
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.types import MetaVar, Type
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size, applied, written

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from runelift.frontend import ast
 from runelift.frontend.check.aliases import united
-from runelift.frontend.types import Unique
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Unique
 
 
 def unique_parts(exp: ast.TypeExp | None) -> Unique:

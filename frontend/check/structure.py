@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 
-from runelift.frontend import ast
-from runelift.frontend.nodes import Node, parts
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node, parts
 
 Identify = Callable[[ast.QualName], Hashable]
 """What identifies the thing that a name stands for here."""

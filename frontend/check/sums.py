@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from runelift.frontend import ast
 from runelift.frontend.check.forms import tail
-from runelift.frontend.types import Sum, Tuple, Type, payload, show
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Sum, Tuple, Type, payload, show
 from runelift.ir.errors import Diagnostic, ProgramError
 from runelift.ir.source import Span
 

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeAlias
 
-from runelift.frontend import ast
 from runelift.frontend.check.restrictions import constructive_sizes
 from runelift.frontend.check.stars import unique_parts
 from runelift.frontend.check.unify import NAMELESS
-from runelift.frontend.parser import parse_type
-from runelift.frontend.prelude import FOREIGN_TYPES, LIFTED, signature
-from runelift.frontend.types import (
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.parser import parse_type
+from runelift.frontend.syntax.prelude import FOREIGN_TYPES, LIFTED, signature
+from runelift.frontend.syntax.types import (
     Abstract,
     Array,
     Arrow,

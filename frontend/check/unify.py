@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.frontend.types import (
+from runelift.frontend.syntax.types import (
     UNIT,
     Abstract,
     Array,

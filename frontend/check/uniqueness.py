@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from runelift.frontend import ast
 from runelift.frontend.check.aliases import (
     NONE,
     Leaf,
@@ -35,8 +34,9 @@ from runelift.frontend.check.aliases import (
 )
 from runelift.frontend.check.carried import loop
 from runelift.frontend.check.stars import unique_parts, unique_pattern
-from runelift.frontend.nodes import Node, parts
-from runelift.frontend.types import Arrow, Type, Unique
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import Node, parts
+from runelift.frontend.syntax.types import Arrow, Type, Unique
 from runelift.ir.errors import Code, Diagnostic, Label
 from runelift.ir.source import Span
 

@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
-from runelift.frontend import ast
 from runelift.frontend.check.unify import NAMELESS, Substitution
-from runelift.frontend.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Array, Arrow, MetaVar, Record, Sum, Tuple, Type, show
 from runelift.ir.names import VName
 from runelift.ir.prim import FLOATS, INTS, NUMBERS, SIGNED, Prim
 from runelift.ir.sizes import Size

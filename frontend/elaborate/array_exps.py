@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runelift.frontend import ast
 from runelift.frontend.elaborate.sizes import size_atom
 from runelift.frontend.elaborate.values import Dynamic, Env, TypeArg, Value, leaves, rebuild, shaped
-from runelift.frontend.literals import constant
-from runelift.frontend.types import Array, Type, show
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.literals import constant
+from runelift.frontend.syntax.types import Array, Type, show
 from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName

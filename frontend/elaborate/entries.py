@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from runelift.frontend import ast
-from runelift.frontend.attributes import parameter
 from runelift.frontend.check.forms import base_name
 from runelift.frontend.check.restrictions import whole_name
 from runelift.frontend.elaborate.builder import Builder
@@ -24,9 +22,11 @@ from runelift.frontend.elaborate.values import (
     leaves,
     shaped,
 )
-from runelift.frontend.layered import Layered
-from runelift.frontend.nodes import walk
-from runelift.frontend.types import Arrow, Record, Sum, Tuple, Type, payload
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.attributes import parameter
+from runelift.frontend.syntax.layered import Layered
+from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.types import Arrow, Record, Sum, Tuple, Type, payload
 from runelift.ir import failures
 from runelift.ir.names import Names, VName
 from runelift.ir.prim import Prim

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from runelift.frontend.elaborate.values import Env, Value
-from runelift.frontend.layered import Layered
+from runelift.frontend.syntax.layered import Layered
 from runelift.ir.names import VName
 
 Environment: TypeAlias = Layered[str | VName, Value]

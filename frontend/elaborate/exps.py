@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from functools import partial
 from types import MappingProxyType
 
-from runelift.frontend import ast
-from runelift.frontend.attributes import parameter
 from runelift.frontend.elaborate.array_exps import (
     array_exp,
     array_of_values,
@@ -49,8 +47,10 @@ from runelift.frontend.elaborate.values import (
     project,
     rebuild,
 )
-from runelift.frontend.literals import constant
-from runelift.frontend.types import type_variables
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.attributes import parameter
+from runelift.frontend.syntax.literals import constant
+from runelift.frontend.syntax.types import type_variables
 from runelift.ir import failures
 from runelift.ir.errors import CompilerBug, CompilerLimitation, Diagnostic, ProgramError
 from runelift.ir.names import VName

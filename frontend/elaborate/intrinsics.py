@@ -1,4 +1,4 @@
-"""The meaning of the built-in names whose types :mod:`runelift.frontend.prelude` lists."""
+"""The meaning of the built-in names whose types :mod:`runelift.frontend.syntax.prelude` lists."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from runelift.frontend import ast
 from runelift.frontend.elaborate.builder import Builder, Scope
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.sizes import conform
@@ -21,6 +20,7 @@ from runelift.frontend.elaborate.values import (
     outer_size,
     rebuild,
 )
+from runelift.frontend.syntax import ast
 from runelift.ir.errors import CompilerBug
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim

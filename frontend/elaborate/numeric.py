@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from runelift.frontend.elaborate.scalars import Evaluator, arithmetic, atom_of, fold
 from runelift.frontend.elaborate.values import Dynamic, Function, Value
-from runelift.frontend.prelude import OPERATORS
+from runelift.frontend.syntax.prelude import OPERATORS
 from runelift.ir.prim import OPS, SAME_BITS, Prim
 from runelift.ir.source import Span
 from runelift.ir.types import Atom, Const

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 from runelift.frontend.elaborate.arrays import Arrays
 from runelift.frontend.elaborate.builder import Builder
 from runelift.frontend.elaborate.values import Dynamic, Value, leaves
-from runelift.frontend.prelude import OPERATORS
+from runelift.frontend.syntax.prelude import OPERATORS
 from runelift.ir import failures
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.source import Span

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from runelift.frontend import ast
 from runelift.frontend.elaborate.environment import Environment, inside
 from runelift.frontend.elaborate.intrinsics import intrinsic
 from runelift.frontend.elaborate.scalars import arithmetic
@@ -24,10 +23,11 @@ from runelift.frontend.elaborate.values import (
     leaves,
     project,
 )
-from runelift.frontend.nodes import walk
-from runelift.frontend.prelude import OPERATORS
-from runelift.frontend.structures import PRIMS
-from runelift.frontend.types import (
+from runelift.frontend.modules.structures import PRIMS
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.prelude import OPERATORS
+from runelift.frontend.syntax.types import (
     Array,
     Arrow,
     Record,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from runelift.frontend import ast
 from runelift.frontend.elaborate.array_exps import zeros
 from runelift.frontend.elaborate.environment import inside
 from runelift.frontend.elaborate.values import (
@@ -19,7 +18,8 @@ from runelift.frontend.elaborate.values import (
     leaves,
     project,
 )
-from runelift.frontend.types import Array, Record, Sum, Tuple, Type, payload
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Array, Record, Sum, Tuple, Type, payload
 from runelift.ir.errors import CompilerBug
 from runelift.ir.prim import Prim
 from runelift.ir.source import Span

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from runelift.frontend import types as source_types
+from runelift.frontend.syntax import types as source_types
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim

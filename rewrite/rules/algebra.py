@@ -8,8 +8,8 @@ from runelift.ir.names import VName
 from runelift.ir.prim import OPS, Prim
 from runelift.ir.syntax import AtomExp, Convert, Exp, PrimOp, Stm
 from runelift.ir.types import FALSE, TRUE, Atom, Const
-from runelift.rewrite.rule import Replacement, RuleBook, rule
-from runelift.rewrite.scope import Scope
+from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
+from runelift.rewrite.engine.scope import Scope
 
 
 @rule(PrimOp)

@@ -19,9 +19,9 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import rename_lambda
 from runelift.ir.types import FALSE, TRUE, Atom, Const, i64, shape_of
-from runelift.rewrite.pick import bound_in, let, pick, pick_body, repeated
-from runelift.rewrite.rule import Replacement, RuleBook, rule
-from runelift.rewrite.scope import Scope
+from runelift.rewrite.engine.pick import bound_in, let, pick, pick_body, repeated
+from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
+from runelift.rewrite.engine.scope import Scope
 
 
 @rule(If)

@@ -3,7 +3,7 @@
 A fusion rule takes two statements and the results of the first that others need too; it
 returns one statement that binds the results of both.  :data:`reduce_by_rows` gives a reduction
 the width of what it reads.  When two statements may be brought
-together is :mod:`~runelift.rewrite.fuse`'s to decide.
+together is :mod:`~runelift.rewrite.passes.fuse`'s to decide.
 
 Source: Henriksen, Design and Implementation of the Futhark Programming Language, 2017, ch. 5.
 """
@@ -33,7 +33,7 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import rename_lambda, substitute_body
 from runelift.ir.types import Atom, array_of, elem_of, row_of, shape_of
-from runelift.rewrite.rule import Rule, rule
+from runelift.rewrite.engine.rule import Rule, rule
 from runelift.rewrite.rules.soac import operands
 
 T = TypeVar("T")

@@ -25,8 +25,8 @@ from runelift.ir.syntax import (
     Update,
 )
 from runelift.ir.types import ArrayType, Atom, Const, Type, elem_of, i64, shape_of
-from runelift.rewrite.rule import Replacement, RuleBook, rule
-from runelift.rewrite.scope import Scope, is_whole
+from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
+from runelift.rewrite.engine.scope import Scope, is_whole
 
 
 @rule(Index, Update)

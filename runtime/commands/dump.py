@@ -42,9 +42,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace) -> int:
     """Run ``runelift dump``."""
-    from runelift.frontend.files import read_source
+    from runelift.frontend.syntax.files import read_source
     from runelift.runtime.commands.options import pick_entry
-    from runelift.runtime.compiler import compile_source
+    from runelift.runtime.compilation.pipeline import compile_source
     from runelift.runtime.program import Program
 
     compiled = compile_source(read_source(existing(args.program)), policy=args.policy,

@@ -14,14 +14,13 @@ import difflib
 from dataclasses import asdict
 from pathlib import Path
 
-from runelift.frontend.files import read_source
 from runelift.frontend.load import load
+from runelift.frontend.syntax.files import read_source
 from runelift.ir import patterns
 from runelift.ir.codes import CODES
 from runelift.ir.errors import UserError, unknown_entry
 from runelift.rewrite.flatten import derive
 from runelift.rewrite.pipeline import optimise
-from runelift.runtime import explained
 from runelift.runtime.commands.options import (
     add_device,
     add_entry,
@@ -33,9 +32,10 @@ from runelift.runtime.commands.options import (
     print_json,
     rewriting_of,
 )
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.compiling import compile as compile_program
-from runelift.runtime.parameters import render
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.compile import compile as compile_program
+from runelift.runtime.geometry.parameter_space import render
+from runelift.runtime.testing import error_index as explained
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ from runelift.ir.errors import UserError, unknown_entry
 
 if TYPE_CHECKING:
     from runelift.ir.syntax import Stm
-    from runelift.rewrite.rule import Rewriting, Rule
+    from runelift.rewrite.engine.rule import Rewriting, Rule
     from runelift.runtime.program import Program
 
 POLICIES = ("all", "classic", "moderate")
@@ -59,8 +59,8 @@ def add_rewriting(parser: argparse.ArgumentParser) -> None:
 def rewriting_of(args: argparse.Namespace) -> Rewriting:
     """The rewriting that the options of :func:`add_rewriting` ask for."""
     from runelift.ir.names import Names
-    from runelift.rewrite.passes import PASSES, RULES
-    from runelift.rewrite.rule import Rewriting
+    from runelift.rewrite.engine.rule import Rewriting
+    from runelift.rewrite.registry import PASSES, RULES
 
     known = {each.name for each in PASSES} | {each.name for each in RULES}
     for name in args.disable:
@@ -155,7 +155,7 @@ def existing(path: Path) -> Path:
 def open_program(args: argparse.Namespace, *, tuned: bool = True,
                  settings: Mapping[str, int] | None = None) -> Program:
     """Compile the program of the command line; one that is not ``tuned`` runs elsewhere."""
-    from runelift.runtime.compiling import compile as compile_program
+    from runelift.runtime.compile import compile as compile_program
 
     path = existing(args.program)
     return compile_program(path, device=args.device, policy=args.policy,

@@ -8,8 +8,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from runelift.runtime.tuner.measurable import Progress
-from runelift.runtime.tuner.report import show_seconds
+from runelift.runtime.tuner.measure.protocols import Progress
+from runelift.runtime.tuner.report.text import show_seconds
 from runelift.runtime.tuner.strategies.trials import Step
 
 if TYPE_CHECKING:

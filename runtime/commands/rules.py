@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from runelift.ir.errors import UserError
 from runelift.rewrite.flatten import FLATTENING
-from runelift.rewrite.passes import PASSES
+from runelift.rewrite.registry import PASSES
 from runelift.runtime.commands.options import add_json, print_json
 
 

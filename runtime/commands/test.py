@@ -20,8 +20,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from runelift.frontend.files import read_source
 from runelift.frontend.load import load
+from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import CompilerLimitation, ProgramError, UserError
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
@@ -39,9 +39,9 @@ from runelift.runtime.commands.options import (
     print_json,
 )
 from runelift.runtime.data.compare import first_difference
-from runelift.runtime.scripted import evaluate
-from runelift.runtime.testblocks import Block, Case, Failure, parse_blocks
-from runelift.runtime.tuner.tuning_file import tuning_of
+from runelift.runtime.testing.scripts import evaluate
+from runelift.runtime.testing.test_blocks import Block, Case, Failure, parse_blocks
+from runelift.runtime.versions.tuning_file import tuning_of
 
 SKIPPED_TAGS = frozenset({"notest", "disable", "no_test"})
 COMPILED = "compiled"
@@ -248,7 +248,7 @@ class _Subject:
     """A compiled program under test."""
 
     def __init__(self, path: Path, source: Source, args: argparse.Namespace) -> None:
-        from runelift.runtime.compiling import compile as compile_program
+        from runelift.runtime.compile import compile as compile_program
 
         self._args = args
         if args.interpreter:
@@ -292,7 +292,7 @@ class _Subject:
             return
         yield "", self._run({})
         if self._args.all_versions and self._program.device_info is not None:
-            from runelift.runtime.tuner.forest import plans
+            from runelift.runtime.versions.forest import plans
 
             for force in plans(self._program.tree.entry(entry)):
                 if force:

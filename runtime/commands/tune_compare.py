@@ -37,24 +37,24 @@ from runelift.runtime.commands.options import (
 from runelift.runtime.commands.tuning_data import tuning_datasets
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.autotune import default_thresholds
-from runelift.runtime.tuner.compare import Comparison, compare, facts, render
-from runelift.runtime.tuner.costs import Costs, costs_of
-from runelift.runtime.tuner.forest import Forest
-from runelift.runtime.tuner.log import Measurements, made_for, read_log
-from runelift.runtime.tuner.logged import logged_forest, without_gaps
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.measure import measure
-from runelift.runtime.tuner.page.compared import compared
-from runelift.runtime.tuner.page.document import document, write_page
-from runelift.runtime.tuner.refine import HOPELESS
-from runelift.runtime.tuner.remote import Remote
-from runelift.runtime.tuner.runners import running
+from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
+from runelift.runtime.tuner.costs.log import Measurements, made_for, read_log
+from runelift.runtime.tuner.fit.size_guards import HOPELESS
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.report.html.compared import compared
+from runelift.runtime.tuner.report.html.document import document, write_page
 from runelift.runtime.tuner.strategies import STRATEGIES, Strategy, parse_strategy
 from runelift.runtime.tuner.strategies.cma_es import has_cma
+from runelift.runtime.tuner.strategies.compare import Comparison, compare, facts, render
+from runelift.runtime.tuner.strategies.forest_of_log import logged_forest, without_gaps
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.nodes import all_false
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
 from runelift.runtime.tuner.strategies.trials import Budget, Instrumented, parse_budget
+from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.runners import running
+from runelift.runtime.versions.forest import Forest
 
 __doc__ = __doc__ and __doc__.format(strategies=textwrap.fill(
     f"Strategies: {', '.join(STRATEGIES)}.", 96, break_on_hyphens=False))

@@ -7,8 +7,8 @@ import argparse
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.bench import inputs
 from runelift.runtime.program import Program
-from runelift.runtime.testblocks import training_of, validation_of
-from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.testing.test_blocks import training_of, validation_of
+from runelift.runtime.tuner.measure.protocols import Dataset
 
 
 def tuning_datasets(args: argparse.Namespace, program: Program) -> list[Dataset]:

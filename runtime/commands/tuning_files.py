@@ -11,11 +11,14 @@ from typing import Any
 from runelift.ir.errors import UserError
 from runelift.runtime.commands.options import warn
 from runelift.runtime.program import Program
-from runelift.runtime.tuner import held_out, parameters, refined, t4
+from runelift.runtime.tuner import confirm_size_guards as refined
+from runelift.runtime.tuner import t4
 from runelift.runtime.tuner.autotune import Tuning
-from runelift.runtime.tuner.beside import Verified
-from runelift.runtime.tuner.log import made_for
-from runelift.runtime.tuner.tuning_file import (
+from runelift.runtime.tuner.costs.log import made_for
+from runelift.runtime.tuner.fit import cross_validation as held_out
+from runelift.runtime.tuner.kernel_parameters import tune as parameters
+from runelift.runtime.tuner.measure.paired_comparison import Verified
+from runelift.runtime.versions.tuning_file import (
     PROGRAM,
     SETTINGS,
     names_in,
@@ -72,8 +75,8 @@ def write_report(args: argparse.Namespace, program: Program, tuning: Tuning,
                 finer: Sequence[refined.Refined], validated: Mapping[str, Verified],
                 left_out: Mapping[str, list[held_out.HeldOut]]) -> None:
     """The report of ``--html``."""
-    from runelift.runtime.tuner.page.document import document, write_page
-    from runelift.runtime.tuner.page.tuned import tuned
+    from runelift.runtime.tuner.report.html.document import document, write_page
+    from runelift.runtime.tuner.report.html.tuned import tuned
 
     write_page(args.html, document(f"Tuning of {args.program.name}", tuned(
         tuning, about_runs(args, program), tried, finer, validated, left_out)))

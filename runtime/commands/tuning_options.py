@@ -18,11 +18,11 @@ from runelift.runtime.commands.options import (
     add_program,
     add_time_limit,
 )
-from runelift.runtime.tuner import parameters
-from runelift.runtime.tuner.contest import LOCAL
-from runelift.runtime.tuner.exploring import EXPLORING
-from runelift.runtime.tuner.objectives import Objective
-from runelift.runtime.tuner.refine import Guards
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit.size_guards import Guards
+from runelift.runtime.tuner.kernel_parameters import tune as parameters
+from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL
 from runelift.runtime.tuner.strategies import Strategy
 from runelift.runtime.tuner.strategies.instrumentation import Instrumentation
 from runelift.runtime.tuner.strategies.trials import parse_budget

@@ -1,4 +1,4 @@
-"""A process that answers requests of the tuner (:mod:`runelift.runtime.tuner.worker`)."""
+"""A process that answers requests of the tuner (:mod:`runelift.runtime.tuner.workers.worker`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 
-from runelift.runtime import cache
-from runelift.runtime.processes.bare import Bare, Told
-from runelift.runtime.processes.channel import send
-from runelift.runtime.processes.python import command
+from runelift.runtime.cache import disk as cache
+from runelift.runtime.devices.driver.build import Bare, Told
+from runelift.runtime.host.channel import send
+from runelift.runtime.host.interpreter import command
 
 GRACE = 5.0
 """How many seconds a process that has closed its connection may take to end."""
@@ -24,11 +24,13 @@ ONE_QUEUE = {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}
 a time have their contexts after three quarters of the time, and end in a third of it."""
 RUN = """
 connection, lifeline, gate, opened, builds, tries, device = given
-from runelift.runtime import bindings, early, garbage
-early.begin(device, gate=gate)
-bindings.keep_nothing()
-garbage.look_seldom()
-from runelift.runtime.processes.child import main
+from runelift.runtime.devices import pyopencl_quirks
+from runelift.runtime.devices.driver import icd
+from runelift.runtime.host import gc_policy
+icd.begin(device, gate=gate)
+pyopencl_quirks.keep_nothing()
+gc_policy.look_seldom()
+from runelift.runtime.processes.child_main import main
 main(connection, lifeline, opened, builds, tries)
 """
 """What such a process runs."""
@@ -86,7 +88,8 @@ def started_ahead(device: str | None = None) -> Iterator[Callable[[str], None]]:
     """Start the process of the first :class:`Process` of this context before that is asked for.
 
     Python and what it imports take longer than anything else that a short tuning does.  The value
-    lets it open the device, with a word about what to load (:mod:`.loading`).
+    lets it open the device, with a word about what to load
+    (:mod:`~runelift.runtime.devices.driver.preload`).
     """
     starting = _Starting(device, builds=False)
     _running.append(starting)

@@ -17,17 +17,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
-from runelift.runtime.processes.turns import beside
-from runelift.runtime.tuner.beside import PAIRS, UNTUNED, Pair, Verified, all_side_by_side
-from runelift.runtime.tuner.costs import Costs, costs_of
-from runelift.runtime.tuner.fit import Fit, fit, objective
-from runelift.runtime.tuner.forest import Forest, Forests
-from runelift.runtime.tuner.log import NO_TIME, Log, Measurements
-from runelift.runtime.tuner.measurable import Dataset, Measurable, Method, Progress
-from runelift.runtime.tuner.measure import Forced
-from runelift.runtime.tuner.objectives import Objective
-from runelift.runtime.tuner.remote import Remote
-from runelift.runtime.tuner.runners import running
+from runelift.runtime.host.background import beside
+from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
+from runelift.runtime.tuner.costs.log import NO_TIME, Log, Measurements
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit.fit import Fit, fit, objective
+from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.paired_comparison import (
+    PAIRS,
+    UNTUNED,
+    Pair,
+    Verified,
+    all_side_by_side,
+)
+from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, Method, Progress
+from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.runners import running
+from runelift.runtime.versions.forest import Forest, Forests
 
 if TYPE_CHECKING:
     from runelift.runtime.program import Program

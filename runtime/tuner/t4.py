@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runelift.ir.errors import UserError
-from runelift.runtime.statistics import median
-from runelift.runtime.tuner.forest import Forest
-from runelift.runtime.tuner.log import Measurements, Run
-from runelift.runtime.tuner.solve import NEVER
-from runelift.runtime.tuner.spread import run_seconds
-from runelift.runtime.tuner.tuning_file import write_atomically
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.costs.log import Measurements, Run
+from runelift.runtime.tuner.costs.noise import run_seconds
+from runelift.runtime.tuner.fit.chain_solver import NEVER
+from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.tuning_file import write_atomically
 
 if TYPE_CHECKING:
-    from runelift.runtime.tuner.contest import Trial
+    from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
 
 SCHEMA = "1.0.0"
 DATASET = "dataset"

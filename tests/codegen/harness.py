@@ -22,11 +22,11 @@ import pyopencl as cl
 import pytest
 
 import runelift
-from runelift.codegen import distribution, plan
-from runelift.codegen.kernels import lower_segop
-from runelift.codegen.local_memory import CELL_BYTES, cells_of
-from runelift.codegen.opencl import FAILURE_ARGS, opencl_program
-from runelift.codegen.views import View, row_major
+from runelift.codegen.emit.opencl import FAILURE_ARGS, opencl_program
+from runelift.codegen.hostplan.dispatch import lower_segop
+from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.views import View, row_major
 from runelift.ir import imp
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.guards import Kind
@@ -56,8 +56,8 @@ from runelift.ir.syntax import (
 from runelift.ir.syntax import Lambda as Lam
 from runelift.ir.syntax import PrimOp as Op
 from runelift.ir.types import ArrayType, Atom, Const, Type, array_of, elem_of, i64, shape_of
-from runelift.runtime.device import find_devices
-from runelift.runtime.shares import ShareLimits, share_out, spread, subgroup_of
+from runelift.runtime.devices.info import find_devices
+from runelift.runtime.geometry.work_groups import ShareLimits, share_out, spread, subgroup_of
 
 MODEL = "model"
 """Where the interpreter of the imperative IR runs kernels."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from runelift.codegen.barriers import LID, count_barriers, insert_barriers
-from runelift.codegen.views import lit, op
+from runelift.codegen.passes.barriers import LID, count_barriers, insert_barriers
+from runelift.codegen.plan.views import lit, op
 from runelift.ir import imp
 from runelift.ir.imp import Exp
 from runelift.ir.names import VName

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.parameters import Quantity
-from runelift.runtime.parameters import Space
+from runelift.codegen.plan.parameters import Quantity
+from runelift.runtime.geometry.parameter_space import Space
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 FLAT = """
 entry main [n][m] (xs: [n]f32) (fs: [m]f32): []f32 =
@@ -194,7 +194,7 @@ def test_boxes_hold_nothing_that_is_beyond_an_array(simulator: str, text: str) -
 def test_no_races(simulator: str) -> None:
     script = ("import sys; sys.path.insert(0, 'tests/codegen'); import test_coarse as t\n"
               "import runelift, numpy as np\n"
-              "from runelift.runtime.tuner.forest import plans\n"
+              "from runelift.runtime.versions.forest import plans\n"
               "for name in ('flat', 'tall', 'cube', 'pairs'):\n"
               "    text, cases, dtype = t.PROGRAMS[name]\n"
               f"    program = runelift.compile(text, device={simulator!r}, tuning={{}})\n"

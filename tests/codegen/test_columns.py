@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.columns import columns_of_reduction
-from runelift.codegen.plan import Launch, all_steps
+from runelift.codegen.plan.plan import Launch, all_steps
+from runelift.codegen.segops.segred_columns import columns_of_reduction
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Index, Level, Param, SegDim, SegRed
 from runelift.ir.types import ArrayType
-from runelift.runtime import executor
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.execution import run as executor
+from runelift.runtime.versions.forest import plans
 
 from .harness import MODEL, Builder, agree
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from runelift.codegen import plan
-from runelift.codegen.barriers import count_barriers
-from runelift.codegen.kernels import lower_segop
+from runelift.codegen.hostplan.dispatch import lower_segop
+from runelift.codegen.passes.barriers import count_barriers
+from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.imp.traverse import blocks
 from runelift.ir.names import VName

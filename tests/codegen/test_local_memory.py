@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runelift.codegen.local_memory import find_uses, share_local_memory
-from runelift.codegen.views import lit
+from runelift.codegen.passes.local_memory import find_uses, share_local_memory
+from runelift.codegen.plan.views import lit
 from runelift.ir import imp
 from runelift.ir.imp import LocalArray
 from runelift.ir.names import VName

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.codegen import plan
+from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug, ProgramFailure
 from runelift.ir.imp.check import check as imp_check

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from runelift.codegen.opencl import opencl_source
+from runelift.codegen.emit.opencl import opencl_source
 from runelift.ir import imp
 from runelift.ir.meaning import apply, convert
 from runelift.ir.names import VName

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyopencl as cl
 import pytest
 
-from runelift.codegen.prelude import linked, pieces
-from runelift.runtime.device import DeviceInfo, find_devices
+from runelift.codegen.emit.prelude import linked, pieces
+from runelift.runtime.devices.info import DeviceInfo, find_devices
 
 DEVICES = [d for d in find_devices() if d.problem is None]
 ALL = sorted({name for piece in pieces() for name in piece.defines})

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen import plan
-from runelift.frontend.files import read_source
+from runelift.codegen.plan import plan
+from runelift.frontend.syntax.files import read_source
 from runelift.ir.names import VName
 from runelift.ir.types import Const
-from runelift.runtime.compiler import compile_source
+from runelift.runtime.compilation.pipeline import compile_source
 
 from .harness import DEVICE, ModelMachine
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen import plan
-from runelift.codegen.coalesce import CARRIED, coalesce
+from runelift.codegen.hostplan.coalescing import CARRIED, coalesce
+from runelift.codegen.plan import plan
 from runelift.ir.names import Names
 from runelift.ir.syntax import Body, Loop, Stm
 from runelift.ir.traverse import bodies_of
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 SOURCE = r"""
 def folded [m] (t: i32) (xs: [m]i32): i32 = loop a = t for x in xs do a * 3 + x

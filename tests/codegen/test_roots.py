@@ -9,10 +9,10 @@ import pyopencl as cl
 import pytest
 
 import runelift
-from runelift.codegen.prelude import linked
-from runelift.runtime.device import DeviceInfo, select
+from runelift.codegen.emit.prelude import linked
+from runelift.runtime.devices.info import DeviceInfo, select
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 POTENTIAL = """
 entry main [n][m] (points: [n]f32) (places: [m]f32) (charges: [m]f32): [n]f32 =

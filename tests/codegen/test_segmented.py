@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.codegen import plan
+from runelift.codegen.plan import plan
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runelift.codegen import plan
-from runelift.codegen.builder import LINE
-from runelift.codegen.kernels import lower_segop
+from runelift.codegen.hostplan.dispatch import lower_segop
+from runelift.codegen.kernel.kernel_builder import LINE
+from runelift.codegen.plan import plan
 from runelift.ir import failures
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.names import VName

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen import plan
-from runelift.codegen.opencl import count_meetings, opencl_source
-from runelift.codegen.teams import may_team, only_if
+from runelift.codegen.emit.opencl import count_meetings, opencl_source
+from runelift.codegen.passes.teams import may_team, only_if
+from runelift.codegen.plan import plan
 from runelift.ir import imp
 from runelift.ir.imp.check import check
 from runelift.ir.imp.interpret import Launch, run
 from runelift.ir.imp.parse import parse
 from runelift.ir.names import VName
-from runelift.runtime.executor import Run
+from runelift.runtime.execution.run import Run
 
 from .harness import by_groups
 

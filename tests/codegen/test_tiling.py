@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import runelift
-from runelift.frontend.files import read_source
-from runelift.runtime import executor
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.points import SLABS as LEAST_SLABS
-from runelift.runtime.points import SPARE, block
-from runelift.runtime.shares import ShareLimits, over
-from runelift.runtime.tuner.forest import plans
+from runelift.frontend.syntax.files import read_source
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.execution import run as executor
+from runelift.runtime.geometry.tiles import SLABS as LEAST_SLABS
+from runelift.runtime.geometry.tiles import SPARE, block
+from runelift.runtime.geometry.work_groups import ShareLimits, over
+from runelift.runtime.versions.forest import plans
 
 from .harness import ROWS, SLABS
 from .test_programs import Choices, modelled

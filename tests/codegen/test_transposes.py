@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen import plan
+from runelift.codegen.plan import plan
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 SOURCE = r"""
 entry sums [n][m] (xss: [n][m]i32): [n][m]i32 =

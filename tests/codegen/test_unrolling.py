@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.unrolling import MOST_STATEMENTS, in_registers
+from runelift.codegen.passes.unrolling import MOST_STATEMENTS, in_registers
 from runelift.ir import imp
 from runelift.ir.imp.traverse import statements
 from runelift.ir.names import Names, VName

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen import distribution, plan
+from runelift.codegen.plan import distribution, plan
 from runelift.ir.errors import RuneliftError
 from runelift.ir.prim import Prim
 from runelift.ir.syntax import Level, SegMap
 from runelift.ir.types import i64
-from runelift.runtime.executor import Run
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.execution.run import Run
+from runelift.runtime.versions.forest import plans
 
 from .harness import WIDTH, agree
 from .test_segmented import Points

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.wrapping import goes_round
+from runelift.codegen.passes.llvm_workarounds import goes_round
 from runelift.ir import imp
 from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.types import i64
-from runelift.runtime.device import find_devices
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.devices.info import find_devices
+from runelift.runtime.versions.forest import plans
 
 SHIFTED = "let ys = map (+ 1) xs in tabulate 16 (\\i -> ys[(i + 4 * (i % 4)) % 16])"
 TIMES = "let ys = map (+ 1) xs in let zs = tabulate 16 (\\i -> ys[(5 * i) % 16]) in map2 (+) zs ys"

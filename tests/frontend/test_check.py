@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from runelift.frontend import ast
 from runelift.frontend.load import checked
-from runelift.frontend.types import Type, show
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.types import Type, show
 from runelift.ir.errors import ProgramError
 from runelift.ir.source import Source
 

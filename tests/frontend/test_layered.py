@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.frontend.layered import Layered
+from runelift.frontend.syntax.layered import Layered
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(), st.integers(0, 30))))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from runelift.frontend import ast
-from runelift.frontend.parser import parse, parse_exp
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.parser import parse, parse_exp
 from runelift.ir.errors import ProgramError
 from runelift.ir.source import Source
 

@@ -11,7 +11,7 @@ from runelift.ir.errors import ProgramError, ProgramFailure
 from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.source import Source
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 HEAD = """
 def tab = [2i64, 1]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.codegen import plan
-from runelift.frontend.files import read_source
+from runelift.codegen.plan import plan
+from runelift.frontend.syntax.files import read_source
 from runelift.ir import imp
 from runelift.ir.errors import CompilerBug, ProgramError
 from runelift.ir.imp import Exp, Kernel, Stm
@@ -22,7 +22,7 @@ from runelift.ir.names import VName
 from runelift.ir.prim import Prim
 from runelift.ir.sizes import Size
 from runelift.ir.types import Const
-from runelift.runtime.compiler import compile_source
+from runelift.runtime.compilation.pipeline import compile_source
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.fut"))
 A, X, I64 = VName("a", 1), VName("x", 2), Prim.I64

@@ -9,7 +9,7 @@ import pytest
 from runelift.ir.patterns import Accesses, Pattern, accesses, classes, render
 from runelift.ir.source import Source
 from runelift.ir.syntax import SegMap, SegRed
-from runelift.runtime.compiler import compile_source
+from runelift.runtime.compilation.pipeline import compile_source
 
 CASES: dict[str, tuple[str, dict[str, Pattern]]] = {
     "the same element for all": (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.frontend.files import read_source
+from runelift.frontend.syntax.files import read_source
 from runelift.ir.errors import ProgramError
 from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.names import VName
@@ -30,7 +30,7 @@ from runelift.ir.syntax import (
     Versions,
 )
 from runelift.ir.types import Const
-from runelift.runtime.compiler import compile_source
+from runelift.runtime.compilation.pipeline import compile_source
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.fut"))
 EVERYTHING = """

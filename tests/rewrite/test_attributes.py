@@ -20,8 +20,8 @@ from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.rewrite.flatten import flatten
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.runtime.cli import main
-from runelift.runtime.tuner.forest import forest_of, plans
+from runelift.runtime.commands.cli import main
+from runelift.runtime.versions.forest import forest_of, plans
 
 ROWS = "map (\\xs -> let ys = scan (+) 0 xs in reduce i32.max 0 (map2 (*) xs ys)) xss"
 HEAD = "entry main [n][m] (xss: [n][m]i32) ="

@@ -8,11 +8,11 @@ import pytest
 
 from runelift.ir.guards import Guard, Kind, Rival
 from runelift.ir.source import Source
-from runelift.rewrite.busy import SHARED_POINTS
-from runelift.runtime.choice import Choice
-from runelift.runtime.compiler import compile_source
+from runelift.rewrite.passes.default_guards import SHARED_POINTS
+from runelift.runtime.compilation.pipeline import compile_source
 from runelift.runtime.tuner.autotune import default_thresholds
-from runelift.runtime.tuner.forest import forest_of
+from runelift.runtime.versions.default_guards import Choice
+from runelift.runtime.versions.forest import forest_of
 
 PRODUCT = """
 entry main [n][m][p] (xss: [n][m]f32) (yss: [m][p]f32): [n][p]f32 =

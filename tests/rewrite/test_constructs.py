@@ -9,7 +9,7 @@ import pytest
 
 import runelift
 from runelift.ir.interpret import interpret
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 HEAD = "entry main [n][m] (xss: [n][m]i32) (k: i32) ="
 SUMS = "scan (+) 0"

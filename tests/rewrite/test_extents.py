@@ -7,7 +7,7 @@ import pytest
 
 import runelift
 from runelift.ir.interpret import interpret
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 HEAD = "entry main [n][m] (xss: [n][m]i32) ="
 SHAPES = [(0, 3), (1, 1), (3, 17)]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen import plan
+from runelift.codegen.plan import plan
 from runelift.ir.source import Source
-from runelift.runtime.compiler import compile_source
+from runelift.runtime.compilation.pipeline import compile_source
 
 BEHIND = """
 entry main [n] (xs: *[n]i32) (is: [n]i64): ([n]i32, [n]i32) =

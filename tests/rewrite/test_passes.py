@@ -34,9 +34,9 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import bodies_of, lambdas_of
 from runelift.ir.types import i64
 from runelift.rewrite import pipeline
-from runelift.rewrite.passes import HOIST, Pass
+from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.pipeline import Timing, optimise, run_passes
-from runelift.rewrite.rule import Rewriting
+from runelift.rewrite.registry import HOIST, Pass
 
 I32 = np.int32
 XS = np.array([3, 1, 4], I32)

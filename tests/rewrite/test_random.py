@@ -21,10 +21,10 @@ from runelift.ir.interpret import interpret
 from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
+from runelift.rewrite.engine.rule import Rewriting
 from runelift.rewrite.flatten import flatten
-from runelift.rewrite.passes import PASSES, RULES, Pass
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.rewrite.rule import Rewriting
+from runelift.rewrite.registry import PASSES, RULES, Pass
 
 _spec = importlib.util.spec_from_file_location(
     "random_programs", Path(__file__).parent.parent / "test_random_programs.py")

@@ -18,11 +18,11 @@ from runelift.ir.names import Names
 from runelift.ir.source import Source
 from runelift.ir.syntax import Program
 from runelift.ir.traverse import program_names
+from runelift.rewrite.engine.rule import NOTES, Rewriting, Rule
 from runelift.rewrite.flatten import flatten
-from runelift.rewrite.passes import PASSES, RULES
+from runelift.rewrite.passes.simplify import simplify
 from runelift.rewrite.pipeline import clean, optimise
-from runelift.rewrite.rule import NOTES, Rewriting, Rule
-from runelift.rewrite.simplify import simplify
+from runelift.rewrite.registry import PASSES, RULES
 
 
 def _neighbour(name: str) -> ModuleType:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 STEPS = "entry main [n] (k: i64) (xss: [n][n]i32): [n][n]i32 =\n  loop a = copy xss for i < n do\n"
 MADE_IN_PLACE = {

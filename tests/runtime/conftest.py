@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from runelift.ir.source import Source
-from runelift.runtime import compiler
-from runelift.runtime.device import select
+from runelift.runtime.compilation import pipeline as compiler
+from runelift.runtime.devices.info import select
 from runelift.runtime.processes import process
 
 ROWS = """\

@@ -11,10 +11,10 @@ from runelift.ir.names import VName
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Body, ForLoop, Fun, Loop, Program, Stm, Version, Versions
 from runelift.ir.types import i64
-from runelift.runtime.one_by_one import OneByOne
-from runelift.runtime.records import Encounter, Record, Timing
-from runelift.runtime.tuner.forest import Forest, Site, entry_forest
-from runelift.runtime.tuner.measurable import Dataset
+from runelift.runtime.execution.sequential_runner import OneByOne
+from runelift.runtime.records.record import Encounter, Record, Timing
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.versions.forest import Forest, Site, entry_forest
 
 DEVICE = 64
 """The default threshold of the simulated device."""

@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 
 from runelift.ir.errors import ProgramError, ProgramWarning
-from runelift.runtime import cli, early, kept
-from runelift.runtime.compiling import compile as compile_program
-from runelift.runtime.processes import ahead, builders, loading, process
+from runelift.runtime.cache import programs as kept
+from runelift.runtime.commands import cli
+from runelift.runtime.compile import compile as compile_program
+from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.processes import build_pool as builders
+from runelift.runtime.processes import compile_ahead as ahead
+from runelift.runtime.processes import process
 
 TEXT = """import "lib/scale"
 def size: i64 = #[param(size)] 3

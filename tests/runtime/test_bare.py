@@ -11,16 +11,17 @@ from pathlib import Path
 import pyopencl as cl
 import pytest
 
-from runelift.frontend.files import read_source
-from runelift.runtime import cache as disk
-from runelift.runtime import early
-from runelift.runtime.building import bare_of, cache_name, told_of
-from runelift.runtime.device import DeviceInfo, select
-from runelift.runtime.opened import open_device
-from runelift.runtime.processes import loading, process
-from runelift.runtime.processes.bare import KERNELS, Bare
-from runelift.runtime.processes.builders import Builders, how_many, unrolled
-from runelift.runtime.processes.channel import receive, send
+from runelift.frontend.syntax.files import read_source
+from runelift.runtime.cache import disk
+from runelift.runtime.devices.build import bare_of, cache_name, told_of
+from runelift.runtime.devices.context import open_device
+from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver.build import KERNELS, Bare
+from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.host.channel import receive, send
+from runelift.runtime.processes import process
+from runelift.runtime.processes.build_pool import Builders, how_many, unrolled
 from runelift.runtime.processes.process import Process
 
 SOURCE = "__kernel void f(__global int *xs) { xs[get_global_id(0)] = VALUE; }", "-DVALUE=7"
@@ -107,8 +108,8 @@ def test_a_device_is_left_to_the_bindings_if_they_do_not_say_what_they_add(
 def test_what_is_built_is_in_the_cache(driver: str, info: DeviceInfo, bare: Bare) -> None:
     code = f"""
 import sys
-from runelift.runtime import early
-from runelift.runtime.processes import bare
+from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices.driver import build as bare
 early.begin("pocl", {driver!r})
 for source in {WRONG!r}, {SOURCE!r}:
     bare.build(source, bare.Bare(*{tuple(bare)!r}), early.made())
@@ -121,15 +122,15 @@ assert "pyopencl" not in sys.modules and "numpy" not in sys.modules
 
 LOADING = """
 import os
-from runelift.runtime import early
-from runelift.runtime.processes import loading
+from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices.driver import preload as loading
 behind, gate = os.pipe()
 early.begin("pocl", {driver!r}, gate=behind)
 loading.begin()
 os.write(gate, {word!r}.encode())
 os.close(gate)
-from runelift.runtime.opened import open_device
-from runelift.runtime.device import select
+from runelift.runtime.devices.context import open_device
+from runelift.runtime.devices.info import select
 import pyopencl as cl, numpy as np
 device = open_device(select("pocl"))
 context = device.context.int_ptr

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from runelift.runtime.tuner.beside import (
+from runelift.runtime.tuner.measure.paired_comparison import (
     FEW,
     LITTLE,
     MANY,
@@ -14,7 +14,7 @@ from runelift.runtime.tuner.beside import (
     all_side_by_side,
     side_by_side,
 )
-from runelift.runtime.tuner.schedule import SHORT
+from runelift.runtime.tuner.measure.repetitions import SHORT
 from tests.runtime.simulated import CHAIN, Simulated, close, inputs
 
 
@@ -44,7 +44,7 @@ def test_undecided_runs_end_after_few_pairs_if_they_take_long(
 
     sim = Tied.of(CHAIN, close)
     (dataset,) = inputs(a=[2])
-    monkeypatch.setattr("runelift.runtime.tuner.beside.time",
+    monkeypatch.setattr("runelift.runtime.tuner.measure.paired_comparison.time",
                         SimpleNamespace(perf_counter=lambda: sim.taken))
     both = side_by_side(sim, dataset, {}, {"main.t0": 1}, 3)
     assert both is not None

@@ -10,9 +10,9 @@ import pytest
 import runelift
 from runelift.ir.guards import Guard, Kind
 from runelift.ir.sizes import Size
-from runelift.runtime.choice import Choice
 from runelift.runtime.tuner.autotune import default_thresholds
-from runelift.runtime.tuner.costs import Point
+from runelift.runtime.tuner.costs.cost_model import Point
+from runelift.runtime.versions.default_guards import Choice
 
 CHOICE = Choice(threshold=1000, groups=8, short=64, long=512)
 ROWS = ("entry main [n][m] (xss: [n][m]i32) = "

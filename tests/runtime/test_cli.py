@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 
 from runelift.ir.errors import CompilerBug, CompilerLimitation, UserError
-from runelift.runtime import cli
-from runelift.runtime.cli import COMMANDS, main
+from runelift.runtime.commands import cli
 from runelift.runtime.commands import test as test_command
+from runelift.runtime.commands.cli import COMMANDS, main
 from runelift.runtime.data.values import load_values
-from runelift.runtime.device import find_devices
-from runelift.runtime.tuner.log import read_log
+from runelift.runtime.devices.info import find_devices
+from runelift.runtime.tuner.costs.log import read_log
 
 SUM = """\
 -- Sums of rows.

@@ -12,10 +12,10 @@ import pytest
 
 import runelift
 from runelift.ir.errors import UserError
-from runelift.runtime.cli import main
-from runelift.runtime.tuner import cluster
-from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.log import Run, read_log
+from runelift.runtime.commands.cli import main
+from runelift.runtime.tuner.costs.log import Run, read_log
+from runelift.runtime.tuner.workers import dask_cluster as cluster
+from runelift.runtime.versions.forest import plans
 
 distributed = pytest.importorskip("distributed")
 
@@ -23,12 +23,12 @@ WORKER = """
 import sys
 from pathlib import Path
 from distributed.cli.dask_worker import main
-from runelift.runtime.tuner import cluster
+from runelift.runtime.tuner.workers import dask_cluster as cluster
 do = cluster.do
 def first(task):
     {before}
     return do(task)
-first.__module__, first.__qualname__ = "runelift.runtime.tuner.cluster", "do"
+first.__module__, first.__qualname__ = "runelift.runtime.tuner.workers.dask_cluster", "do"
 cluster.do = first
 main([sys.argv[1], "--no-nanny", "--nthreads", "1", "--no-dashboard"], standalone_mode=False)
 """

@@ -9,9 +9,9 @@ import numpy as np
 import pyopencl as cl
 import pytest
 
-from runelift.runtime import direct
-from runelift.runtime.device import DeviceInfo
-from runelift.runtime.opened import Device
+from runelift.runtime.devices import direct_launch as direct
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.info import DeviceInfo
 
 COUNT = "__kernel void count(__global int *xs) { xs[get_global_id(0)] += get_group_id(0) + 1; }"
 

@@ -19,9 +19,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import runelift
-from runelift.runtime.cli import main
-from runelift.runtime.decisions import SETTINGS, Remembered
-from runelift.runtime.finer import (
+from runelift.runtime.commands.cli import main
+from runelift.runtime.execution.decision_cache import SETTINGS, Remembered
+from runelift.runtime.program import Program
+from runelift.runtime.tuner import confirm_size_guards as refined
+from runelift.runtime.tuner.analysis.conflicts import conflicts
+from runelift.runtime.tuner.autotune import EntryTuning, conclude
+from runelift.runtime.tuner.confirm_size_guards import confirm_guards, refine_guards, render
+from runelift.runtime.tuner.costs.cost_model import Costs
+from runelift.runtime.tuner.costs.host_device_time import Cost
+from runelift.runtime.tuner.fit.fit import fit, objective
+from runelift.runtime.tuner.fit.joint_solver import NOISE
+from runelift.runtime.tuner.fit.size_guards import Guards, refine
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.workers.worker import Session
+from runelift.runtime.versions.size_guards import (
     Finer,
     Guarded,
     Leaf,
@@ -31,20 +44,7 @@ from runelift.runtime.finer import (
     from_json,
     to_json,
 )
-from runelift.runtime.program import Program
-from runelift.runtime.tuner import refined
-from runelift.runtime.tuner.autotune import EntryTuning, conclude
-from runelift.runtime.tuner.clocks import Cost
-from runelift.runtime.tuner.conflicts import conflicts
-from runelift.runtime.tuner.costs import Costs
-from runelift.runtime.tuner.fit import fit, objective
-from runelift.runtime.tuner.joint import NOISE
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.measure import measure
-from runelift.runtime.tuner.refine import Guards, refine
-from runelift.runtime.tuner.refined import confirm_guards, refine_guards, render
-from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
-from runelift.runtime.tuner.worker import Session
+from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 from tests.runtime.simulated import Simulated, nested, site
 from tests.runtime.test_tuner_fit import CHAIN, costs_for, simulations
 

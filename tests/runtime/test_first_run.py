@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime import cli, early, first_run
-from runelift.runtime.first_run import FirstRun
-from runelift.runtime.kept import if_current, read_kept
-from runelift.runtime.processes.builders import Builders, Source
+from runelift.runtime.cache.programs import if_current, read_kept
+from runelift.runtime.commands import cli
+from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.prebuild import first_run
+from runelift.runtime.prebuild.first_run import FirstRun
+from runelift.runtime.processes.build_pool import Builders, Source
 from runelift.runtime.program import Program
 
 TEXT = """
@@ -136,7 +138,7 @@ def test_one_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_wrong_program_leaves_none_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(first_run.COUNT, "1")
     started = list[FirstRun]()
-    monkeypatch.setattr("runelift.runtime.compiling._first_run", lambda *args: (
+    monkeypatch.setattr("runelift.runtime.compile._first_run", lambda *args: (
         started.append(found := first_run.first_run(*args)), found)[1])  # type: ignore[func-returns-value, arg-type]
     with pytest.raises(runelift.ir.errors.UserError):
         runelift.compile("entry main (x: i32): f32 = x", device="pocl", tuning={})
@@ -227,7 +229,7 @@ def test_they_end_with_the_process_that_started_them(does: str, sends: int | Non
 def test_a_context_may_be_made_early(driver: str, spec: str | None) -> None:
     """By a thread that calls the driver itself."""
     code = f"""
-from runelift.runtime import early
+from runelift.runtime.devices.driver import icd as early
 early.begin({spec!r}, {driver!r})
 early._thread.join()
 assert len(early._contexts) == 1
@@ -242,7 +244,7 @@ assert not early._contexts
 @pytest.mark.parametrize("spec", ["NVIDIA", "pocl:7", "interpreter"])
 def test_no_context_is_made_for_a_device_that_is_not_meant(driver: str, spec: str) -> None:
     code = f"""
-from runelift.runtime import early
+from runelift.runtime.devices.driver import icd as early
 early.begin({spec!r}, {driver!r})
 assert early.take_context(0) is None
 assert not early._contexts
@@ -252,7 +254,7 @@ assert not early._contexts
 
 def test_who_runs_no_programs_makes_no_context(driver: str) -> None:
     code = f"""
-from runelift.runtime import early
+from runelift.runtime.devices.driver import icd as early
 early.begin(None, {driver!r}, runs=False)
 assert early.take_context(0) is None
 assert not early._contexts

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.building import cache_name
-from runelift.runtime.executable import Executable
-from runelift.runtime.foreseen import Versions, is_foreseen, read
-from runelift.runtime.processes.bare import KERNELS
-from runelift.runtime.processes.builders import Builders
+from runelift.runtime.devices.build import cache_name
+from runelift.runtime.devices.driver.build import KERNELS
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.prebuild.manifest import Versions, is_foreseen, read
+from runelift.runtime.prebuild.rehearsal import Rehearsal
+from runelift.runtime.processes.build_pool import Builders
 from runelift.runtime.program import Program
-from runelift.runtime.rehearsal import Rehearsal
-from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.runners import Runners
-from runelift.runtime.tuner.worker import Session
+from runelift.runtime.tuner.workers.runners import Runners
+from runelift.runtime.tuner.workers.worker import Session
+from runelift.runtime.versions.forest import plans
 from tests.runtime.test_replay import NESTED
 
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)
@@ -98,7 +98,7 @@ def test_kernels_that_were_written_before_are_not_written_again(
         program = opened(path)
         with monkeypatch.context() as patch:
             for name in "opencl_program", "persistent_source":
-                patch.setattr(f"runelift.runtime.executable.{name}",
+                patch.setattr(f"runelift.runtime.execution.executable.{name}",
                               lambda *_: pytest.fail("is written again"))
             program.foresee("main", [ARGS], forces(program))
             for force in forces(program):
@@ -229,11 +229,11 @@ def test_builders_start_when_there_is_something_to_build(
     assert not builders.there
     builders.close()
     asked: list[bool] = []
-    monkeypatch.setattr("runelift.runtime.tuner.runners.Builders",
+    monkeypatch.setattr("runelift.runtime.tuner.workers.runners.Builders",
                         lambda device, count, first, nothing, **_: (
                             asked.append(nothing), first(), Builders(device, 0))[-1])
     info = runelift.compile(path, device="pocl").device_info
-    monkeypatch.setattr("runelift.runtime.tuner.runners.select_alike", lambda *_, **__: (
+    monkeypatch.setattr("runelift.runtime.tuner.workers.runners.select_alike", lambda *_, **__: (
         object.__setattr__(info, "locked_compiler", True), [info])[1])
     for program in (str(path), "all"), (str(path), "classic"), ("missing.fut", "all"), None:
         with Runners(["pocl"], program=program):

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from runelift.runtime.cli import main
-from runelift.runtime.tuner.conflicts import conflicts
-from runelift.runtime.tuner.costs import Costs
-from runelift.runtime.tuner.exhaustive import exhaustive
-from runelift.runtime.tuner.fit import fit, objective
-from runelift.runtime.tuner.held_out import leave_one_out, summary
-from runelift.runtime.tuner.joint import NOISE
-from runelift.runtime.tuner.objectives import Objective
+from runelift.runtime.commands.cli import main
+from runelift.runtime.tuner.analysis.conflicts import conflicts
+from runelift.runtime.tuner.costs.cost_model import Costs
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit.cross_validation import leave_one_out, summary
+from runelift.runtime.tuner.fit.exhaustive import exhaustive
+from runelift.runtime.tuner.fit.fit import fit, objective
+from runelift.runtime.tuner.fit.joint_solver import NOISE
 from tests.runtime.simulated import Simulated, site
 from tests.runtime.test_tuner_fit import CHAIN, costs_for, simulations
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 READ = """
 entry main [n] (k: i64) (xs: [n]i32): ([n]i32, [n]i32, [n]i32) =

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.runtime import interrupts
+from runelift.runtime.host import interrupts
 
 
 @pytest.fixture(autouse=True)

@@ -9,9 +9,10 @@ import pytest
 
 import runelift
 from runelift.ir.errors import ProgramWarning
-from runelift.runtime import cache as disk
-from runelift.runtime import compiler, kept
-from runelift.runtime.processes.bare import KERNELS
+from runelift.runtime.cache import disk
+from runelift.runtime.cache import programs as kept
+from runelift.runtime.compilation import pipeline as compiler
+from runelift.runtime.devices.driver.build import KERNELS
 
 TEXT = """import "lib/scale"
 def size: i64 = #[param(size)] 3

@@ -9,8 +9,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from runelift.runtime.tuner.log import read_log
-from runelift.runtime.tuner.schedule import MORE
+from runelift.runtime.tuner.costs.log import read_log
+from runelift.runtime.tuner.measure.repetitions import MORE
 
 TEXT = """
 -- ==

@@ -14,7 +14,7 @@ import pytest
 import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 CALLS = 1000
 WARM = 100

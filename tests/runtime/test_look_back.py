@@ -11,15 +11,16 @@ import pytest
 import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
-from runelift.runtime import look_back, subgroups
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.device import DeviceInfo
-from runelift.runtime.memory import Buffer
-from runelift.runtime.opened import LOOK_BACK, Device, plan_trials
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.devices.context import LOOK_BACK, Device, plan_trials
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.memory import Buffer
+from runelift.runtime.devices.probe_results import proven
+from runelift.runtime.devices.scan_status import EPOCHS, Statuses
+from runelift.runtime.execution.probes import forward_progress as look_back
+from runelift.runtime.execution.probes import subgroups
 from runelift.runtime.program import Program
-from runelift.runtime.proofs import proven
-from runelift.runtime.statuses import EPOCHS, Statuses
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 SCANS = """
 entry sums [n] (xs: [n]i32): [n]i32 = scan (+) 0 (map (* 3) xs)

@@ -6,9 +6,9 @@ import numpy as np
 import pyopencl as cl
 
 from runelift.ir.prim import Prim
-from runelift.runtime.device import DeviceInfo
-from runelift.runtime.mail import CELLS
-from runelift.runtime.opened import Device
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.readback import CELLS
 
 
 def test_values_do_not_get_in_each_others_way(installed: DeviceInfo) -> None:

@@ -11,18 +11,18 @@ import pytest
 
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.sizes import Size
-from runelift.runtime.outlook import HOPELESS, Outlook
-from runelift.runtime.records import Encounter, Record
-from runelift.runtime.tuner import warming
+from runelift.runtime.records.estimates import HOPELESS, Outlook
+from runelift.runtime.records.record import Encounter, Record
 from runelift.runtime.tuner.autotune import Tuning, conclude
-from runelift.runtime.tuner.contenders import contenders
-from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.log import Log, Measurements, Run
-from runelift.runtime.tuner.measure import measure
-from runelift.runtime.tuner.report import render
-from runelift.runtime.tuner.schedule import runs_as
+from runelift.runtime.tuner.costs.cost_model import costs_of
+from runelift.runtime.tuner.costs.log import Log, Measurements, Run
+from runelift.runtime.tuner.measure import warm_up as warming
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.repetitions import runs_as
+from runelift.runtime.tuner.measure.time_limits import Stopped
+from runelift.runtime.tuner.prune.contenders import contenders
+from runelift.runtime.tuner.report.text import render
+from runelift.runtime.versions.forest import plans
 from tests.runtime.simulated import CHAIN, Simulated, inputs, nested, site
 
 

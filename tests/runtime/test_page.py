@@ -9,24 +9,24 @@ from xml.etree import ElementTree
 
 import pytest
 
-from runelift.runtime.cli import main
+from runelift.runtime.commands.cli import main
+from runelift.runtime.tuner.analysis.guard_curves import crossovers, guard_curves, score_curves
+from runelift.runtime.tuner.analysis.winners import standings
 from runelift.runtime.tuner.autotune import EntryTuning, Tuning, conclude
-from runelift.runtime.tuner.contest import Trial
-from runelift.runtime.tuner.curves import crossovers, guard_curves, score_curves
-from runelift.runtime.tuner.fit import objective
-from runelift.runtime.tuner.log import Log
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.measure import measure
-from runelift.runtime.tuner.page import charts
-from runelift.runtime.tuner.page.document import document
-from runelift.runtime.tuner.page.markup import element
-from runelift.runtime.tuner.page.scales import Axis, Scale
-from runelift.runtime.tuner.page.settings import parameter_charts
-from runelift.runtime.tuner.page.tuned import tuned
-from runelift.runtime.tuner.parameters import ParameterTuning, Settled
-from runelift.runtime.tuner.report import render
-from runelift.runtime.tuner.spread import repeated_runs
-from runelift.runtime.tuner.winners import standings
+from runelift.runtime.tuner.costs.log import Log
+from runelift.runtime.tuner.costs.noise import repeated_runs
+from runelift.runtime.tuner.fit.fit import objective
+from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
+from runelift.runtime.tuner.kernel_parameters.tune import ParameterTuning, Settled
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.report.html import charts
+from runelift.runtime.tuner.report.html.document import document
+from runelift.runtime.tuner.report.html.markup import element
+from runelift.runtime.tuner.report.html.scales import Axis, Scale
+from runelift.runtime.tuner.report.html.settings import parameter_charts
+from runelift.runtime.tuner.report.html.tuned import tuned
+from runelift.runtime.tuner.report.text import render
 from tests.runtime.simulated import Simulated, looped, nested, site
 
 SVG = "{http://www.w3.org/2000/svg}"

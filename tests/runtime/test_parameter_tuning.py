@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.parameters import Quantity
-from runelift.runtime.one_by_one import OneByOne
-from runelift.runtime.parameters import Setting, Space
-from runelift.runtime.records import Record, Timing
-from runelift.runtime.searches import Coming, Met, Search, Searches
-from runelift.runtime.trials import TrialRun
-from runelift.runtime.tuner.contest import EXHAUSTIVE, Contest
-from runelift.runtime.tuner.exploring import EXPLORING
-from runelift.runtime.tuner.forest import Forest
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.parameters import tune_parameters
-from runelift.runtime.tuner.tuning_file import facts_path, write_tuning
+from runelift.codegen.plan.parameters import Quantity
+from runelift.runtime.execution.sequential_runner import OneByOne
+from runelift.runtime.geometry.parameter_space import Setting, Space
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.trials.protocol import Coming, Met, Search, Searches
+from runelift.runtime.trials.trial_run import TrialRun
+from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+from runelift.runtime.tuner.kernel_parameters.successive_halving import EXHAUSTIVE, Contest
+from runelift.runtime.tuner.kernel_parameters.tune import tune_parameters
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.versions.forest import Forest
+from runelift.runtime.versions.tuning_file import facts_path, write_tuning
 
 SCAN = "def main [n] (xs: [n]i32) = scan (+) 0 (map (\\x -> x + 1) xs)"
 MAP = "entry main [n] (xs: [n]i32) = map (\\x -> 1 + loop y = 1 for _i < 2 do y * x) xs"
@@ -368,7 +368,7 @@ def test_parameters_hold_for_the_text_and_the_device_they_were_tuned_for(tmp_pat
 
 def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With trials in which the smallest group is best, in an entry point with one version."""
-    from runelift.runtime.cli import main
+    from runelift.runtime.commands.cli import main
     from runelift.runtime.program import Program
 
     path = tmp_path / "p.fut"
@@ -397,7 +397,7 @@ def test_autotune_writes_parameters(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
                                          capsys: pytest.CaptureFixture[str]) -> None:
-    from runelift.runtime.cli import main
+    from runelift.runtime.commands.cli import main
     from runelift.runtime.program import Program
 
     def interrupted(*args: Any, **options: Any) -> list[Met]:
@@ -413,7 +413,7 @@ def test_ctrl_c_while_settings_are_tried(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_what_is_coming_is_built_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Settings that are announced find their kernels built, and nothing of them is run before."""
-    from runelift.runtime.executable import Executable
+    from runelift.runtime.execution.executable import Executable
 
     program = runelift.compile(ROWS, device="pocl", tuning={})
     rows = np.arange(600, dtype=np.int32).reshape(30, 20)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen import plan
-from runelift.codegen.parameters import Quantity
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.parameters import Quantity
 from runelift.ir.errors import UserError
-from runelift.runtime.device import DeviceKind, find_devices
-from runelift.runtime.executable import Executable
-from runelift.runtime.executor import Run
-from runelift.runtime.parameters import Space, space_of
+from runelift.runtime.devices.info import DeviceKind, find_devices
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.run import Run
+from runelift.runtime.geometry.parameter_space import Space, space_of
 from runelift.runtime.program import Program
 
 SETTINGS = 2

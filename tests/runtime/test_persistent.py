@@ -12,24 +12,24 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.parameters import Quantity
-from runelift.codegen.plan import WhileLoop, all_steps
+from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.plan import WhileLoop, all_steps
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.imp import Kernel
 from runelift.ir.source import Source
-from runelift.runtime import persistent
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.device import DeviceInfo
-from runelift.runtime.executor import Run
-from runelift.runtime.opened import Device
-from runelift.runtime.parameters import Setting, Space
-from runelift.runtime.persistent import Launched
-from runelift.runtime.prepared import Prepared
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.execution import persistent_loops as persistent
+from runelift.runtime.execution.persistent_loops import Launched
+from runelift.runtime.execution.run import Run
+from runelift.runtime.geometry.parameter_space import Setting, Space
 from runelift.runtime.program import Program
-from runelift.runtime.searches import Coming, Search
-from runelift.runtime.trials import TrialRun
-from runelift.runtime.tried_loops import NO_KERNEL
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.trials.loop_trials import NO_KERNEL
+from runelift.runtime.trials.protocol import Coming, Search
+from runelift.runtime.trials.trial_run import TrialRun
+from runelift.runtime.versions.forest import plans
 
 STENCIL = """
 entry main [n] (k: i64) (xs: [n]i32): [n]i32 =

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.runtime.records import Encounter, Record
-from runelift.runtime.tuner.log import Run
-from runelift.runtime.tuner.prices import prices_of
+from runelift.runtime.records.record import Encounter, Record
+from runelift.runtime.tuner.costs.log import Run
+from runelift.runtime.tuner.costs.recording_overhead import prices_of
 
 
 def run(kernels: Sequence[Sequence[float]], profiling: float, *, timed: bool = True,

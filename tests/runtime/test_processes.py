@@ -10,13 +10,15 @@ from pathlib import Path
 import pytest
 
 import runelift
-from runelift.runtime import cache as disk
-from runelift.runtime import early, proofs
-from runelift.runtime.processes import process, python
-from runelift.runtime.processes.builders import tried_ahead
-from runelift.runtime.processes.channel import receive
+from runelift.runtime.cache import disk
+from runelift.runtime.devices import probe_results as proofs
+from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.host import interpreter as python
+from runelift.runtime.host.channel import receive
+from runelift.runtime.processes import process
+from runelift.runtime.processes.build_pool import tried_ahead
 from runelift.runtime.processes.process import Process
-from runelift.runtime.tuner.remote import Remote
+from runelift.runtime.tuner.workers.remote import Remote
 from tests.runtime.test_worker import MATRIX, TEXT
 
 
@@ -35,7 +37,7 @@ def test_it_is_known_when_a_process_has_opened_its_device() -> None:
 
 OUTLIVED = """
 import gc
-from runelift.runtime.processes.channel import receive, send
+from runelift.runtime.host.channel import receive, send
 from runelift.runtime.processes.process import Process
 process = Process("pocl")
 send(process.connection, ("open", "no program", "all", False, {}, False))
@@ -61,7 +63,7 @@ def test_a_process_ends_after_the_one_that_leaves_it() -> None:
 
 
 LEFT = """
-from runelift.runtime.processes import child
+from runelift.runtime.processes import child_main as child
 child.AFTER = 30
 print("here", flush=True)
 child._end_with(0)

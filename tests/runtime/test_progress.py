@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from runelift.runtime.cli import main
+from runelift.runtime.commands.cli import main
 from runelift.runtime.commands.progress import Silent, Terminal, display
 from runelift.runtime.tuner.autotune import autotune
-from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.measurable import Progress
+from runelift.runtime.tuner.measure.protocols import Progress
 from runelift.runtime.tuner.strategies.trials import Step
+from runelift.runtime.versions.forest import Forests
 from tests.runtime.simulated import CHAIN, DEVICE, Simulated, inputs
 
 TEXT = """

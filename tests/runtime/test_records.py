@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runelift.runtime.records import Encounter, Record
+from runelift.runtime.records.record import Encounter, Record
 
 
 def record(*times: tuple[float, float], wall: float) -> Record:

@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.persistent import Merged
+from runelift.codegen.emit.persistent import Merged
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.source import Source
-from runelift.runtime import tape
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.device import select
-from runelift.runtime.executable import Executable
-from runelift.runtime.executor import Run
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.devices.info import select
+from runelift.runtime.execution import command_buffer as tape
+from runelift.runtime.execution.executable import Executable
+from runelift.runtime.execution.run import Run
+from runelift.runtime.prebuild.rehearsal import Rehearsal
 from runelift.runtime.program import Program
-from runelift.runtime.rehearsal import Rehearsal
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 from tests.runtime.test_replay import NESTED
 
 CUBE = np.random.default_rng(3).random((4, 6, 8), np.float32)

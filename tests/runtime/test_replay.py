@@ -14,25 +14,25 @@ import pytest
 
 import runelift
 from runelift.ir.prim import Prim
-from runelift.runtime.building import Infeasible
-from runelift.runtime.device import find_devices
-from runelift.runtime.differences import Differences, Pair
-from runelift.runtime.executor import Run
-from runelift.runtime.memory import OutOfMemory
-from runelift.runtime.opened import open_device
+from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.devices.context import open_device
+from runelift.runtime.devices.info import find_devices
+from runelift.runtime.devices.memory import OutOfMemory
+from runelift.runtime.execution.run import Run
 from runelift.runtime.program import Program
-from runelift.runtime.race import Lane, Race, rotated
-from runelift.runtime.records import Record, Timing
-from runelift.runtime.replayed import Unknown
-from runelift.runtime.replaying import ReplayRun
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.replay.compare_results import Differences, Pair
+from runelift.runtime.replay.racing import Lane, Race, rotated
+from runelift.runtime.replay.replay_records import Unknown
+from runelift.runtime.replay.replay_run import ReplayRun
 from runelift.runtime.tuner.autotune import Tuning, autotune, conclude
-from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.log import Log, Measurements, read_log
-from runelift.runtime.tuner.measurable import Dataset, Method, Progress
-from runelift.runtime.tuner.measure import Forced
-from runelift.runtime.tuner.replay import Correction, Replaying
-from runelift.runtime.tuner.report import render
+from runelift.runtime.tuner.costs.cost_model import costs_of
+from runelift.runtime.tuner.costs.log import Log, Measurements, read_log
+from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.protocols import Dataset, Method, Progress
+from runelift.runtime.tuner.measure.replay_runs import Correction, Replaying
+from runelift.runtime.tuner.report.text import render
+from runelift.runtime.versions.forest import plans
 from tests.replays import replayed, results_agree
 
 NESTED = """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import runelift
-from runelift.codegen.prelude import linked
-from runelift.runtime.device import EXACT, DeviceInfo, DeviceKind, find_devices
+from runelift.codegen.emit.prelude import linked
+from runelift.runtime.devices.info import EXACT, DeviceInfo, DeviceKind, find_devices
 
 PROGRAM = "entry main (xs: []f32) (ys: []f32): []f32 = map2 (\\x y -> x * x - y) xs ys"
 

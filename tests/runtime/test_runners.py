@@ -12,11 +12,11 @@ import runelift
 from runelift.ir.errors import UserError
 from runelift.runtime.processes import process
 from runelift.runtime.program import Program
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.remote import Remote
-from runelift.runtime.tuner.runners import running
-from runelift.runtime.tuner.searched import tune_by_search
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.strategies import parse_strategy
+from runelift.runtime.tuner.strategies.tune_by_search import tune_by_search
+from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.runners import running
 from tests.runtime.test_worker import BAD, MATRIX, TEXT
 
 

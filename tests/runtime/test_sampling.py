@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 import runelift
 from runelift.runtime.program import Program
-from runelift.runtime.recording import Command, Opened, Situation
-from runelift.runtime.records import Record
-from runelift.runtime.sampling import (
+from runelift.runtime.records.loop_sampling import (
     FEW,
     Place,
     Sample,
@@ -21,7 +19,9 @@ from runelift.runtime.sampling import (
     with_all_commands,
     with_all_encounters,
 )
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.records.record import Record
+from runelift.runtime.records.recorder import Command, Opened, Situation
+from runelift.runtime.versions.forest import plans
 
 SUMS = """
 def rows [m] [n] (xss: [m][n]f32): [m][n]f32 =

@@ -11,10 +11,10 @@ import pytest
 
 from runelift.ir.errors import ProgramError, UserError
 from runelift.ir.source import Source
-from runelift.runtime.cli import main
-from runelift.runtime.device import select
-from runelift.runtime.scripted import evaluate
-from runelift.runtime.testblocks import Case, Script, parse_blocks
+from runelift.runtime.commands.cli import main
+from runelift.runtime.devices.info import select
+from runelift.runtime.testing.scripts import evaluate
+from runelift.runtime.testing.test_blocks import Case, Script, parse_blocks
 
 PROGRAM = """
 type~ points = [](f32, {x: f32})

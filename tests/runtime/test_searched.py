@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from runelift.runtime.cli import main
-from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.searched import facts, render, tune_by_search
+from runelift.runtime.commands.cli import main
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.strategies import STRATEGIES
 from runelift.runtime.tuner.strategies.trials import Budget
-from runelift.runtime.tuner.tuning_file import read_facts, read_tuning
+from runelift.runtime.tuner.strategies.tune_by_search import facts, render, tune_by_search
+from runelift.runtime.versions.forest import Forests
+from runelift.runtime.versions.tuning_file import read_facts, read_tuning
 from tests.runtime.simulated import DEVICE, Simulated, looped, site
 
 LOOP = [looped(site("s", ("t0", []), ("t1", []), (None, [])))]

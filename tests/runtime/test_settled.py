@@ -11,9 +11,9 @@ import pytest
 
 import runelift
 from runelift.ir.errors import CompilerLimitation
-from runelift.runtime.building import Infeasible
-from runelift.runtime.executor import Run
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.execution.run import Run
+from runelift.runtime.versions.forest import plans
 
 LUD = Path(__file__).parent.parent.parent / "examples" / "lud.fut"
 

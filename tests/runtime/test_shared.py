@@ -18,30 +18,30 @@ import pytest
 
 from runelift import compile
 from runelift.ir.errors import CompilerBug, UserError
-from runelift.runtime import interrupts
-from runelift.runtime.alike import make_of, place_of, select_alike, spec_of
-from runelift.runtime.device import select
-from runelift.runtime.finer import Guarded, Leaf
-from runelift.runtime.records import Record, Timing
-from runelift.runtime.tuner import shared
-from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.crew import LocalCrew
-from runelift.runtime.tuner.forest import entry_forest, plans
-from runelift.runtime.tuner.log import Log, Measurements, Run, read_log
-from runelift.runtime.tuner.measurable import Dataset, Progress
-from runelift.runtime.tuner.measure import Forced
-from runelift.runtime.tuner.schedule import MORE
-from runelift.runtime.tuner.shared import Job, Shared
+from runelift.runtime.devices.comparable import make_of, place_of, select_alike, spec_of
+from runelift.runtime.devices.info import select
+from runelift.runtime.host import interrupts
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.tuner.costs.cost_model import costs_of
+from runelift.runtime.tuner.costs.log import Log, Measurements, Run, read_log
+from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.protocols import Dataset, Progress
+from runelift.runtime.tuner.measure.repetitions import MORE
+from runelift.runtime.tuner.workers import work_sharing as shared
+from runelift.runtime.tuner.workers.local_devices import LocalCrew
+from runelift.runtime.tuner.workers.work_sharing import Job, Shared
+from runelift.runtime.versions.forest import entry_forest, plans
+from runelift.runtime.versions.size_guards import Guarded, Leaf
 from tests.runtime.simulated import Simulated, fun, nested
 
 ALIKE = {**os.environ, "POCL_DEVICES": "basic basic"}
 """Two devices of one make."""
 EAGER = """
 import sys
-from runelift.runtime.tuner import shared
-from runelift.runtime.tuner import crew
+from runelift.runtime.tuner.workers import work_sharing as shared
+from runelift.runtime.tuner.workers import local_devices as crew
 shared.WORTH = crew.JOIN = 0.0
-from runelift.runtime.cli import main
+from runelift.runtime.commands.cli import main
 sys.exit(main())
 """
 """The command line where devices share whatever there is."""
@@ -50,7 +50,7 @@ sys.exit(main())
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """All devices take part from the beginning."""
-    monkeypatch.setattr("runelift.runtime.tuner.crew.JOIN", 0.0)
+    monkeypatch.setattr("runelift.runtime.tuner.workers.local_devices.JOIN", 0.0)
 
 
 def cost(where: str, index: int, par: int) -> float:
@@ -177,7 +177,7 @@ def test_a_dataset_that_takes_little_time_is_not_divided() -> None:
 
 def test_short_tunings_are_for_the_first_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """Others have not even to be ready; what they began before is for them all the same."""
-    monkeypatch.setattr("runelift.runtime.tuner.crew.JOIN", 3600.0)
+    monkeypatch.setattr("runelift.runtime.tuner.workers.local_devices.JOIN", 3600.0)
     programs, both = crew()
     for count in (2, 3):
         assert set().union(*places(measured(programs, both, count).runs).values()) == {"x:0"}

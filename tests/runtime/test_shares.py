@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from runelift.runtime.device import select
-from runelift.runtime.opened import open_device
-from runelift.runtime.points import Boxes, Combining, Segments, block, coarse
-from runelift.runtime.shares import ShareLimits, share_out, teams
+from runelift.runtime.devices.context import open_device
+from runelift.runtime.devices.info import select
+from runelift.runtime.geometry.tiles import Boxes, Combining, Segments, block, coarse
+from runelift.runtime.geometry.work_groups import ShareLimits, share_out, teams
 
 GPU = ShareLimits(lanes=32, group=256, max_group=1024, chunk=16, max_chunk=32, staged=True,
                   tile=1)

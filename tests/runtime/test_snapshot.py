@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.frontend.files import read_source
+from runelift.frontend.syntax.files import read_source
 from runelift.ir.names import VName
 from runelift.ir.source import Source
-from runelift.runtime.compiled import Compiled
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.snapshot import dumps
+from runelift.runtime.cache.fast_pickle import dumps
+from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.compilation.pipeline import compile_source
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 

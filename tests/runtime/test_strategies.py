@@ -14,25 +14,25 @@ from hypothesis import strategies as st
 from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
-from runelift.runtime.records import Record
-from runelift.runtime.tuner.costs import Costs, costs_of
-from runelift.runtime.tuner.exhaustive import exhaustive
-from runelift.runtime.tuner.fit import Interval, objective
-from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.log import Measurements, Run
-from runelift.runtime.tuner.logged import logged_forest
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.measure import Forced, measure
+from runelift.runtime.records.record import Record
+from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
+from runelift.runtime.tuner.costs.log import Measurements, Run
+from runelift.runtime.tuner.fit.batch_eval import Table
+from runelift.runtime.tuner.fit.exhaustive import exhaustive
+from runelift.runtime.tuner.fit.fit import Interval, objective
+from runelift.runtime.tuner.measure.forced_runs import Forced, measure
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.time_limits import Stopped
 from runelift.runtime.tuner.strategies import STRATEGIES, Search, parse_strategy, search
 from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.cma_es import has_cma
+from runelift.runtime.tuner.strategies.forest_of_log import logged_forest
 from runelift.runtime.tuner.strategies.intervals import combine
 from runelift.runtime.tuner.strategies.live import Live, Outcomes
 from runelift.runtime.tuner.strategies.nodes import FALSE, nodes
 from runelift.runtime.tuner.strategies.recorded import Noise, Recorded
 from runelift.runtime.tuner.strategies.trials import Budget, Trials, parse_budget
-from runelift.runtime.tuner.tables import Table
+from runelift.runtime.versions.forest import plans
 from tests.runtime.simulated import (
     Simulated,
     looped,

@@ -7,16 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from runelift.codegen import opencl
-from runelift.codegen.prelude import linked
+from runelift.codegen.emit import opencl
+from runelift.codegen.emit.prelude import linked
 from runelift.ir.source import Source
-from runelift.runtime import subgroups
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.device import DeviceInfo, find_devices
-from runelift.runtime.opened import Device
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.info import DeviceInfo, find_devices
+from runelift.runtime.devices.subgroup_support import INTEL, KHRONOS, Shuffles, by_assembly, offered
+from runelift.runtime.execution.probes import subgroups
 from runelift.runtime.program import Program
-from runelift.runtime.shuffles import INTEL, KHRONOS, Shuffles, by_assembly, offered
-from runelift.runtime.tuner.forest import plans
+from runelift.runtime.versions.forest import plans
 
 ROWS = """
 entry main [n][m] (xss: [n][m]i32): [n][m]i32 = map (\\xs -> scan (+) 0 (scan i32.max 0 xs)) xss

@@ -8,11 +8,11 @@ import pytest
 
 import runelift
 from runelift.ir.errors import UserError
-from runelift.runtime.cli import main
-from runelift.runtime.tuner.contest import Trial
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.measure import measure
-from runelift.runtime.tuner.solve import NEVER
+from runelift.runtime.commands.cli import main
+from runelift.runtime.tuner.fit.chain_solver import NEVER
+from runelift.runtime.tuner.kernel_parameters.successive_halving import Trial
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.t4 import (
     Result,
     best_configuration,

@@ -15,21 +15,21 @@ import pytest
 import runelift
 from runelift.ir.errors import ProgramFailure
 from runelift.ir.source import Source
-from runelift.runtime import tape
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.decisions import Met
-from runelift.runtime.device import DeviceInfo, DeviceKind, select
-from runelift.runtime.executor import Outcome
-from runelift.runtime.joining import Copied, Issued, Rounds, Slot
-from runelift.runtime.memory import OutOfMemory, Pool
-from runelift.runtime.opened import Device
-from runelift.runtime.prepared import Prepared
-from runelift.runtime.processes.channel import receive
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.info import DeviceInfo, DeviceKind, select
+from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.memory import OutOfMemory, Pool
+from runelift.runtime.execution import command_buffer as tape
+from runelift.runtime.execution.command_buffer import PLAYS, Bound, Tape, Taping
+from runelift.runtime.execution.decision_cache import Met
+from runelift.runtime.execution.fused_launches import Copied, Issued, Rounds, Slot
+from runelift.runtime.execution.run import Outcome
+from runelift.runtime.host.channel import receive
 from runelift.runtime.program import Program
-from runelift.runtime.tape import PLAYS, Bound, Tape, Taping
-from runelift.runtime.tuner import worker
-from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.worker import Session
+from runelift.runtime.tuner.workers import worker
+from runelift.runtime.tuner.workers.worker import Session
+from runelift.runtime.versions.forest import plans
 
 SHRINKING = """
 entry main [n] (k: i64) (xs: [n]i32): [n]i32 =

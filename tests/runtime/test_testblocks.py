@@ -8,7 +8,7 @@ import pytest
 
 from runelift.ir.errors import ProgramError
 from runelift.ir.source import Source
-from runelift.runtime.testblocks import (
+from runelift.runtime.testing.test_blocks import (
     Auto,
     Block,
     Case,

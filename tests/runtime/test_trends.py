@@ -11,11 +11,11 @@ import pytest
 from runelift.ir.errors import CompilerLimitation
 from runelift.ir.guards import Kind
 from runelift.runtime.tuner.autotune import conclude
-from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.log import NO_TIME, Log, Run, read_log
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.measure import Forced, measure
-from runelift.runtime.tuner.trends import FAR_BEHIND, Trends
+from runelift.runtime.tuner.costs.cost_model import costs_of
+from runelift.runtime.tuner.costs.log import NO_TIME, Log, Run, read_log
+from runelift.runtime.tuner.measure.forced_runs import Forced, measure
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.prune.extrapolation import FAR_BEHIND, Trends
 from tests.runtime.simulated import Simulated, site
 
 SITE = site("s", ("t0", []), ("t1", []), (None, []))
@@ -259,7 +259,7 @@ class First(Simulated):
 @pytest.fixture
 def long_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Simulated runs take half a second, whatever is done."""
-    monkeypatch.setattr("runelift.runtime.tuner.warming.LONG", 1.0)
+    monkeypatch.setattr("runelift.runtime.tuner.measure.warm_up.LONG", 1.0)
 
 
 @pytest.mark.usefixtures("long_runs")

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from runelift.ir.errors import CompilerLimitation
-from runelift.runtime.cli import main
-from runelift.runtime.tuner.compare import compare, render
-from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.log import Log
-from runelift.runtime.tuner.logged import without_gaps
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.measure import measure
-from runelift.runtime.tuner.refine import HOPELESS
+from runelift.runtime.commands.cli import main
+from runelift.runtime.tuner.costs.cost_model import costs_of
+from runelift.runtime.tuner.costs.log import Log
+from runelift.runtime.tuner.fit.size_guards import HOPELESS
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.protocols import Dataset
 from runelift.runtime.tuner.strategies import STRATEGIES
+from runelift.runtime.tuner.strategies.compare import compare, render
+from runelift.runtime.tuner.strategies.forest_of_log import without_gaps
 from runelift.runtime.tuner.strategies.live import Live
 from runelift.runtime.tuner.strategies.recorded import Recorded
 from runelift.runtime.tuner.strategies.trials import Budget

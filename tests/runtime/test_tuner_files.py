@@ -10,10 +10,10 @@ import pytest
 import runelift
 from runelift.ir.errors import UserError
 from runelift.ir.source import Source
-from runelift.runtime.cli import main
+from runelift.runtime.commands.cli import main
 from runelift.runtime.program import Program
 from runelift.runtime.tuner.t4 import read_t4
-from runelift.runtime.tuner.tuning_file import (
+from runelift.runtime.versions.tuning_file import (
     facts_path,
     names_in,
     parse_tuning,

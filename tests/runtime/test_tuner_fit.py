@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from runelift.ir.sizes import Size
 from runelift.ir.syntax import Stm
-from runelift.runtime.records import Record
-from runelift.runtime.tuner import joint
-from runelift.runtime.tuner.clocks import Cost
-from runelift.runtime.tuner.costs import Costs, Point, costs_of
-from runelift.runtime.tuner.decided import decided
-from runelift.runtime.tuner.exhaustive import combinations, exhaustive
-from runelift.runtime.tuner.fit import Interval, fit, objective
-from runelift.runtime.tuner.joint import NOISE
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.measure import measure
-from runelift.runtime.tuner.pareto import below, undominated
-from runelift.runtime.tuner.solve import NEVER
+from runelift.runtime.records.record import Record
+from runelift.runtime.tuner.costs.cost_model import Costs, Point, costs_of
+from runelift.runtime.tuner.costs.host_device_time import Cost
+from runelift.runtime.tuner.costs.pareto import below, undominated
+from runelift.runtime.tuner.fit import joint_solver as joint
+from runelift.runtime.tuner.fit.chain_solver import NEVER
+from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
+from runelift.runtime.tuner.fit.fit import Interval, fit, objective
+from runelift.runtime.tuner.fit.guard_slices import decided
+from runelift.runtime.tuner.fit.joint_solver import NOISE
+from runelift.runtime.tuner.measure.forced_runs import measure
+from runelift.runtime.tuner.measure.protocols import Dataset
 from tests.runtime.simulated import DEVICE, Simulated, nested, site, table_cost, versions_of
 
 PARS = [2, 4, 8, 16]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from runelift.ir.errors import CompilerBug
 from runelift.ir.syntax import Stm
-from runelift.runtime.tuner.forest import entry_forest, forest_of, plans
+from runelift.runtime.versions.forest import entry_forest, forest_of, plans
 from tests.runtime.simulated import fun, nested, program, site
 
 

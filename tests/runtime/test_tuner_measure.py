@@ -17,7 +17,7 @@ from runelift.ir.errors import CompilerLimitation, UserError
 from runelift.ir.prim import Prim
 from runelift.runtime.data.dataset import Generator
 from runelift.runtime.data.text import Spec
-from runelift.runtime.records import Timing
+from runelift.runtime.records.record import Timing
 from runelift.runtime.tuner.autotune import (
     EntryTuning,
     Tuning,
@@ -25,21 +25,21 @@ from runelift.runtime.tuner.autotune import (
     conclude,
     default_thresholds,
 )
-from runelift.runtime.tuner.costs import Point, costs_of
-from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.held_out import leave_one_out
-from runelift.runtime.tuner.log import NO_TIME, Log, Run, read_log
-from runelift.runtime.tuner.measurable import Dataset, Progress
-from runelift.runtime.tuner.measure import BESIDE, SMALL, foreseen, measure
-from runelift.runtime.tuner.prices import prices_of
-from runelift.runtime.tuner.report import (
+from runelift.runtime.tuner.costs.cost_model import Point, costs_of
+from runelift.runtime.tuner.costs.log import NO_TIME, Log, Run, read_log
+from runelift.runtime.tuner.costs.recording_overhead import prices_of
+from runelift.runtime.tuner.fit.cross_validation import leave_one_out
+from runelift.runtime.tuner.measure.forced_runs import BESIDE, SMALL, foreseen, measure
+from runelift.runtime.tuner.measure.protocols import Dataset, Progress
+from runelift.runtime.tuner.measure.repetitions import BRIEF, CERTAIN, MORE, SHORT, Schedule
+from runelift.runtime.tuner.report.text import (
     facts,
     render,
     render_held_out,
     run_times,
     show_seconds,
 )
-from runelift.runtime.tuner.schedule import BRIEF, CERTAIN, MORE, SHORT, Schedule
+from runelift.runtime.versions.forest import Forests
 from tests.runtime.simulated import CHAIN, DEVICE, Simulated, close, inputs, nested, site
 
 
@@ -47,7 +47,7 @@ from tests.runtime.simulated import CHAIN, DEVICE, Simulated, close, inputs, nes
 def _no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     """While runs are simulated, whatever else this machine does: long ones are made less often."""
     clock = SimpleNamespace(perf_counter=lambda: 0.0)
-    monkeypatch.setattr("runelift.runtime.tuner.measure.time", clock)
+    monkeypatch.setattr("runelift.runtime.tuner.measure.forced_runs.time", clock)
 
 
 def cost(where: str, index: int, par: int) -> float:

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runelift.runtime.race import Race
-from runelift.runtime.records import Record, Timing
-from runelift.runtime.replayed import Meeting, Replayed, Spent
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.replay.racing import Race
+from runelift.runtime.replay.replay_records import Meeting, Replayed, Spent
 from runelift.runtime.tuner.autotune import autotune
-from runelift.runtime.tuner.beside import TOLERANCE
-from runelift.runtime.tuner.forest import Forests
-from runelift.runtime.tuner.measurable import Dataset, Method
-from runelift.runtime.tuner.measure import Forced
-from runelift.runtime.tuner.replay import Replaying
+from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.paired_comparison import TOLERANCE
+from runelift.runtime.tuner.measure.protocols import Dataset, Method
+from runelift.runtime.tuner.measure.replay_runs import Replaying
+from runelift.runtime.versions.forest import Forests
 from tests.runtime.simulated import DEVICE, Simulated, site
 
 CHAIN = [site("s", ("t0", []), ("t1", []), (None, []))]
@@ -84,7 +84,7 @@ def test_what_is_shipped_is_not_slower(spread: float, method: Method,
                  for index in range(3) for par in PARS}
         sim = Bimodal.of(CHAIN, lambda where, index, par, times=times: float(times[index, par]))
         sim.random = random
-        monkeypatch.setattr("runelift.runtime.tuner.beside.time",
+        monkeypatch.setattr("runelift.runtime.tuner.measure.paired_comparison.time",
                             SimpleNamespace(perf_counter=lambda sim=sim: sim.clock))
         datasets = [Dataset(str(par), "main", lambda par=par: [par])  # type: ignore[misc]
                     for par in PARS]

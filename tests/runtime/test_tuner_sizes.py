@@ -3,11 +3,11 @@
 import pytest
 
 from runelift.ir.source import Source
-from runelift.runtime.compiler import compile_source
-from runelift.runtime.finer import Memo
-from runelift.runtime.tuner.forest import Forests, forest_of
-from runelift.runtime.tuner.refine import Guards
-from runelift.runtime.tuner.refined import Refined, described
+from runelift.runtime.compilation.pipeline import compile_source
+from runelift.runtime.tuner.confirm_size_guards import Refined, described
+from runelift.runtime.tuner.fit.size_guards import Guards
+from runelift.runtime.versions.forest import Forests, forest_of
+from runelift.runtime.versions.size_guards import Memo
 
 HALVES = """
 entry main [n] (xs: [n]i32) (k: i64): [][]i32 =

@@ -21,24 +21,28 @@ import pytest
 import runelift
 from runelift.ir.errors import CompilerBug, RuneliftError, UserError
 from runelift.ir.imp import Kernel, check
-from runelift.runtime import building, garbage, interrupts, look_back, opened
-from runelift.runtime.compiled import Compiled
+from runelift.runtime.compilation.compiled import Compiled
 from runelift.runtime.data.dataset import Drawn, Generator, parse_spec
-from runelift.runtime.opened import Device
-from runelift.runtime.processes import channel, process
-from runelift.runtime.processes.builders import TRIALS, Builders, Source
+from runelift.runtime.devices import build as building
+from runelift.runtime.devices import context as opened
+from runelift.runtime.devices.context import Device
+from runelift.runtime.execution.probes import forward_progress as look_back
+from runelift.runtime.host import channel, interrupts
+from runelift.runtime.host import gc_policy as garbage
+from runelift.runtime.processes import process
+from runelift.runtime.processes.build_pool import TRIALS, Builders, Source
 from runelift.runtime.processes.process import Process
 from runelift.runtime.program import Program
-from runelift.runtime.race import Race
-from runelift.runtime.tuner import remote
+from runelift.runtime.replay.racing import Race
 from runelift.runtime.tuner.autotune import autotune
-from runelift.runtime.tuner.forest import plans
-from runelift.runtime.tuner.limits import Stopped, TimeLimit, parse_time_limit
-from runelift.runtime.tuner.measurable import Dataset
-from runelift.runtime.tuner.remote import Remote
-from runelift.runtime.tuner.replay import Replaying
-from runelift.runtime.tuner.report import render
-from runelift.runtime.tuner.worker import Session
+from runelift.runtime.tuner.measure.protocols import Dataset
+from runelift.runtime.tuner.measure.replay_runs import Replaying
+from runelift.runtime.tuner.measure.time_limits import Stopped, TimeLimit, parse_time_limit
+from runelift.runtime.tuner.report.text import render
+from runelift.runtime.tuner.workers import remote
+from runelift.runtime.tuner.workers.remote import Remote
+from runelift.runtime.tuner.workers.worker import Session
+from runelift.runtime.versions.forest import plans
 
 TEXT = """
 entry main [n][m] (xss: [n][m]i32): [n]i32 = map (\\xs -> reduce (+) 0 (map (* 3) xs)) xss
@@ -51,7 +55,7 @@ entry get [n] (xs: [n]i32) (i: i64): i32 = xs[i]
 MATRIX = np.random.default_rng(4).integers(0, 9, (12, 40)).astype(np.int32)
 METHODS = None, Replaying(rounds=1)
 BAD = """
-from runelift.runtime.executor import Run
+from runelift.runtime.execution.run import Run
 import os, time
 enqueue = Run._enqueue
 def bad(self, site, *what):
@@ -465,7 +469,7 @@ def test_a_worker_ends_with_its_tuner() -> None:
     """Also while it runs something that would take for ever."""
     tuner = subprocess.Popen([sys.executable, "-c", f"""
 import runelift, numpy, os
-from runelift.runtime.tuner.remote import Remote
+from runelift.runtime.tuner.workers.remote import Remote
 it = Remote(runelift.compile({TEXT!r}, device="pocl", tuning={{}}), "pocl")
 args = it.place([numpy.int64(1 << 40)])
 print(it._worker._process.pid, flush=True)
@@ -486,13 +490,13 @@ it.timing("slow", args)
 
 def test_trials_are_left_to_builders(monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker waits for them, or makes them if nobody does."""
-    begin = "from runelift.runtime.processes.child import main"
+    begin = "from runelift.runtime.processes.child_main import main"
     assert begin in process.RUN
     monkeypatch.setattr(process, "RUN", process.RUN.replace(begin, f"""
 import dataclasses
-from runelift.runtime.device import register_runtimes
+from runelift.runtime.devices.info import register_runtimes
 register_runtimes()
-from runelift.runtime.tuner import worker
+from runelift.runtime.tuner.workers import worker
 select = worker.select
 worker.select = lambda spec: dataclasses.replace(select(spec), locked_compiler=True)
 {begin}"""))

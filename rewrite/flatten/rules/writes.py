@@ -31,7 +31,7 @@ from runelift.ir.syntax import (
     Update,
 )
 from runelift.ir.types import Atom, Type, array_of, row_of, shape_of
-from runelift.rewrite.checks import bounds_checks
+from runelift.rewrite.engine.checks import bounds_checks
 from runelift.rewrite.flatten.book import flattening
 from runelift.rewrite.flatten.nest import Nest
 from runelift.rewrite.flatten.parallelism import (

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from runelift.runtime.tuner.forest import Site
-from runelift.runtime.tuner.solve import candidates
+from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.strategies.trials import Trials, Values
+from runelift.runtime.versions.forest import Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runelift.runtime.tuner.fit import fit
-from runelift.runtime.tuner.measurable import Method
-from runelift.runtime.tuner.measure import Forced
-from runelift.runtime.tuner.replay import Replaying
+from runelift.runtime.tuner.fit.fit import fit
+from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.protocols import Method
+from runelift.runtime.tuner.measure.replay_runs import Replaying
 from runelift.runtime.tuner.strategies.trials import Trials
 
 
@@ -40,8 +40,8 @@ class Instrumentation:
 class Replay(Instrumentation):
     """The same from one run per dataset: every version runs at every encounter.
 
-    See :class:`runelift.runtime.race.Race` for the options; ``budget`` is in seconds.  With
-    ``every``, no version leaves the race.
+    See :class:`runelift.runtime.replay.racing.Race` for the options; ``budget`` is in seconds.
+    With ``every``, no version leaves the race.
     """
 
     name: ClassVar[str] = "replay"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runelift.runtime.tuner.fit import Interval
-from runelift.runtime.tuner.solve import candidates
+from runelift.runtime.tuner.fit.chain_solver import candidates
+from runelift.runtime.tuner.fit.fit import Interval
 from runelift.runtime.tuner.strategies.binary import descend
 from runelift.runtime.tuner.strategies.nodes import Node, all_false, nodes
 from runelift.runtime.tuner.strategies.trials import Trials

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runelift.ir.errors import RuneliftError, UserError
-from runelift.runtime.records import Record
-from runelift.runtime.statistics import median
-from runelift.runtime.tuner.costs import costs_of
-from runelift.runtime.tuner.forest import Forest, Site
-from runelift.runtime.tuner.limits import Stopped
-from runelift.runtime.tuner.measurable import Dataset, Measurable, Method
-from runelift.runtime.tuner.measure import Forced
-from runelift.runtime.tuner.schedule import MORE, PATIENCE, SHORT
+from runelift.runtime.records.record import Record
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.costs.cost_model import costs_of
+from runelift.runtime.tuner.measure.forced_runs import Forced
+from runelift.runtime.tuner.measure.protocols import Dataset, Measurable, Method
+from runelift.runtime.tuner.measure.repetitions import MORE, PATIENCE, SHORT
+from runelift.runtime.tuner.measure.time_limits import Stopped
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
+from runelift.runtime.versions.forest import Forest, Site
 
 
 @dataclass(frozen=True, slots=True)

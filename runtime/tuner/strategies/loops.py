@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from runelift.runtime.tuner.solve import candidates
+from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.strategies.node_wise import TuneNode, tune_nodes
 from runelift.runtime.tuner.strategies.nodes import Node
 from runelift.runtime.tuner.strategies.simple import tune_simple

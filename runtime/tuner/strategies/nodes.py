@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from runelift.ir.guards import Guard
-from runelift.runtime.tuner.forest import Forest, Site
+from runelift.runtime.versions.forest import Forest, Site
 
 ALWAYS = 1
 """A threshold that every parallelism reaches: what has none has no work either."""

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from runelift.runtime.statistics import median
-from runelift.runtime.tuner.costs import Costs, costs_of
-from runelift.runtime.tuner.forest import Forest, plans
-from runelift.runtime.tuner.joint import compared
-from runelift.runtime.tuner.log import Measurements
-from runelift.runtime.tuner.measurable import Method
-from runelift.runtime.tuner.replay import Replaying
-from runelift.runtime.tuner.spread import run_seconds
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.costs.cost_model import Costs, costs_of
+from runelift.runtime.tuner.costs.log import Measurements
+from runelift.runtime.tuner.costs.noise import run_seconds
+from runelift.runtime.tuner.fit.batch_eval import Table
+from runelift.runtime.tuner.fit.joint_solver import compared
+from runelift.runtime.tuner.measure.protocols import Method
+from runelift.runtime.tuner.measure.replay_runs import Replaying
 from runelift.runtime.tuner.strategies.trials import Instrumented, Thresholds, Timed
-from runelift.runtime.tuner.tables import Table
+from runelift.runtime.versions.forest import Forest, plans
 
 
 @dataclass(frozen=True, slots=True)

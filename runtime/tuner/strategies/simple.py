@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runelift.runtime.tuner.solve import candidates
+from runelift.runtime.tuner.fit.chain_solver import candidates
 from runelift.runtime.tuner.strategies.node_wise import tune_nodes
 from runelift.runtime.tuner.strategies.nodes import ALWAYS, FALSE, Node
 from runelift.runtime.tuner.strategies.trials import Trials

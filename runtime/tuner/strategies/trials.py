@@ -16,11 +16,11 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from runelift.ir.errors import UserError
-from runelift.runtime.tuner.costs import Costs
-from runelift.runtime.tuner.forest import Forest
-from runelift.runtime.tuner.measurable import Method
-from runelift.runtime.tuner.solve import never
+from runelift.runtime.tuner.costs.cost_model import Costs
+from runelift.runtime.tuner.fit.chain_solver import never
+from runelift.runtime.tuner.measure.protocols import Method
 from runelift.runtime.tuner.strategies.nodes import FALSE, all_false, nodes
+from runelift.runtime.versions.forest import Forest
 
 Thresholds: TypeAlias = Mapping[str, int]
 Values: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]

@@ -1,0 +1,1 @@
+"""OpenCL C and Python source."""

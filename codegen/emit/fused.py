@@ -1,0 +1,53 @@
+"""Joined kernels: one launch that does what several launches of one work-group each would do.
+
+Where programs compute with few elements, a launch costs the host more than the device.  Launches
+of a single work-group that follow each other can be *phases* of one kernel for one work-group,
+with a barrier in between.  :mod:`runelift.runtime.execution.fused_launches` finds them on tapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runelift.codegen.emit.opencl import LOCAL_CELL, group_attributes
+from runelift.codegen.emit.persistent import Phase, call_of, common_params, phase_functions
+from runelift.codegen.emit.prelude import linked
+from runelift.ir.prim import Prim
+
+NAME = "joined"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyPhase:
+    """A copy of ``size`` bytes, from ``offset`` on; all are C expressions."""
+
+    target: str
+    source: str
+    size: str
+    offset: str
+
+
+JoinedPhase: TypeAlias = Phase | CopyPhase
+
+
+def joined_source(phases: Sequence[JoinedPhase], buffers: int, scalars: Sequence[Prim],
+                  group: int, bases: dict[str, int]) -> str:
+    """A kernel that a single group of ``group`` work-items runs; ``bases`` as for programs."""
+    lines = phase_functions((p for p in phases if isinstance(p, Phase)), bases)
+    params = ["volatile __global int *failure_code", "__global long *failure_args",
+              *common_params(buffers, scalars), f"__local {LOCAL_CELL} *local_memory"]
+    lines.append(group_attributes(group, subgroups=True))
+    lines.append(f"__kernel void {NAME}(\n    " + ",\n    ".join(params) + ")\n{")
+    for number, phase in enumerate(phases):
+        if number:
+            lines.append("    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
+        lines.append(f"    {call_of(phase, '0', '1')}" if isinstance(phase, Phase)
+                     else _copy(phase))
+    return linked("\n".join([*lines, "}", ""]))
+
+
+def _copy(phase: CopyPhase) -> str:
+    return (f"    for (long k = get_local_id(0); k < {phase.size}; k += get_local_size(0))\n"
+            f"        ({phase.target})[k] = ({phase.source})[{phase.offset} + k];")

@@ -1,0 +1,531 @@
+"""Kernels as OpenCL C 1.2.
+
+Operations are made total here: the language gives every shift, conversion and division a
+result, C does not.  The first two arguments of every kernel are the failure buffers: an int
+that is -1 until the first failure sets it to ``base + code``, and the failure's arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import zip_longest
+
+from runelift.codegen.emit.prelude import TYPES, linked
+from runelift.codegen.passes.llvm_workarounds import goes_round, is_cut
+from runelift.codegen.passes.unrolling import in_pieces
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp, Id, Stm
+from runelift.ir.imp.traverse import has_barriers, statements, subexpressions
+from runelift.ir.meaning import apply
+from runelift.ir.names import VName
+from runelift.ir.prim import SAME_BITS, Prim
+from runelift.ir.types import Const
+
+LOCAL_CELL = "ulong2"
+"""The widest type of local memory: arrays in it start at multiples of its size."""
+FAILURE_ARGS = 32
+"""How many i64 arguments a failure can have."""
+
+UNROLLED = 64
+"""Loops of at most as many iterations are unrolled where the kernel asks for it."""
+
+IN_WHOLE = "#pragma unroll"
+"""What compilers are told then."""
+
+PLAIN = 24
+"""Loops of at most as many steps in a row are partly unrolled on devices that gain by it."""
+
+ROOM = "room"
+"""What a kernel with teams is told for each local array: how many cells a team has of it."""
+
+_IDS = {
+    Id.GLOBAL_ID: "get_global_id", Id.LOCAL_ID: "get_local_id", Id.GROUP_ID: "get_group_id",
+    Id.GLOBAL_SIZE: "get_global_size", Id.LOCAL_SIZE: "get_local_size",
+    Id.NUM_GROUPS: "get_num_groups",
+}
+_VIRTUAL_IDS = {
+    Id.GROUP_ID: "group_id", Id.NUM_GROUPS: "num_groups",
+    Id.GLOBAL_ID: "(group_id * (long)get_local_size(0) + (long)get_local_id(0))",
+    Id.GLOBAL_SIZE: "(num_groups * (long)get_local_size(0))",
+}
+"""What a group is asked that does the work of others, see :func:`phase_function`."""
+
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "lt": "<", "le": "<=", "and": "&",
+          "or": "|", "xor": "^"}
+_FUNCTIONS = {"min": "fmin", "max": "fmax", "abs": "fabs", "gamma": "tgamma", "round": "rint",
+              "mod": "fmod"}
+_STRAIGHT = _INFIX.keys() | {"shl", "shr", "lshr"}
+"""What makes no branches, for certain."""
+_MODULAR = {Prim.I32: "uint", Prim.I64: "ulong", Prim.U16: "uint"}
+"""In which type arithmetic wraps, where C leaves overflow undefined (u16 promotes to int)."""
+
+
+def opencl_program(kernels: Iterable[imp.Kernel], bases: dict[str, int],
+                   constants: Mapping[VName, int] | None = None) -> str:
+    """The source of a program; ``bases`` gives each kernel's first failure code."""
+    return linked("\n".join(opencl_source(k, bases.get(k.name, 0), constants) for k in kernels))
+
+
+def opencl_source(kernel: imp.Kernel, base: int = 0,
+                  constants: Mapping[VName, int] | None = None) -> str:
+    """One kernel, without the prelude; its constants are 1 unless they are given."""
+    given = (dict.fromkeys(kernel.constants, 1) | dict.fromkeys(kernel.settings, 0)
+             | dict(constants or {}))
+    printer = _Printer(kernel, base, given, built=bool(constants))
+    params = ["volatile __global int *failure_code", "__global long *failure_args"]
+    params += [printer.param(p) for p in parameters(kernel)]
+    params += [_local_param(a) for a in kernel.local_memory]
+    lines = [f"// {kernel.comment}"] if kernel.comment else []
+    chosen = "" if constants else "  // chosen by the host for each build"
+    lines += [f"#define {name(c)} {given[c]}L{chosen}" for c in kernel.constants]
+    if kernel.group is not None:
+        group = given[kernel.group] * printer.teams
+        lines.append(group_attributes(group, subgroups=uses_subgroups(kernel)))
+    lines.append(f"__kernel void {kernel.name}(\n    " + ",\n    ".join(params) + ")\n{")
+    lines += printer.start()
+    lines += printer.block(kernel.body, 1)
+    lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
+    return "\n".join(lines) + "\n"
+
+
+def parameters(kernel: imp.Kernel) -> tuple[imp.KernelParam, ...]:
+    """The parameters of a kernel between the failure buffers and the local memory."""
+    rooms = () if kernel.teams is None else kernel.local_memory
+    return (*kernel.params, *(imp.ScalarParam(_room(a.name), Prim.I64) for a in rooms))
+
+
+def group_attributes(group: int, *, subgroups: bool) -> str:
+    """What compilers are told of a kernel with groups of a size, which may use sub-groups."""
+    size = f"__attribute__((reqd_work_group_size({group}, 1, 1)))"
+    return f"IN_SUBGROUPS {size}" if subgroups else size
+
+
+def uses_subgroups(kernel: imp.Kernel) -> bool:
+    """Whether work-items of a kernel may wait for their sub-group, or take values from it."""
+    return kernel.teams is not None or bool(subgroups_of(kernel))
+
+
+def subgroups_of(kernel: imp.Kernel) -> set[VName]:
+    """The constants that say how many work-items take values of each other."""
+    return {stm.subgroup for stm in statements(kernel.body) if isinstance(stm, imp.Shuffle)}
+
+
+def _room(array: VName) -> VName:
+    return VName(ROOM, array.tag)
+
+
+def count_meetings(source: str) -> int:
+    """How often the work-items of a group meet in the text of kernels."""
+    return source.count("barrier(") + source.count("MEET_TEAM(")
+
+
+def phase_name(kernel: imp.Kernel, constants: tuple[int, ...]) -> str:
+    """The name of the kernel's function in persistent kernels."""
+    return "_".join([kernel.name, *map(str, constants)])
+
+
+def phase_function(kernel: imp.Kernel, base: int, constants: tuple[int, ...]) -> str:
+    """A kernel as a function of the group that it is run for, and of the number of groups.
+
+    The groups that run it are all of the same size, and no work-item leaves it early.
+    """
+    given = dict(zip(kernel.built_for, constants, strict=True))
+    printer = _Printer(kernel, base, given, virtual=True)
+    params = ["const long group_id", "const long num_groups",
+              "volatile __global int *failure_code", "__global long *failure_args"]
+    params += [printer.param(p) for p in parameters(kernel)]
+    params += [_local_param(a) for a in kernel.local_memory]
+    lines = [f"#define {name(c)} {given[c]}L" for c in kernel.constants]
+    lines.append(f"inline void {phase_name(kernel, constants)}(\n    "
+                 + ",\n    ".join(params) + ")\n{")
+    lines += printer.start()
+    lines += printer.block(kernel.body, 1)
+    lines += ["}", *(f"#undef {name(c)}" for c in kernel.constants)]
+    return "\n".join(lines) + "\n"
+
+
+def _local_param(array: imp.LocalArray) -> str:
+    """Local memory by its widest type, so that compilers know how it is aligned."""
+    return f"__local {LOCAL_CELL} *{name(array.name)}_cells"
+
+
+def name(vname: VName) -> str:
+    """A name as a C identifier."""
+    return str(vname).replace("'", "_q")
+
+
+def _straight(exp: Exp) -> bool:
+    """Whether an expression is computed without a branch, for certain."""
+    return all(isinstance(part, imp.Var | imp.Lit | imp.WorkItem | imp.Load)
+               or (isinstance(part, imp.Apply) and part.op in _STRAIGHT)
+               for part in subexpressions(exp))
+
+
+class _Printer:
+    def __init__(self, kernel: imp.Kernel, base: int, constants: Mapping[VName, int], *,
+                 built: bool = True, virtual: bool = False) -> None:
+        self.kernel = kernel
+        self.base = base
+        self.constants = constants
+        self.built = built
+        self.teams = 1 if kernel.teams is None else constants[kernel.teams]
+        self.ids = _VIRTUAL_IDS if virtual else {}
+        self.facts: dict[VName, bool] = {}
+        self.meets = has_barriers(kernel.body)
+        self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
+        self.beside = False
+        """Whether something stays between the last branch and what is printed next."""
+
+    @cached_property
+    def cuts(self) -> bool:
+        """Whether loops may go round: whether the kernel cuts any number off."""
+        return is_cut(self.kernel.body)
+
+    def start(self) -> list[str]:
+        """Which team a work-item is in, if there are some, and the local arrays it has."""
+        if self.teams == 1:
+            return [self._local_array(array) for array in self.kernel.locals]
+        items, group = (self.exp(imp.WorkItem(i)) for i in (Id.LOCAL_SIZE, Id.GROUP_ID))
+        lines = [f"    const long team = (uint)get_local_id(0) / (uint){items}, "
+                 f"item = (uint)get_local_id(0) % (uint){items};",
+                 f"    const long row = {group} * {self.teams}L + team;"]
+        self.ids = {**self.ids, Id.LOCAL_ID: "item", Id.GROUP_ID: "row"}
+        return lines + [self._local_array(array) for array in self.kernel.locals]
+
+    def _local_array(self, array: imp.LocalArray) -> str:
+        """An array by its own type; it starts where that does in which it lies."""
+        type_ = TYPES[array.prim]
+        place = name(array.within) if array.within else f"{name(array.name)}_cells"
+        if self.teams > 1 and array.within is None:
+            place = f"({place} + team * {name(_room(array.name))})"
+        return f"    __local {type_} *{name(array.name)} = (__local {type_} *){place};"
+
+    def known(self, cond: Exp) -> bool | None:
+        """What is known of a condition when the kernel is built."""
+        match cond:
+            case imp.Var(v):
+                return self.facts.get(v)
+            case imp.Apply("and" | "or" as op, Prim.BOOL, args):
+                values = [self.known(arg) for arg in args]
+                return (op == "or") if (op == "or") in values else (
+                    None if None in values else op == "and")
+            case imp.Apply("eq" | "lt" as op, Prim.I64, (left, right)):
+                a, b = self.constant(left), self.constant(right)
+                return None if a is None or b is None else (a == b if op == "eq" else a < b)
+        return None
+
+    def constant(self, exp: Exp) -> int | None:
+        """The value of an expression that is known when the kernel is built."""
+        match exp:
+            case imp.Lit(Const(int() as value)):
+                return value
+            case imp.Var(v) if self.built:
+                return self.constants.get(v)
+            case imp.WorkItem(Id.LOCAL_SIZE) if self.built and self.kernel.group is not None:
+                return self.constants[self.kernel.group]
+        return None
+
+    def carried(self, body: tuple[Stm, ...]) -> list[VName]:
+        """What a loop without barriers changes, in kernels that have some."""
+        if not self.meets or has_barriers(body):
+            return []
+        inside = statements(body)
+        own = {each.name for each in inside if isinstance(each, imp.Declare)}
+        return sorted({each.name for each in inside if isinstance(each, imp.Assign)} - own)
+
+    def param(self, param: imp.KernelParam) -> str:
+        if isinstance(param, imp.ScalarParam):
+            return f"const {TYPES[param.prim]} {name(param.name)}"
+        qualifier = "" if param.written else "const "
+        return f"{qualifier}__global {TYPES[param.prim]} *{name(param.name)}"
+
+    def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
+        lines, present = list[str](), list(self.present(stms))
+        for stm, after in zip_longest(present, present[1:]):
+            if isinstance(stm, imp.Barrier) and not self.beside and not self.stays(after):
+                lines.append(f"{'    ' * depth}JOINED;")
+                self.beside = True
+            lines += self.stm(stm, depth)
+            match stm:
+                case imp.Store(mem) if mem in self.shared:
+                    self.beside = True
+                case imp.Declare(_, _, init):
+                    self.beside &= init is None or _straight(init)
+                case imp.Assign(_, value):
+                    self.beside &= _straight(value)
+                case imp.DeclareArray() | imp.Barrier() | imp.Comment():
+                    pass
+                case imp.If(cond) if self.known(cond) is not None:
+                    pass
+                case _:
+                    self.beside = False
+        return lines
+
+    def repeats(self, bound: Exp) -> bool:
+        """Whether a loop is one also when it was optimised, so that it begins with its index.
+
+        One of known length may be unrolled: then what ends an iteration comes before the next.
+        """
+        return (isinstance(bound, imp.Var) and bound.name in self.shared
+                and bound.name not in self.constants)
+
+    def present(self, stms: tuple[Stm, ...]) -> Iterator[Stm]:
+        """The statements, and for branches of which it is known already the side that is taken."""
+        for stm in stms:
+            if isinstance(stm, imp.If) and (known := self.known(stm.cond)) is not None:
+                yield from self.present(stm.then_ if known else stm.else_)
+            else:
+                yield stm
+
+    def stays(self, stm: Stm | None) -> bool:
+        """Whether a statement is where it is also when it was optimised, and not in a branch."""
+        return isinstance(stm, imp.Store) and stm.mem in self.shared and _straight(
+            stm.index) and _straight(stm.value)
+
+    def side(self, stms: tuple[Stm, ...], depth: int, number: int) -> list[str]:
+        """One side of a branch; PoCL puts barriers into loops."""
+        self.beside = self.meets and any(
+            isinstance(each, imp.Barrier | imp.While)
+            or (isinstance(each, imp.For)
+                and self.unrolling(each.unroll, each.bound, each.body) != [IN_WHOLE])
+            for each in statements(stms))
+        begin = [f"{'    ' * depth}BEGUN({number});"] if self.beside else []
+        return begin + self.block(stms, depth)
+
+    def stm(self, stm: Stm, depth: int) -> list[str]:
+        pad = "    " * depth
+        match stm:
+            case imp.Declare(v, prim, init):
+                if init is not None and (fact := self.known(init)) is not None:
+                    self.facts[v] = fact
+                value = f" = {self.exp(init)}" if init is not None else ""
+                return [f"{pad}{TYPES[prim]} {name(v)}{value or ' = 0'};"]
+            case imp.DeclareArray(v, prim, length):
+                size = name(length) if isinstance(length, VName) else length
+                return [f"{pad}{TYPES[prim]} {name(v)}[{size}];"]
+            case imp.Assign(v, value):
+                return [f"{pad}{name(v)} = {self.exp(value)};"]
+            case imp.Store(mem, index, value):
+                return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
+            case imp.For(index, start, bound, step, body, unroll):
+                i, how = name(index), self.unrolling(unroll, bound, body)
+                lines = [f"{pad}{each}" for each in how]
+                if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
+                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
+                if self.cuts and goes_round(index, body):
+                    lines.append(f"{pad}GOES_ROUND")
+                lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
+                             f"{i} += {self.exp(step)}) {{")
+                self.beside = self.repeats(bound)
+                if how == [IN_WHOLE] and in_pieces(stm, self.kernel):
+                    lines.append(f"{pad}    NEXT_PIECE;")
+                return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
+            case imp.While(cond, body):
+                self.beside = False
+                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
+                        f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
+                        f"{pad}}}"]
+            case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
+                return self.block(then_ if known else else_, depth)
+            case imp.If(cond, then_, else_):
+                lines = [f"{pad}if ({self.exp(cond)}) {{", *self.side(then_, depth + 1, 1)]
+                if else_:
+                    lines += [f"{pad}}} else {{", *self.side(else_, depth + 1, 2)]
+                return [*lines, f"{pad}}}"]
+            case imp.Barrier():
+                if self.kernel.teams is not None:
+                    return [f"{pad}MEET_TEAM({name(self.kernel.constants[0])});"]
+                return [f"{pad}barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);"]
+            case imp.Shuffle(v, prim, value, source, subgroup):
+                word = "ulong" if prim.bits == 64 else "uint"
+                bits, back = (f"as_{word}", f"as_{TYPES[prim]}") if prim.is_float else (
+                    f"({word})", f"({TYPES[prim]})")
+                return [f"{pad}{TYPES[prim]} {name(v)} = {back}(shuffle_{word}("
+                        f"{bits}({self.exp(value)}), {self.exp(source)}, {name(subgroup)}));"]
+            case imp.Fence():
+                return [f"{pad}fence_device();"]
+            case imp.Atomic(op, prim, mem, index, value, space, old):
+                held = f"{TYPES[prim]} {name(old)} = " if old is not None else ""
+                fun = f"{'atom' if prim.bits == 64 else 'atomic'}_{op}"
+                place = f"&{name(mem)}[{self.index(index)}]"
+                return [f"{pad}{held}{fun}((volatile __{space.value} {TYPES[prim]} *){place}, "
+                        f"{self.exp(value)});"]
+            case imp.AtomicUpdate():
+                return self._update(stm, depth)
+            case imp.Peek(v, prim, mem, index):
+                return [f"{pad}{TYPES[prim]} {name(v)} = peek((volatile __global ulong *)"
+                        f"&{name(mem)}[{self.index(index)}]);"]
+            case imp.Fail(code, args):
+                if len(args) > FAILURE_ARGS:
+                    raise CompilerLimitation(f"an error message with {len(args)} values")
+                values = [self.exp(a) for a in args]
+                lines = [f"{pad}if (atomic_cmpxchg(failure_code, -1, {self.base + code}) == -1) {{"]
+                lines += [f"{pad}    failure_args[{k}] = {v};" for k, v in enumerate(values)]
+                return [*lines, f"{pad}}}"]
+            case imp.Comment(text):
+                return [f"{pad}// {text}"]
+
+    def unrolling(self, unroll: bool | VName, bound: Exp, body: Sequence[Stm]) -> list[str]:
+        """What the compiler is told about unrolling a loop."""
+        if isinstance(unroll, VName):
+            times = self.constants[unroll]
+            if times:
+                return [f"#pragma unroll {times}"]
+            if any(isinstance(stm, imp.For) for stm in body):  # over lanes, which are unrolled
+                return ["PARTLY_UNROLLED" if self._bound(bound) is None else "LARGELY_UNROLLED"]
+        elif unroll and self.is_short(bound):
+            return [IN_WHOLE]
+        return ["PARTLY_UNROLLED"] if self.is_plain(bound, body) else []
+
+    def is_short(self, bound: Exp) -> bool:
+        """Whether a loop with a constant bound is worth unrolling."""
+        return (self._bound(bound) or 0) <= UNROLLED
+
+    def _bound(self, exp: Exp) -> int | None:
+        """The value of a bound that is made of constants."""
+        match exp:
+            case imp.Var(v):
+                return self.constants.get(v)
+            case imp.Apply("add" | "sub" | "mul" | "quot" | "rem" as op, Prim.I64, args):
+                values = [self._bound(arg) for arg in args]
+                return None if None in values else int(apply(op, Prim.I64, *values))
+        return self.constant(exp)
+
+    def is_plain(self, bound: Exp, body: Sequence[Stm]) -> bool:
+        """Whether a loop runs as long as the data say, and its body has a few steps in a row."""
+        known = isinstance(bound, imp.Lit) or (isinstance(bound, imp.Var)
+                                               and bound.name in self.constants)
+        return not known and len(body) <= PLAIN and all(
+            isinstance(stm, imp.Declare | imp.Assign | imp.Store) for stm in body)
+
+    def _update(self, stm: imp.AtomicUpdate, depth: int) -> list[str]:
+        """A compare-and-swap loop on the bits of the element; the first swap only reads it."""
+        pad, inner = "    " * depth, "    " * (depth + 1)
+        bits, word = ("long", "atom") if stm.prim.bits == 64 else ("int", "atomic")
+        place = f"(volatile __{stm.space.value} {bits} *)&{name(stm.mem)}[{self.index(stm.index)}]"
+        type_ = TYPES[stm.prim]
+        seen, found = f"seen_{stm.old.tag}", f"found_{stm.old.tag}"
+        return [
+            f"{pad}{bits} {seen}, {found} = {word}_cmpxchg({place}, 0, 0);",
+            f"{pad}do {{",
+            f"{inner}{seen} = {found};",
+            f"{inner}{type_} {name(stm.old)} = as_{type_}({seen});",
+            *self.block(stm.body, depth + 1),
+            f"{inner}{found} = {word}_cmpxchg({place}, {seen}, "
+            f"as_{bits}(({type_})({self.exp(stm.new)})));",
+            f"{pad}}} while ({found} != {seen});",
+        ]
+
+    def exp(self, exp: Exp) -> str:
+        match exp:
+            case imp.Var(v):
+                return name(v)
+            case imp.Lit(const):
+                return literal(const)
+            case imp.Load(mem, index):
+                return f"{name(mem)}[{self.index(index)}]"
+            case imp.Convert(from_, to, arg):
+                return _convert(from_, to, self.exp(arg))
+            case imp.Select(cond, then_, else_, prim):
+                return (f"({self.exp(cond)} ? ({TYPES[prim]})({self.exp(then_)}) "
+                        f": ({TYPES[prim]})({self.exp(else_)}))")
+            case imp.WorkItem(Id.LOCAL_SIZE) if self.kernel.group is not None:
+                return name(self.kernel.group)
+            case imp.WorkItem(kind, dim):
+                if dim and kind in self.ids:
+                    raise CompilerLimitation("several groups that run as one have one dimension")
+                return self.ids.get(kind, f"(long){_IDS[kind]}({dim})")
+            case imp.Apply("add" | "sub" | "mul", prim) if prim in _MODULAR:
+                return f"({TYPES[prim]}){self._modular(exp, prim)}"
+            case imp.Apply("div" | "mod" as op, prim, (arg, imp.Lit(Const(int() as divisor)))) if (
+                    prim.is_int and divisor > 0 and divisor.bit_count() == 1):
+                return self._by_power(op, prim, arg, divisor)
+            case imp.Apply(op, prim, args):
+                return self._apply(op, prim, [self.exp(a) for a in args])
+
+    def _by_power(self, op: str, prim: Prim, arg: Exp, divisor: int) -> str:
+        """Division by a power of two, which rounds down as a shift and a mask do."""
+        if op == "div":
+            text = f"{self.exp(arg)} >> {divisor.bit_length() - 1}"
+        else:
+            text = f"{self.exp(arg)} & {literal(Const(divisor - 1, prim))}"
+        return f"({TYPES[prim]})({text})"
+
+    def index(self, exp: Exp) -> str:
+        """An index: it is inside of a memory, so its arithmetic cannot overflow."""
+        match exp:
+            case imp.Apply("add" | "sub" | "mul" as op, Prim.I64, (left, right)):
+                return f"({self.index(left)} {_INFIX[op]} {self.index(right)})"
+        return self.exp(exp)
+
+    def _modular(self, exp: Exp, prim: Prim, *, cast: bool = True) -> str:
+        """Arithmetic in an unsigned type; the other operand of an unsigned one needs no cast."""
+        match exp:
+            case imp.Apply("add" | "sub" | "mul" as op, same, (left, right)) if same is prim:
+                return (f"({self._modular(left, prim)} {_INFIX[op]} "
+                        f"{self._modular(right, prim, cast=False)})")
+        return f"({_MODULAR[prim]}){self.exp(exp)}" if cast else self.exp(exp)
+
+    def _apply(self, op: str, prim: Prim, args: list[str]) -> str:
+        type_ = TYPES[prim]
+        if prim is Prim.BOOL and op in ("and", "or"):
+            return f"({args[0]} {_INFIX[op] * 2} {args[1]})"
+        if op in _INFIX:
+            text = f"({args[0]} {_INFIX[op]} {args[1]})"
+            return f"({type_}){text}" if prim.bits < 32 and op not in ("eq", "lt", "le") else text
+        if op == "not":
+            return f"(!{args[0]})" if prim is Prim.BOOL else f"({type_})(~{args[0]})"
+        if op == "neg":
+            wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
+            return f"({type_})(-{wide}{args[0]})"
+        joined = ", ".join(f"({type_})({a})" for a in args)
+        if op == "bits":
+            return f"as_{TYPES[SAME_BITS[prim]]}({joined})"
+        if prim.is_float:
+            if op == "div":
+                return f"({args[0]} / {args[1]})"
+            if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp") or op.startswith("div_sqrt"):
+                return f"{op}_{prim.value}({joined})"
+            return f"{_FUNCTIONS.get(op, op)}({joined})"
+        if op == "mul_hi":
+            return f"mul_hi({joined})"
+        if op == "popc":
+            return f"({type_})popcount({joined})"
+        if op == "clz":
+            return f"({type_})clz({joined})"
+        return f"{op}_{prim.value}({joined})"
+
+
+def literal(const: Const) -> str:
+    """A constant in C."""
+    value, prim = const.value, const.prim
+    if prim is Prim.BOOL:
+        return "1" if value else "0"
+    if prim.is_float:
+        number = float(value)
+        if number != number:
+            return f"({TYPES[prim]})NAN"
+        if number in (float("inf"), float("-inf")):
+            return f"({TYPES[prim]})({'-' if number < 0 else ''}INFINITY)"
+        text = number.hex()
+        return f"{text}f" if prim is Prim.F32 else text
+    if prim is Prim.I64:
+        return "(-9223372036854775807L - 1)" if value == prim.least else f"{int(value)}L"
+    if prim is Prim.U64:
+        return f"{int(value)}UL"
+    if prim is Prim.I32:
+        return "(-2147483647 - 1)" if value == prim.least else str(int(value))
+    if prim is Prim.U32:
+        return f"{int(value)}U"
+    return f"(({TYPES[prim]}){int(value)})"
+
+
+def _convert(from_: Prim, to: Prim, arg: str) -> str:
+    """C's conversion, made total as :func:`runelift.ir.meaning.convert` says."""
+    if to is Prim.BOOL:
+        return f"(uchar)({arg} != 0)"
+    if from_.is_float and to.is_int:
+        return f"{to.value}_of_{from_.value}({arg})"
+    return f"({TYPES[to]})({arg})"

@@ -1,0 +1,95 @@
+"""What kernels call that OpenCL C does not have: the pieces of ``prelude.cl`` that they need.
+
+All of them together take compilers as long as a small kernel or longer, so that each program is
+linked from what it mentions.  The names of types that functions are for are those of the language,
+and :data:`TYPES` what C calls these.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from string import Template
+
+from runelift.ir.prim import FLOATS, INTS, SIGNED, Prim
+
+TYPES = {
+    Prim.I8: "char", Prim.I16: "short", Prim.I32: "int", Prim.I64: "long",
+    Prim.U8: "uchar", Prim.U16: "ushort", Prim.U32: "uint", Prim.U64: "ulong",
+    Prim.F32: "float", Prim.F64: "double", Prim.BOOL: "uchar",
+}
+FAMILY = "//// "
+"""What a line begins with that says which family the templates after it are for."""
+C_FUNCTIONS = {
+    "OF_ONE": ("ceil", "cos", "exp", "fabs", "floor", "log", "log10", "log2", "rint", "sin", "sqrt",
+               "trunc"),
+    "OF_TWO": ("copysign", "pow")}
+"""Functions that processors have from the C library, by how many arguments they have."""
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_DEFINED = re.compile(r"^#define (\w+)|^inline [^(]+?(\w+)\(", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of the prelude, the names that it defines, and all words of it."""
+
+    text: str
+    defines: frozenset[str]
+    words: frozenset[str]
+
+
+def linked(kernels: str) -> str:
+    """The text of a program: these kernels, after what they need."""
+    wanted, found = set(_WORD.findall(kernels)), [kernels]
+    for piece in reversed(pieces()):
+        if not piece.defines or not wanted.isdisjoint(piece.defines):
+            wanted |= piece.words
+            found.append(piece.text)
+    return "\n".join(reversed(found))
+
+
+@cache
+def pieces() -> Sequence[Piece]:
+    """All pieces, each after those that it needs."""
+    found, members = list[Piece](), _families()["ALL"]
+    for part in (resources.files("runelift.codegen.emit") / "prelude.cl").read_text().split("\n\n"):
+        if part.startswith(FAMILY):
+            members = _families()[part.removeprefix(FAMILY)]
+            continue
+        code = "\n".join(line for line in part.splitlines() if not line.startswith("//"))
+        for member in members if code else ():
+            text = Template(code).substitute(member)
+            defines = {name for names in _DEFINED.findall(text) for name in names if name}
+            found.append(Piece(text, frozenset(defines), frozenset(_WORD.findall(text))))
+    return found
+
+
+@cache
+def _families() -> Mapping[str, Sequence[Mapping[str, str]]]:
+    """What templates are for, and what the names in them stand for."""
+    return {
+        "ALL": [{}],
+        "SIGNED": [_integer(prim) for prim in SIGNED],
+        "UNSIGNED": [_integer(prim) for prim in INTS if prim.is_unsigned],
+        "INTEGER": [_integer(prim) for prim in INTS],
+        "FLOAT": [{"NAME": prim.value, "T": TYPES[prim]} for prim in FLOATS],
+        **{family: [{"F": name} for name in names] for family, names in C_FUNCTIONS.items()},
+    }
+
+
+def _integer(prim: Prim) -> Mapping[str, str]:
+    """What the names in templates for an integer type stand for.
+
+    ``U`` has as many ``BITS``.  Floats become a ``SIGNED`` number first, which is ``LEAST`` at
+    least and less than ``LIMIT``; that are all of the type but for u64, of which they are those
+    ``NEAR`` 0.
+    """
+    signed = Prim.I32 if prim.greatest <= Prim.I32.greatest else Prim.I64
+    return {"NAME": prim.value, "T": TYPES[prim], "U": TYPES[Prim(f"u{prim.bits}")],
+            "BITS": str(prim.bits), "NEAR": f"{'near_' * (prim is Prim.U64)}{prim.value}",
+            "SIGNED": TYPES[signed], "LEAST": f"{TYPES[signed].upper()}_MIN",
+            "LIMIT": f"0x1p{signed.bits - 1}"}

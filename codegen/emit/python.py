@@ -1,0 +1,567 @@
+"""Host plans as Python source: one function per entry point, straight-line but for control.
+
+The function takes the runtime ``rt`` (:class:`runelift.runtime.execution.run.Run`), which owns the
+queue, the buffers and the records, and a dictionary of arguments, which it takes the arguments
+out of: memory is free when no variable holds it any more.  What is left to do when everything has
+been issued is a function of its own (:mod:`runelift.codegen.plan.epilogue`).  Common scalar
+operations are Python's own, followed by ``wrap_i32`` and the like; others are ``apply``, the
+meaning that OPS states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.epilogue import split, taken
+from runelift.codegen.plan.parameters import Parameter
+from runelift.codegen.plan.write_sets import overwritten
+from runelift.ir import failures, imp
+from runelift.ir.errors import CompilerBug
+from runelift.ir.guards import Guard
+from runelift.ir.imp.traverse import loaded
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
+from runelift.ir.source import Loc
+from runelift.ir.types import Atom
+
+FUNCTION, ENDING = "main", "ending"
+"""The names of every plan's functions; an entry point's own may be a keyword or a built-in."""
+
+
+@dataclass(slots=True)
+class Generated:
+    """The source of a plan, with the objects that it refers to by number."""
+
+    source: str
+    launches: list[plan.Launch] = field(default_factory=list)
+    launch_versions: list[str] = field(default_factory=list)
+    sites: list[plan.Choose] = field(default_factory=list)
+    operations: list[plan.Operation] = field(default_factory=list)
+
+
+def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False) -> Generated:
+    """The Python function of a plan.
+
+    ``replay``: at a choice all versions run one after the other, as often as ``rt.replays`` says.
+    Each starts from the same memory and variables; the last one's results are used.
+    ``trials``: operations can be run again and again, with other settings of their parameters.
+    """
+    writer = _Writer(replay=replay, trials=trials)
+    writer.line(f"def {FUNCTION}(rt, args):  # entry point {host.entry}")
+    writer.depth += 1
+    for name in (*plan.DEVICE_SIZES, plan.COUNTERS):
+        writer.line(f"{_var(name)} = rt.{name.base}")
+    for size in host.sizes:
+        writer.line(f"{_var(size)} = args.pop({str(size)!r})")
+    for param in host.params:
+        writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
+    writer.settings(plan.parameters(host.steps))
+    steps, late = split(host)
+    writer.steps(steps, host.entry)
+    given = "".join(f", {_var(name)}" for name in taken(late, host.results))
+    writer.line(f"return rt.conclude({ENDING}{given})")
+    writer.depth = 0
+    writer.ending(given, late, host)
+    return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
+                     writer.sites, writer.operations)
+
+
+def _results(specs: tuple[plan.ValueSpec, ...]) -> str:
+    return f"({', '.join(map(_result, specs))}{',' if len(specs) == 1 else ''})"
+
+
+def _result(spec: plan.ValueSpec) -> str:
+    if spec.shape is None:
+        return _var(spec.name)
+    shape = "".join(f"{_atom(s)}, " for s in spec.shape)
+    return f"rt.array({_var(spec.name)}, {spec.prim.value!r}, ({shape}))"
+
+
+def _var(name: VName) -> str:
+    return str(name).replace("'", "_q")
+
+
+def _atom(atom: Atom) -> str:
+    if isinstance(atom, VName):
+        return _var(atom)
+    value = atom.value
+    if atom.prim.is_float:
+        return f"float({str(float(value))!r})"
+    return repr(bool(value)) if atom.prim is Prim.BOOL else repr(int(value))
+
+
+def _further(atoms: tuple[Atom, ...]) -> str:
+    return "".join(f", {_atom(a)}" for a in atoms)
+
+
+def _tuple(atoms: Iterable[Atom]) -> str:
+    return f"({''.join(f'{_atom(a)}, ' for a in atoms)})"
+
+
+def _size(size: Size) -> str:
+    if not size.terms:
+        return "0"
+    parts = []
+    for monomial, coefficient in size.terms:
+        factors = [_factor(f) for f in monomial]
+        if coefficient != 1 or not factors:
+            factors.insert(0, str(coefficient))
+        parts.append("*".join(factors))
+    return " + ".join(parts)
+
+
+def _factor(factor: Factor) -> str:
+    match factor:
+        case VName():
+            return _var(factor)
+        case CeilDiv(num, den):
+            return f"-(-({_size(num)}) // ({_size(den)}))"
+        case Least(sizes):
+            return f"min({', '.join(map(_size, sizes))})"
+        case Greatest(sizes):
+            return f"max({', '.join(map(_size, sizes))})"
+        case Applied():
+            raise CompilerBug(f"size {factor} of the source in a host plan")
+
+
+def _index(exp: imp.Exp) -> str:
+    """An index expression; all its operands are non-negative."""
+    match exp:
+        case imp.Var(name):
+            return _var(name)
+        case imp.Lit(const):
+            return _atom(const)
+        case imp.Apply(op, _, (left, right)):
+            symbol = {"add": "+", "sub": "-", "mul": "*", "quot": "//", "rem": "%",
+                      "div": "//", "mod": "%"}[op]
+            return f"({_index(left)} {symbol} {_index(right)})"
+        case imp.Convert(_, _, arg):
+            return _index(arg)
+    raise AssertionError(f"{exp} is no index on the host")
+
+
+def _loc(loc: Loc | None) -> str:
+    if loc is None:
+        return "''"
+    return repr("\n".join([f"{loc}", *loc.trace()]))
+
+
+_COMPARISONS = {"eq": "==", "lt": "<", "le": "<="}
+_WRAPPING = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} // {}",
+             "neg": "-{}"}
+_CLOSED = {"mod": "{} % {}", "min": "min({}, {})", "max": "max({}, {})",
+           "and": "{} & {}", "or": "{} | {}", "xor": "{} ^ {}"}
+_INTEGER = frozenset({"shl", "shr", "quot", "rem", "clz", "popc", "pow", "abs", "sgn", "not"})
+_DOUBLE = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "neg": "-{}"}
+_BOOLEAN = {"and": "{} and {}", "or": "{} or {}", "xor": "{} != {}", "not": "not {}"}
+
+
+def _operation(op: str, prim: Prim, args: list[str]) -> str:
+    """A scalar operation as a Python expression; divisors are not zero."""
+    if op in _COMPARISONS:
+        return f"{args[0]} {_COMPARISONS[op]} {args[1]}"
+    if prim.is_int and op in _WRAPPING:
+        return f"wrap_{prim}({_WRAPPING[op].format(*args)})"
+    if prim.is_int and op in _INTEGER:
+        return f"wrap_{prim}(int_{op}({', '.join(args)}, {prim.bits}))"
+    exact = _CLOSED if prim.is_int else _BOOLEAN if prim is Prim.BOOL else (
+        _DOUBLE if prim is Prim.F64 else {})
+    if op in exact:
+        return exact[op].format(*args)
+    return f"apply({op!r}, {prim.value!r}, {', '.join(args)})"
+
+
+def _conversion(from_: Prim, to: Prim, arg: str) -> str:
+    """A conversion as a Python expression."""
+    if from_ is to:
+        return arg
+    if from_ is Prim.BOOL and to.is_int:
+        return f"int({arg})"
+    if from_.is_int and to.is_int:
+        fits = to.least <= from_.least and from_.greatest <= to.greatest
+        return arg if fits else f"wrap_{to}({arg})"
+    if from_.is_int and to is Prim.F64:
+        return f"float({arg})"
+    return f"convert({from_.value!r}, {to.value!r}, {arg})"
+
+
+def _element(read: plan.Read) -> str:
+    """What is read: a buffer, its type, and the index."""
+    return f"({_var(read.buffer)}, {read.prim.value!r}, {_index(read.index)})"
+
+
+def _buffers(names: Sequence[VName]) -> str:
+    """What the names stand for at the time."""
+    return f"lambda: ({''.join(f'{_var(name)}, ' for name in names)})"
+
+
+def _replay_result(spec: plan.ValueSpec) -> str:
+    """A result of a version: its value or buffer, its type, and its shape if it is an array."""
+    shape = None if spec.shape is None else f"({''.join(f'{_atom(s)}, ' for s in spec.shape)})"
+    return f"({_var(spec.name)}, {spec.prim.value!r}, {shape})"
+
+
+class _Writer:
+    def __init__(self, *, replay: bool, trials: bool) -> None:
+        self.replay = replay
+        self.trials = trials
+        self.lines: list[str] = []
+        self.depth = 0
+        self.launches: list[plan.Launch] = []
+        self.versions: list[str] = []
+        self.sites: list[plan.Choose] = []
+        self.operations: list[plan.Operation] = []
+        self.changing = frozenset[VName]()
+        """The scalars that iterations of the loops around may have other values of."""
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    def settings(self, parameters: tuple[Parameter, ...]) -> None:
+        """Bind all parameters at once."""
+        if parameters:
+            self.line("(")
+            for parameter in parameters:
+                self.line(f"    {_var(parameter.variable)},  # {parameter.name}")
+            self.line(") = rt.settings")
+
+    def ending(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
+        """The function of what is left to do when everything has been issued."""
+        self.line(f"def {ENDING}(rt{given}):")
+        self.depth += 1
+        reads = [step for step in steps if isinstance(step, plan.Read)]
+        if reads and all(isinstance(step, plan.Read) for step in steps[:len(reads)]):
+            elements = "".join(f"{_element(step)}, " for step in reads)
+            self.line(f"{''.join(f'{_var(step.name)}, ' for step in reads)}= rt.reads({elements})")
+            steps = steps[len(reads):]
+        for step in steps:
+            self.step(step, host.entry)
+        self.line(f"return {_results(host.results)}")
+        self.depth -= 1
+
+    def steps(self, steps: tuple[plan.Step, ...], version: str) -> None:
+        if not steps:
+            self.line("pass")
+        for step in steps:
+            self.step(step, version)
+
+    def nested(self, steps: tuple[plan.Step, ...], version: str) -> None:
+        self.depth += 1
+        self.steps(steps, version)
+        self.depth -= 1
+
+    def looped(self, body: tuple[plan.Step, ...], version: str, *given: VName) -> None:
+        """The body of a loop, whose iterations are given these."""
+        around = self.changing
+        self.changing = around.union(given, _bound(body))
+        self.nested(body, version)
+        self.changing = around
+
+    def step(self, step: plan.Step, version: str) -> None:
+        match step:
+            case plan.Alloc(name, prim, count):
+                self.line(f"{_var(name)} = rt.allocate(({_size(count)}) * {prim.bytes})")
+            case plan.Release(names):
+                self.line("".join(f"{_var(n)} = " for n in names) + "None")
+            case plan.CopyBuffer(target, source, prim, count, start):
+                offset = "" if start == plan.START else f", {_index(start)} * {prim.bytes}"
+                self.line(f"rt.copy({_var(target)}, {_var(source)}, "
+                          f"({_size(count)}) * {prim.bytes}{offset})")
+            case plan.Read(name):
+                self.line(f"{_var(name)} = rt.read{_element(step)}")
+            case plan.Compute():
+                self._compute(step)
+            case plan.ConvertScalar(name, from_, to, arg):
+                self.line(f"{_var(name)} = {_conversion(from_, to, _atom(arg))}")
+            case plan.ComputeSize(name, size):
+                self.line(f"{_var(name)} = {_size(size)}")
+            case plan.Bind(target, source):
+                self.line(f"{_var(target)} = {_atom(source)}")
+            case plan.Check(cond, message, args, loc):
+                given = "".join(f", {_atom(a)}" for a in args)
+                self.line(f"if not {_atom(cond)}: rt.fail({_loc(loc)}, {message!r}{given})")
+            case plan.Launch():
+                self._launch(step, version)
+            case plan.Statuses(name, words):
+                self.line(f"{_var(name)} = rt.statuses({_size(words)})")
+            case (distribution.ShareOut() | distribution.Teams() | distribution.SubGroup()
+                  | distribution.Spread() | distribution.Width() | distribution.Tile()
+                  | distribution.Block() | distribution.Coarse() | distribution.Strip()):
+                self._share(step)
+            case plan.Operation(_, parameters, steps):
+                if self.trials and parameters:
+                    self._trials(step, version)
+                elif steps:
+                    self.steps(steps, version)
+            case plan.Branch(cond, then_, else_):
+                self.line(f"if {_atom(cond)}:")
+                self.nested(then_, version)
+                if else_:
+                    self.line("else:")
+                    self.nested(else_, version)
+            case plan.Promise(name):
+                self.line(f"{_var(name)} = None")
+            case plan.Fill(name, steps):
+                self.line(f"if {_var(name)} is None:")
+                self.nested(steps, version)
+            case plan.CountedLoop(index, bound, body, carried, None):
+                rounds = (f"range({_atom(bound)})" if carried is None
+                          else f"rt.rounds({_atom(bound)}, {_buffers(carried)})")
+                self.line(f"for {_var(index)} in {rounds}:")
+                self.looped(body, version, index)
+            case plan.CountedLoop(index, bound, body, carried, course):
+                assert carried is not None
+                assert course is not None
+                scalars = f"course_{index.tag}"
+                self._course(scalars, index, course, version)
+                names = (index, *(column for column, _ in course.columns))
+                self.line(f"for {_tuple(names)} in "
+                          f"rt.rounds({_atom(bound)}, {_buffers(carried)}, {scalars}):")
+                self.looped(body, version, *names)
+                if course.carried:
+                    self.line(f"{_tuple(course.carried)} = {scalars}.carried")
+            case plan.WhileLoop(cond, body, in_cell, carried):
+                again = f"rt.read({_var(cond)}, 'bool', 0)" if in_cell else _var(cond)
+                self.line(f"while {again}:" if carried is None else
+                          f"for _ in rt.rounds_while(lambda: {_var(cond)}, {_buffers(carried)}):")
+                self.looped(body, version)
+            case plan.Choose():
+                self._choose(step)
+            case plan.Settle() if self.replay:
+                self.line("pass")  # versions are replayed from memory as it was
+            case plan.Settle(sites):
+                numbers = [n for n, s in enumerate(self.sites) if s.site in sites]
+                self.line("".join(f"settled_{n} = " for n in numbers) + "True")
+
+    def _course(self, name: str, index: VName, course: plan.Course, version: str) -> None:
+        """A function that computes a row of the scalars of a loop, and what it starts with."""
+        self.line(f"def {name}({_var(index)}{_further(course.carried)}):")
+        self.depth += 1
+        for step in course.steps:
+            self.step(step, version)
+        sources = {step.target: step.source for step in course.following}
+        following = tuple(sources.get(scalar, scalar) for scalar in course.carried)
+        self.line(f"return {_tuple(column for column, _ in course.columns)}, {_tuple(following)}")
+        self.depth -= 1
+        prims = "".join(f"{prim.value!r}, " for _, prim in course.columns)
+        self.line(f"{name} = rt.course({name}, ({prims}), {_tuple(course.carried)})")
+
+    def _share(self, step: distribution.Distribution) -> None:
+        """How work is shared out, which depends on sizes and on the device."""
+        match step:
+            case distribution.ShareOut(_, _, _, chunks, loops, rows, groups, wanted, teams, apart):
+                shared = "".join(f"{_size(c.points)}, " for c in chunks)
+                looped = "".join(f"{_size(size)}, " for size in loops)
+                reduced = "".join(f"({_size(n)}, {_size(each)}), " for n, each in rows)
+                changing = "".join(f"{number}, " for number, c in enumerate(chunks)
+                                   if not self.changing.isdisjoint(c.points.variables()))
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.share_out(({shared}), ({looped}), ({reduced}), {_size(groups)}"
+                          f"{_further(wanted)}, {teams}, {apart}"
+                          + (f", ({changing}))" if changing else ")"))
+            case distribution.Teams(teams, even, group, groups, size, wanted, apart):
+                self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
+                          f"{_size(size)}, {_atom(wanted)}, {apart})")
+            case distribution.SubGroup(subgroup, group):
+                self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
+            case distribution.Spread(group, most, size):
+                self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
+            case distribution.Width(name, points, rows, beside, size, shares, most, wanted):
+                sizes = ", ".join(map(_size, (points, rows, beside)))
+                self.line(f"{_var(name)} = rt.width({sizes}, {size}, {shares}, {most}, "
+                          f"{_atom(wanted)})")
+            case distribution.Tile(points=points, bytes=size, wanted=wanted):
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.tile({_var(points)}, {size}{_further(wanted)})")
+            case distribution.Block(height=height, width=width, batch=batch, length=length,
+                            wanted=wanted):
+                sizes = ", ".join(map(_size, (height, width, batch, length)))
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
+            case distribution.Coarse(height=height, width=width, batch=batch, length=length,
+                             wanted=wanted):
+                sizes = ", ".join(map(_size, (height, width, batch, length)))
+                boxes = tuple((box.bytes, box.sides) for box in step.boxes)
+                self.line(f"{', '.join(map(_var, step.names()))} = "
+                          f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
+                          f"{step.bytes}, {boxes}{_further(wanted)})")
+            case distribution.Strip(width=width, batch=batch, length=length):
+                sizes = ", ".join(map(_size, (width, batch, length)))
+                self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
+
+    def _compute(self, step: plan.Compute) -> None:
+        args = [_atom(a) for a in step.args]
+        if OPS[step.op].traps and step.prim.is_int:
+            fail = f"rt.fail({_loc(step.loc)}, {failures.DIVISION!r})"
+            divisor = step.args[1]
+            if isinstance(divisor, VName):
+                self.line(f"if {args[1]} == 0: {fail}")
+            elif divisor.value == 0:
+                self.line(fail)
+                return
+        self.line(f"{_var(step.name)} = {_operation(step.op, step.prim, args)}")
+
+    def _launch(self, step: plan.Launch, version: str) -> None:
+        number = len(self.launches)
+        self.launches.append(step)
+        self.versions.append(version)
+        args = "".join(f", {_atom(a)}" + (".handle" if isinstance(p, imp.BufferParam) else "")
+                       for a, p in zip(step.args, step.kernel.params, strict=True))
+        groups, group = _size(step.groups), _size(step.group)
+        if step.kernel.teams is None:
+            lengths = "".join(f"({_size(a.length)}) * {a.prim.bytes}, "
+                              for a in step.kernel.local_memory)
+        else:
+            teams = _var(step.kernel.teams)
+            groups, group = f"-(-({groups}) // {teams})", f"({group})*{teams}"
+            rooms = [_size(cells_of(a)) for a in step.kernel.local_memory]
+            lengths = "".join(f"({room}) * {CELL_BYTES}*{teams}, " for room in rooms)
+            args += "".join(f", {room}" for room in rooms)
+        launch = f"launch({number}, "
+        if built_for := step.kernel.built_for:
+            launch = f"launch_built({number}, ({', '.join(map(_var, built_for))},), "
+        self.line(f"rt.{launch}{groups}, {group}, ({lengths}){args})  # {step.kernel.name}")
+
+    def _trials(self, step: plan.Operation, version: str) -> None:
+        """A loop over settings of an operation; buffers that it reads and writes are restored."""
+        settings = "".join(f"{_var(p.variable)}, " for p in step.parameters)
+        read, written = (", ".join(map(_var, names)) for names in _accessed(step.steps))
+        self.line(f"for {settings}in rt.trials({len(self.operations)}, [{read}], [{written}]):")
+        self.operations.append(step)
+        self.depth += 1
+        self.line("try:")
+        self.nested((*step.early, *step.steps), version)
+        self.line("except rt.CannotRun as reason:")
+        self.depth += 1
+        if allocated := set(_allocated(step.steps)):
+            self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
+        self.line("if rt.gives_up(reason): raise")
+        self.depth -= 2
+
+    def _choose(self, step: plan.Choose) -> None:
+        site = len(self.sites)
+        self.sites.append(step)
+        pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
+        crowds = "".join(f"{_crowd(v.guard)}, " for v in step.versions)
+        local = "".join(f"{_need(v)}, " for v in step.versions)
+        sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
+        met = f"{site}, ({pars}), ({crowds}), ({local}), {{{sizes}}}"
+        if self.replay:
+            self._replayed(step, site, met)
+        else:
+            self._chosen(step, site, met)
+
+    def _chosen(self, step: plan.Choose, site: int, met: str) -> None:
+        """Versions are tried until one could run."""
+        settles = any(isinstance(s, plan.Settle) and step.site in s.sites
+                      for s in plan.all_steps([step]))
+        if settles:
+            self.line(f"settled_{site} = False")
+        self.line(f"for version_{site} in rt.encounter({met}):")
+        self.depth += 1
+        self._attempt(step, site, [f"rt.leave({site})", "break"],
+                      [f"if settled_{site}: raise"] if settles else [])
+        self.depth -= 1
+        self.line(f"else: rt.none_left({site})")
+
+    def _replayed(self, step: plan.Choose, site: int, met: str) -> None:
+        """All versions run from the same start; what one of them filled stays filled."""
+        changed = "".join(f"{_var(name)}, " for name in overwritten(step))
+        promised = "".join(f"{_var(name)}, " for name in _promised(step))
+        if promised:
+            self.line(f"unfilled_{site} = filled_{site} = {promised}")
+        self.line(f"for version_{site} in rt.replays({met}, ({changed})):")
+        self.depth += 1
+        if promised:
+            self.line(f"{promised}= unfilled_{site}")
+        filled = [f"filled_{site} = rt.either(filled_{site}, ({promised}))"] if promised else []
+        results = "".join(f"{_replay_result(spec)}, " for spec in step.results)
+        self._attempt(step, site, [*filled, f"rt.leave_replayed({site}, ({results}))"], [])
+        self.depth -= 1
+        if promised:
+            self.line(f"{promised}= filled_{site}")
+
+    def _attempt(self, step: plan.Choose, site: int, done: list[str], failed: list[str]) -> None:
+        """Run the version that was chosen, with lines for when it could run and when not."""
+        self.line("try:")
+        self.depth += 1
+        feasible = [(n, v) for n, v in enumerate(step.versions) if v.infeasible is None]
+        for number, version in feasible:
+            keyword = "if" if number == feasible[0][0] else "elif"
+            self.line(f"{keyword} version_{site} == {number}:  # {version.kind.value}")
+            self.nested(version.steps, f"{step.site}/{number}")
+        for line in done:
+            self.line(line)
+        self.depth -= 1
+        self.line("except rt.CannotRun as reason:")
+        self.depth += 1
+        allocated = {n for _, v in feasible for n in _allocated(v.steps)}
+        if allocated:
+            self.step(plan.Release(tuple(sorted(allocated, key=lambda n: n.tag))), "")
+        self.line(f"rt.abandon({site}, version_{site}, reason)")
+        for line in failed:
+            self.line(line)
+        self.depth -= 1
+
+
+def _crowd(guard: Guard | None) -> str:
+    """How many work-groups an intra version has, how many work-items each can use, and in loops."""
+    if guard is None or guard.groups is None or guard.group is None:
+        return "None"
+    looped = "" if guard.looped is None else f", {_size(guard.looped)}"
+    return f"({_size(guard.groups)}, {_size(guard.group)}{looped})"
+
+
+def _need(version: plan.PlanVersion) -> str:
+    """The local memory that a version needs, as a Python expression."""
+    need = _size(version.local_bytes)
+    if not version.groups:
+        return need
+    return f"({need} if {' and '.join(map(_var, version.groups))} else rt.never)"
+
+
+def _accessed(steps: tuple[plan.Step, ...]) -> tuple[list[VName], list[VName]]:
+    """The buffers from outside that launches may read, and those that they may write."""
+    found: tuple[dict[VName, None], dict[VName, None]] = ({}, {})
+    own = {plan.COUNTERS, *_allocated(steps)}
+    for step in plan.all_steps(steps):
+        match step:
+            case plan.Statuses(name):
+                own.add(name)
+            case plan.Launch(kernel, args):
+                for param, arg in zip(kernel.params, args, strict=True):
+                    if isinstance(param, imp.BufferParam) and isinstance(arg, VName):
+                        if param.written:
+                            found[1][arg] = None
+                        if not param.written or param.name in loaded(kernel.body):
+                            found[0][arg] = None
+            case plan.CopyBuffer(target, source):
+                found[0][source] = found[1][target] = None
+    read, written = ([n for n in names if n not in own] for names in found)
+    return read, written
+
+
+def _bound(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
+    """The scalars that ``steps`` set."""
+    for step in plan.all_steps(steps):
+        if name := plan.set_by(step):
+            yield name
+
+
+def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
+    """The names that may hold memory which ``steps`` allocate."""
+    for step in plan.all_steps(steps):
+        match step:
+            case plan.Alloc(name) | plan.Bind(name):
+                yield name
+
+
+def _promised(choice: plan.Choose) -> list[VName]:
+    """The promised buffers that versions may fill."""
+    filled = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Fill)}
+    inside = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Promise)}
+    return sorted(filled - inside, key=lambda name: name.tag)

@@ -1,0 +1,1 @@
+"""From versioned IR to host plans."""

@@ -1,0 +1,203 @@
+"""Operations on whole arrays that the host plans: accesses, updates, and arrays of parts.
+
+Layout operations make views and cost nothing.  An update, a ``concat`` and a literal are kernels
+that write into a buffer; indices are checked on the host.
+"""
+
+from __future__ import annotations
+
+from runelift.codegen.hostplan.segops import Operations
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.views import replicate
+from runelift.ir import failures, imp
+from runelift.ir.names import VName
+from runelift.ir.placement import PLACED
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, product
+from runelift.ir.syntax import (
+    Body,
+    Dest,
+    Dim,
+    Index,
+    Level,
+    Param,
+    PrimOp,
+    SegDim,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Update,
+)
+from runelift.ir.types import ArrayType, Atom, Type, elem_of, i64, shape_of
+
+
+class Arrays(Operations):
+    """The steps of accesses to arrays, and of what is put together from parts."""
+
+    __slots__ = ()
+
+    def index(self, stm: Stm, exp: Index) -> None:
+        """An element, or a slice, which is a view."""
+        view, (param,) = self.views[exp.array], stm.pat
+        if exp.checked:
+            self._check_bounds(exp, stm)
+        dims = [self.dim(dim) for dim in exp.dims]
+        if isinstance(param.type, ArrayType):
+            self.places.arrays[param.name] = exp.array
+            self.bind_view(param, view.slice(dims))
+            return
+        indices = [d for d in dims if not isinstance(d, tuple)]
+        if view.mem is None:
+            buffer = self.copy(exp.array)
+            view = self.views[buffer]
+        assert view.mem is not None
+        if param.name in self.residence.needed:
+            self.emit(plan.Read(param.name, param.type, view.mem, view.at(indices)))
+        elif view.mem not in self.owned[-1]:
+            self.defer(stm, imp.Load(view.mem, view.at(indices), param.type))
+        elif self.coherent and self.loops:  # a copy as below, by a kernel that others can be with
+            self.defer(stm, imp.Load(view.mem, view.at(indices), param.type))
+            self.scalar_result(param.name, param.type, self.cell_of(param.name, param.type))
+        else:  # a copy, because this body may update the array in place
+            held = self.names.fresh(param.name)
+            self.emit(plan.Alloc(held, param.type, Size.of(1)),
+                      plan.CopyBuffer(held, view.mem, param.type, Size.of(1), view.at(indices)))
+            self.scalar_result(param.name, param.type, held)
+
+    def _check_bounds(self, exp: Index | Update, stm: Stm) -> None:
+        """Have the host check that an access is inside of its array."""
+        shape = shape_of(self.types[exp.array])
+        written = [self._written(dim) for dim in exp.dims]
+        message = failures.access([len(each) for each in written])
+        values = (*(value for each in written for value in each), *shape)
+        for dim, size in zip(exp.dims, shape, strict=True):
+            if isinstance(dim, SliceDim):
+                if dim.start == i64(0) and dim.count == size and dim.stride == i64(1):
+                    continue
+                steps = self.compute("sub", dim.count, i64(1))
+                last = self.compute("add", dim.start, self.compute("mul", steps, dim.stride))
+                inside = self.compute("and", self._within(dim.start, size),
+                                      self._within(last, size), prim=Prim.BOOL)
+                empty = self.compute("eq", dim.count, i64(0))
+                some = self.compute("lt", i64(0), dim.count)
+                fine = self.compute("or", empty, self.compute("and", some, inside, prim=Prim.BOOL),
+                                    prim=Prim.BOOL)
+            else:
+                fine = self._within(dim, size)
+            self.emit(plan.Check(fine, message, values, stm.loc))
+
+    def _written(self, dim: Dim) -> tuple[Atom, ...]:
+        """A dimension of an access as a program writes it: an index, or start, stop and step."""
+        if not isinstance(dim, SliceDim):
+            return (dim,)
+        if dim.stride == i64(1):
+            return dim.start, self.compute("add", dim.start, dim.count)
+        stop = self.compute("add", dim.start, self.compute("mul", dim.count, dim.stride))
+        return dim.start, stop, dim.stride
+
+    def _within(self, index: Atom, size: Atom) -> VName:
+        """Whether ``0 <= index < size``."""
+        return self.compute("and", self.compute("le", i64(0), index),
+                            self.compute("lt", index, size), prim=Prim.BOOL)
+
+    def check_reshape(self, stm: Stm, shape: tuple[Atom, ...], array: VName) -> None:
+        """Have the host check that a shape has as many elements, unless that is known."""
+        old = shape_of(self.types[array])
+        if product([self.size(s) for s in shape]) == product([self.size(s) for s in old]):
+            return
+        sizes = [self.names.fresh("size"), self.names.fresh("size")]
+        for name, atoms in zip(sizes, (shape, old), strict=True):
+            self.types[name] = Prim.I64
+            self.emit(plan.ComputeSize(name, product([self.size(s) for s in atoms])))
+        same = self.compute("eq", sizes[0], sizes[1])
+        self.emit(plan.Check(same, failures.RESHAPE, (sizes[1], sizes[0]), stm.loc))
+
+    def replicate(self, stm: Stm, shape: tuple[Atom, ...], value: Atom) -> None:
+        """A view that shows a value everywhere; a copy of it, if it may be changed here."""
+        (param,) = stm.pat
+        outer = tuple(self.scalar(s) for s in shape)
+        if isinstance(value, VName) and value in self.views:
+            inner = self.views[value]
+            if inner.mem is not None and inner.mem in self.owned[-1]:
+                inner = self.views[self.copy(value)]
+            self.bind_view(param, replicate(elem_of(param.type), outer, inner))
+        else:
+            self.bind_view(param, replicate(elem_of(param.type), outer, self.scalar(value)))
+
+    def update(self, stm: Stm, exp: Update) -> None:
+        """A kernel that writes the value, unless it has been made in its place."""
+        (param,) = stm.pat
+        if PLACED in stm.attrs and self.is_in_place(exp):
+            mem = self.views[exp.array].mem
+            assert mem is not None
+            self.adopt(param, mem)
+            return
+        if exp.checked:
+            self._check_bounds(exp, stm)
+        slices = [d for d in exp.dims if isinstance(d, SliceDim)]
+        inner = tuple(SegDim(self.names.fresh("k"), d.count) for d in slices) or (
+            SegDim(self.names.fresh("one"), i64(1)),)
+        stms: list[Stm] = []
+        indices: list[Atom] = []
+        place = iter(inner)
+        for dim in exp.dims:
+            if not isinstance(dim, SliceDim):
+                indices.append(dim)
+                continue
+            scaled, at = self.names.fresh("o"), self.names.fresh("at")
+            index = next(place).index
+            stms += [Stm((Param(scaled, Prim.I64),), PrimOp("mul", Prim.I64, (index, dim.stride))),
+                     Stm((Param(at, Prim.I64),), PrimOp("add", Prim.I64, (dim.start, scaled)))]
+            indices.append(at)
+        value = exp.value
+        if slices and isinstance(value, VName):
+            source = value
+            if self.touches(self.views[value], self.views[exp.array].mem or value):
+                source = self.copy(value)
+            element = self.names.fresh("x")
+            stms.append(Stm((Param(element, elem_of(param.type)),),
+                            Index(source, tuple(d.index for d in inner))))
+            value = element
+        body = Body(tuple(stms), (*indices, value))
+        scatter = SegScatter(Level.GRID, inner, (Dest(exp.array, len(indices)),), body)
+        self.operation(Stm(stm.pat, scatter, stm.attrs, stm.loc), scatter)
+
+    def concat(self, stm: Stm, dim: int, arrays: tuple[VName, ...]) -> None:
+        """A kernel for each part, which copies it to its place."""
+        (param,) = stm.pat
+        self.allocate(param)
+        start: Atom = i64(0)
+        whole = self.views[param.name]
+        for array in arrays:
+            shape = shape_of(self.types[array])
+            dims = tuple(SegDim(self.names.fresh("i"), s) for s in shape)
+            at = self.names.fresh("at")
+            element = self.names.fresh("x")
+            body = Body((
+                Stm((Param(at, Prim.I64),), PrimOp("add", Prim.I64, (dims[dim].index, start))),
+                Stm((Param(element, elem_of(param.type)),),
+                    Index(array, tuple(d.index for d in dims)))),
+                (*(at if k == dim else d.index for k, d in enumerate(dims)), element))
+            part = SegScatter(Level.GRID, dims, (Dest(param.name, len(dims)),), body)
+            self.segop(Stm((param,), part, loc=stm.loc))
+            start = self.compute("add", start, shape[dim])
+        self.views[param.name] = whole
+
+    def literal(self, stm: Stm, elems: tuple[Atom, ...], row: Type) -> None:
+        """A kernel for each element, which copies it to its place."""
+        (param,) = stm.pat
+        self.allocate(param)
+        rows = shape_of(row)
+        for k, elem in enumerate(elems):
+            dims = tuple(SegDim(self.names.fresh("i"), s) for s in rows) or (
+                SegDim(self.names.fresh("one"), i64(1)),)
+            stms: tuple[Stm, ...] = ()
+            value: Atom = elem
+            if rows and isinstance(elem, VName):
+                value = self.names.fresh("x")
+                stms = (Stm((Param(value, elem_of(row)),),
+                            Index(elem, tuple(d.index for d in dims))),)
+            indices: tuple[Atom, ...] = (i64(k), *(d.index for d in dims if rows))
+            body = Body(stms, (*indices, value))
+            part = SegScatter(Level.GRID, dims, (Dest(param.name, 1 + len(rows)),), body)
+            self.segop(Stm((param,), part, loc=stm.loc))

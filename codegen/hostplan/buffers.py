@@ -1,0 +1,318 @@
+"""Buffers of a host plan: where arrays are, who may change them, and what is made in place.
+
+A body *owns* the buffers that it made, or was given to change; the versions of code, which may
+have to be tried one after the other, are given those that they update as the last thing that they
+do.  A buffer of its own may be changed where nothing looks at it later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from runelift.codegen.hostplan.in_place import Places, place_of
+from runelift.codegen.hostplan.scalar_residence import Residence
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.parameters import Parameters
+from runelift.codegen.plan.views import View, behind, lit, row_major
+from runelift.ir import imp
+from runelift.ir.errors import CompilerBug
+from runelift.ir.imp.traverse import memories, variables
+from runelift.ir.names import Names, VName
+from runelift.ir.placement import PLACED, placements
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, product
+from runelift.ir.syntax import (
+    Body,
+    Dim,
+    Exp,
+    Index,
+    Lambda,
+    Level,
+    Param,
+    SegDim,
+    SegMap,
+    SliceDim,
+    Stm,
+    Update,
+)
+from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.types import ArrayType, Atom, Type, array_of, elem_of, shape_of
+
+
+@dataclass(slots=True)
+class Buffers:
+    """The steps so far, what names stand for, and which memory belongs to the present body."""
+
+    names: Names
+    residence: Residence
+    entry: str
+    interleave: bool = False
+    coherent: bool = False
+    loops: int = 0
+    operations: int = 0
+    steps: list[plan.Step] = field(default_factory=list)
+    views: dict[VName, View] = field(default_factory=dict)
+    types: dict[VName, Type] = field(default_factory=dict)
+    owned: list[set[VName]] = field(default_factory=lambda: [set()])
+    later: list[Set[VName]] = field(default_factory=lambda: [frozenset()])
+    inherited: list[frozenset[VName]] = field(default_factory=lambda: [frozenset()])
+    sites: list[str | None] = field(default_factory=lambda: [None])
+    places: Places = field(default_factory=Places)
+    local_bytes: list[Size] = field(default_factory=list)
+    deferred: dict[VName, imp.Exp] = field(default_factory=dict)
+    cells: dict[VName, VName] = field(default_factory=dict)
+    singles: set[VName] = field(default_factory=set)
+    indices: set[VName] = field(default_factory=set)
+    idle: set[VName] = field(default_factory=set)
+    filled: list[set[VName]] = field(default_factory=lambda: [set()])
+
+    # The environment that kernels see
+
+    def type(self, name: VName) -> Type:
+        """The type of a name; the sizes of the device are i64."""
+        found = self.types.get(name)
+        return Prim.I64 if found is None and name in plan.DEVICE_SIZES else self.types[name]
+
+    def view(self, name: VName) -> View:
+        """The view of an array."""
+        return self.views[name]
+
+    def size(self, atom: Atom) -> Size:
+        """An i64 atom as a size."""
+        return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
+
+    def scalar(self, atom: Atom) -> imp.Exp:
+        """A scalar atom as an expression."""
+        return imp.Var(atom) if isinstance(atom, VName) else imp.Lit(atom)
+
+    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
+        """The deferred scalars among ``used``, and what they need, as a kernel's first code."""
+        needed: dict[VName, None] = {}
+
+        def visit(name: VName) -> None:
+            if name in self.deferred and name not in needed:
+                for inner in sorted(variables(self.deferred[name]), key=lambda n: n.tag):
+                    visit(inner)
+                needed[name] = None
+
+        for name in used:
+            visit(name)
+        return [imp.Declare(n, elem_of(self.types[n]), self.deferred[n]) for n in needed]
+
+    def shape(self, type_: Type) -> tuple[imp.Exp, ...]:
+        """The sizes of a type as expressions."""
+        return tuple(self.scalar(s) for s in shape_of(type_))
+
+    def count(self, type_: Type) -> Size:
+        """The number of elements of a type."""
+        return product([self.size(s) for s in shape_of(type_)])
+
+    def new_operation(self, pat: Sequence[Param]) -> Parameters:
+        """The parameters of the next operation, which is named by what it makes."""
+        base = pat[0].name.base if pat else "effect"
+        self.operations += 1
+        return Parameters(f"{self.entry}.{base}_{self.operations - 1}", self.names)
+
+    def emit(self, *steps: plan.Step) -> None:
+        """Append steps."""
+        self.steps.extend(steps)
+
+    @contextmanager
+    def block(self, inherited: Set[VName] = frozenset(),
+              site: str | None = None) -> Iterator[list[plan.Step]]:
+        """The steps of a nested body with buffers of its own, besides ``inherited`` ones.
+
+        ``site``: where versions are chosen, if the body is one of them.
+        """
+        outer, self.steps = self.steps, []
+        self.inherited.append(frozenset(inherited))
+        self.sites.append(site)
+        self.owned.append(set(inherited))
+        self.filled.append(set(self.filled[-1]))
+        inner = self.steps
+        try:
+            yield inner
+        finally:
+            self.steps = outer
+            self.owned.pop()
+            self.filled.pop()
+            self.inherited.pop()
+            self.sites.pop()
+
+    # Names
+
+    def bind_input(self, param: Param) -> None:
+        """A parameter of the entry point; its buffer belongs to the caller."""
+        self.types[param.name] = param.type
+        if isinstance(param.type, ArrayType):
+            self.views[param.name] = row_major(param.name, param.type.elem, self.shape(param.type))
+
+    def bind_view(self, param: Param, view: View) -> None:
+        """An array without a buffer of its own."""
+        self.types[param.name] = param.type
+        self.views[param.name] = view
+
+    def allocate(self, param: Param) -> View:
+        """A fresh row-major buffer under the name of ``param``."""
+        prim = elem_of(param.type)
+        self.emit(plan.Alloc(param.name, prim, self.count(param.type)))
+        self.owned[-1].add(param.name)
+        view = row_major(param.name, prim, self.shape(param.type))
+        self.bind_view(param, view)
+        return view
+
+    def adopt(self, param: Param, buffer: VName) -> None:
+        """``param`` is another name for a buffer that this body owns from now on."""
+        if buffer != param.name:
+            self.emit(plan.Bind(param.name, buffer))
+        self.places.rename(param.name, buffer)
+        self.owned[-1].add(param.name)
+        self.bind_view(param, row_major(param.name, elem_of(param.type), self.shape(param.type)))
+
+    def dead(self, name: VName) -> bool:
+        """Whether nothing looks at the buffer of ``name`` later, and this body made it."""
+        view = self.views[name]
+        if view.mem is None or view.mem not in self.owned[-1]:
+            return False
+        return not any(alias in self.later[-1] and self.touches(other, view.mem)
+                       for alias, other in self.views.items()
+                       if alias not in self.places.waiting)
+
+    def touches(self, view: View, mem: VName) -> bool:
+        """Whether a view shows, or is computed from, a memory."""
+        if view.mem is not None:
+            return view.mem == mem
+        return mem in memories(view.at([lit(0)] * len(view.shape)))
+
+    def own_buffer(self, name: VName, *, shared: bool = False, outer: int = 0) -> VName:
+        """A buffer with the value of ``name`` that nobody else uses.
+
+        ``shared``: a buffer that is read elsewhere will do.  It is row-major, but the ``outer``
+        first dimensions vary fastest.
+        """
+        view = self.views[name]
+        if view.order == behind(len(view.shape), outer) and view.mem is not None:
+            made_here = view.mem in self.owned[-1] and view.mem not in self.inherited[-1]
+            if (shared and made_here) or self.dead(name):
+                return view.mem
+        return self.copy(name, outer)
+
+    def any_buffer(self, name: VName) -> VName:
+        """A row-major buffer with the value of ``name``, which may be anybody's."""
+        view = self.views[name]
+        return view.mem if view.dense and view.mem is not None else self.copy(name)
+
+    def is_input(self, name: VName) -> bool:
+        """Whether the memory of ``name`` came from outside, so that nobody updates it."""
+        mem = self.views[name].mem
+        return mem is not None and not any(mem in owned for owned in self.owned)
+
+    def copy(self, name: VName, outer: int = 0) -> VName:
+        """The buffer of a fresh row-major copy; the ``outer`` first dimensions become the last."""
+        if outer:
+            name = self._turned(name, outer)
+        param = Param(self.names.fresh(name), self.types[name])
+        view = self.views[name]
+        if view.dense and view.mem is not None:
+            self.allocate(param)
+            self.emit(plan.CopyBuffer(param.name, view.mem, view.prim, self.count(param.type)))
+        else:
+            self._elementwise(param, lambda indices: Index(name, indices))
+        return param.name
+
+    def _turned(self, name: VName, outer: int) -> VName:
+        """A view with the ``outer`` first dimensions behind the others."""
+        type_ = self.types[name]
+        order = behind(len(shape_of(type_)), outer)
+        turned = array_of(tuple(shape_of(type_)[d] for d in order), elem_of(type_))
+        view = Param(self.names.fresh(name), turned)
+        self.bind_view(view, self.views[name].rearrange(order))
+        return view.name
+
+    def _elementwise(self, param: Param, element: Callable[[tuple[VName, ...]], Exp]) -> None:
+        """A kernel that computes each element of an array from its indices."""
+        dims = tuple(SegDim(self.names.fresh("i"), s) for s in shape_of(param.type))
+        prim = elem_of(param.type)
+        out = Param(self.names.fresh("x"), prim)
+        body = Body((Stm((out,), element(tuple(d.index for d in dims))),), (out.name,))
+        self.allocate(param)
+        self.segop(Stm((param,), SegMap(Level.GRID, dims, body, (prim,))))
+
+    def segop(self, stm: Stm) -> None:
+        """The steps of a segmented operation whose result buffers exist."""
+        raise NotImplementedError
+
+    # What is made in place
+
+    def place_results(self, followed: Sequence[tuple[Stm, Set[VName]]], place: int) -> None:
+        """Give the results of a map room in the arrays that updates put them into.
+
+        ``followed``: the statements of the body, with the names that are used after each.
+        """
+        stms = [stm for stm, _ in followed[place:]]
+        exp, found = stms[0].exp, list(placements(stms))
+        wanted = [p for p in found if PLACED in stms[p.place].attrs]
+        if not wanted:
+            return
+        assert isinstance(exp, SegMap)
+        array = found[0].update.array
+        whole, (_, later) = self.views[array], followed[place + found[0].place]
+        if whole.mem is None or not self._may_change(array, whole.mem, later, exp):
+            return
+        second = self.names.fresh(array)
+        for placed in wanted:
+            dims = [self.dim(dim) for dim in placed.update.dims]
+            view = place_of(whole.slice(dims), placed.perm, exp, second,
+                            interleave=self.interleave)
+            if view is not None:
+                self.places.given[stms[0].pat[placed.result].name] = view
+        if any(view.mem == second for view in self.places.given.values()):
+            self.places.rename(second, whole.mem)
+            self.emit(plan.Bind(second, whole.mem))
+
+    def _may_change(self, array: VName, mem: VName, later: Set[VName], exp: Exp) -> bool:
+        """Whether ``exp`` may write into an array that it looks at under its own name only."""
+        return (self.views[array].dense and mem in self.owned[-1]
+                and not any(alias in later and self.touches(view, mem)
+                            for alias, view in self.views.items())
+                and all(self.places.sliced(name) == array for name in self.read_by(exp)
+                        if self.touches(self.views[name], mem)))
+
+    def settle(self, names: Iterable[VName]) -> None:
+        """Note that arrays of other versions have changed, if ``names`` are in their memory."""
+        mems = {self.places.origin(mem) for name in names
+                if name in self.views and (mem := self.views[name].mem) is not None}
+        sites: list[str] = []
+        for around, site in zip(reversed(self.inherited), reversed(self.sites), strict=True):
+            if mems.isdisjoint(map(self.places.origin, around)):
+                break
+            if site is not None:
+                sites.append(site)
+        if sites:
+            self.emit(plan.Settle(tuple(sites)))
+
+    def is_in_place(self, exp: Update) -> bool:
+        """Whether the value of an update has been made in the memory of its operand."""
+        value, mem = exp.value, self.views[exp.array].mem
+        if not isinstance(value, VName) or value not in self.places.waiting:
+            return False
+        self.places.waiting.discard(value)
+        there = self.views[value].mem
+        if mem is None or there is None or self.places.origin(there) != self.places.origin(mem):
+            return False
+        if not self.dead(exp.array):
+            raise CompilerBug(f"{exp.array} is looked at after {value} was made in its memory")
+        return True
+
+    def read_by(self, exp: Exp) -> set[VName]:
+        """The arrays around that the code of a segmented operation reads."""
+        inside: list[Body | Lambda] = [*bodies_of(exp), *lambdas_of(exp)]
+        return set().union(*map(free_vars, inside)) & self.views.keys()
+
+    def dim(self, dim: Dim) -> imp.Exp | tuple[imp.Exp, imp.Exp, imp.Exp]:
+        """A dimension of an access as expressions."""
+        if isinstance(dim, SliceDim):
+            return self.scalar(dim.start), self.scalar(dim.count), self.scalar(dim.stride)
+        return self.scalar(dim)

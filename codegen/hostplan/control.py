@@ -1,0 +1,273 @@
+"""Control on the host: branches, loops and versions, and the buffers that these hand on.
+
+Every body has buffers of its own; what it hands on is in a buffer that nobody else uses, under the
+name of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import replace
+from types import MappingProxyType
+
+from runelift.codegen.emit.persistent import may_persist
+from runelift.codegen.hostplan.arrays import Arrays
+from runelift.codegen.hostplan.coalescing import CARRIED
+from runelift.codegen.hostplan.loop_scalars import with_course
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.interface import spec_of
+from runelift.codegen.plan.views import interleaved
+from runelift.ir.consumption import consumed_in, root_of
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.names import VName
+from runelift.ir.placement import MOVED
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, greatest
+from runelift.ir.syntax import (
+    Body,
+    ForLoop,
+    If,
+    Loop,
+    Param,
+    Stm,
+    Update,
+    Version,
+    Versions,
+    WhileLoop,
+)
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import ArrayType, Atom, elem_of, i64
+
+NONE: Mapping[VName, int] = MappingProxyType({})
+"""All arrays lie row by row."""
+
+
+class Control(Arrays):
+    """The steps of statements with bodies."""
+
+    __slots__ = ()
+
+    def body(self, body: Body, used_after: Set[VName]) -> tuple[Atom, ...]:
+        """The steps of a body; its results."""
+        raise NotImplementedError
+
+    def _side(self, body: Body, pat: Sequence[Param], inherited: Set[VName],
+              site: str | None = None) -> tuple[plan.Step, ...]:
+        """A branch or version: its results end up under the names of ``pat``."""
+        with self.block(inherited, site) as steps:
+            results = self.body(body, self.later[-1])
+            self._bind_results(pat, results)
+        return tuple(steps)
+
+    def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom],
+                      outers: Mapping[VName, int] = NONE) -> None:
+        """Give the results of a body the names of ``pat``, each array a buffer of its own."""
+        taken: set[VName] = set()
+        held = self.hand_on(pat, results)
+        for param, atom in zip(pat, results, strict=True):
+            if isinstance(param.type, Prim):
+                if param.name not in self.residence.cells:
+                    held.append((param.name, atom))
+                continue
+            assert isinstance(atom, VName)
+            held.append((param.name, self._another_buffer(
+                atom, taken, outers.get(param.name, 0), shared=True)))
+        self._parallel_bind(held)
+
+    def _another_buffer(self, array: VName, taken: set[VName], outer: int, *,
+                        shared: bool = False) -> VName:
+        """A buffer with the value of an array that is none of ``taken``, which it joins.
+
+        ``outer`` and ``shared`` as for :meth:`own_buffer`.
+        """
+        buffer = self.own_buffer(array, shared=shared, outer=outer)
+        if buffer in taken:
+            buffer = self.copy(array, outer)
+        taken.add(buffer)
+        return buffer
+
+    def _parallel_bind(self, pairs: Sequence[tuple[VName, Atom]]) -> None:
+        """Bind all targets at once: a source may be another's target."""
+        targets = {target for target, _ in pairs}
+        moved: list[tuple[VName, Atom]] = []
+        for target, source in pairs:
+            if source in targets and source != target:
+                fresh = self.names.fresh("held")
+                self.emit(plan.Bind(fresh, source))
+                moved.append((target, fresh))
+            elif source != target:
+                moved.append((target, source))
+        self.emit(*(plan.Bind(target, source) for target, source in moved))
+
+    def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset(),
+                     outers: Mapping[VName, int] = NONE) -> None:
+        """Names of buffers that this body owns, but for those that may be somebody else's."""
+        for param in pat:
+            if isinstance(param.type, ArrayType):
+                if param.name not in borrowed:
+                    self.owned[-1].add(param.name)
+                self.bind_view(param, interleaved(param.name, param.type.elem, self.shape(
+                    param.type), outers.get(param.name, 0)))
+
+    def branch(self, stm: Stm, exp: If) -> None:
+        """The steps of a branch on a condition that the host knows."""
+        then_ = self._side(exp.then_, stm.pat, self.owned[-1])
+        else_ = self._side(exp.else_, stm.pat, self.owned[-1])
+        self.emit(plan.Branch(exp.cond, then_, else_))
+        self._own_results(stm.pat)
+
+    def loop(self, stm: Stm, exp: Loop) -> None:
+        """The steps of a loop, whose arrays are in the same buffers in every iteration."""
+        params = [p.param for p in exp.params]
+        outers = self._outers(stm.attrs, params)
+        borrowed = self._start(exp, params, outers)
+        with self.block() as steps:
+            self._own_results(params, borrowed, outers)
+            if isinstance(exp.form, ForLoop):
+                self.types[exp.form.index] = Prim.I64
+                self.indices.add(exp.form.index)
+            self.loops += 1
+            results = self.body(exp.body, frozenset())
+            self._bind_results(params, results, outers)
+            self.loops -= 1
+        self._rounds(exp.form, params, tuple(steps))
+        pairs = list(zip(stm.pat, params, strict=True))
+        self._parallel_bind([(out.name, p.name) for out, p in pairs if p.name not in self.cells])
+        for out, param in pairs:
+            if (cell := self.cells.get(param.name)) is not None:
+                self.scalar_result(out.name, elem_of(out.type), cell)
+        self._own_results(stm.pat, {out.name for out, p in pairs if p.name in borrowed},
+                          {out.name: outers[p.name] for out, p in pairs if p.name in outers})
+
+    def _start(self, exp: Loop, params: Sequence[Param], outers: Mapping[VName, int]) -> set[VName]:
+        """Bind the parameters of a loop to what they are at first.
+
+        The result names those that are in buffers of the caller, which the loop only reads.
+        """
+        taken, only_read, borrowed = set[VName](), _only_read(exp), set[VName]()
+        start = self.hand_on(params, [p.init for p in exp.params])
+        self.later.append(self.later[-1] | free_vars(exp.body))
+        for p in exp.params:
+            self.types[p.param.name] = p.param.type
+            if isinstance(p.param.type, Prim):
+                if p.param.name not in self.cells:
+                    start.append((p.param.name, p.init))
+                continue
+            assert isinstance(p.init, VName)
+            outer = outers.get(p.param.name, 0)
+            if p.param.name in only_read and self.is_input(p.init) and not outer:
+                borrowed.add(p.param.name)
+                start.append((p.param.name, self.any_buffer(p.init)))
+                continue
+            start.append((p.param.name, self._another_buffer(p.init, taken, outer)))
+        self.later.pop()
+        self._parallel_bind(start)
+        return borrowed
+
+    def _outers(self, attrs: Sequence[str], params: Sequence[Param]) -> dict[VName, int]:
+        """How many dimensions vary fastest of the arrays of a loop that do not lie row by row."""
+        found = dict[VName, int]()
+        for attr in attrs:
+            if attr.startswith(CARRIED):
+                place, outer = map(int, attr.removeprefix(CARRIED).split())
+                if self.interleaves(params[place].type, outer):
+                    found[params[place].name] = outer
+        return found
+
+    def _rounds(self, form: ForLoop | WhileLoop, params: Sequence[Param],
+                body: tuple[plan.Step, ...]) -> None:
+        """A loop; one kernel may run it if all that iterations compute is in buffers.
+
+        Of one with a count the host may compute scalars, but not of what kernels do.
+        """
+        carried = tuple(self.cells.get(p.name, p.name) for p in params
+                        if isinstance(p.type, ArrayType) or p.name in self.cells)
+        scalars = [p.name for p in params
+                   if isinstance(p.type, Prim) and p.name not in self.cells]
+        if isinstance(form, ForLoop):
+            loop = plan.CountedLoop(form.index, form.bound, body, carried)
+            self.emit(with_course(loop, scalars, self.types, self.names)
+                      or replace(loop, carried=None))
+        elif (cell := self.cells.get(form.cond)) is not None:
+            steady = not scalars and may_persist(body)
+            self.emit(plan.WhileLoop(cell, body, True, carried if steady else None))
+        else:
+            self.emit(plan.WhileLoop(form.cond, body))
+
+    def versions(self, stm: Stm, exp: Versions) -> None:
+        """The steps of each version that can be compiled; CompilerLimitation if none can."""
+        updated = {mem for version in exp.alternatives for array in _moved_into(version.body)
+                   if array in self.views and (mem := self.views[array].mem) is not None
+                   and mem in self.owned[-1]}
+        versions = tuple(self._version(version, stm.pat, updated, exp.site)
+                         for version in exp.alternatives)
+        if all(version.infeasible for version in versions):
+            raise CompilerLimitation(versions[-1].infeasible)
+        results = tuple(plan.ValueSpec(self.cells[p.name], elem_of(p.type), (i64(1),))
+                        if p.name in self.cells else spec_of(p) for p in stm.pat)
+        self.emit(plan.Choose(exp.site, versions, _recorded(exp), results))
+        self._own_results(stm.pat)
+
+    def _version(self, version: Version, pat: Sequence[Param], updated: Set[VName],
+                 site: str) -> plan.PlanVersion:
+        """A version; if there is no kernel for it, what it says instead of its steps.
+
+        ``updated``: buffers of the body around that versions may change.
+        """
+        outer, self.local_bytes = self.local_bytes, []
+        views, types = dict(self.views), dict(self.types)
+        try:
+            steps = self._side(version.body, pat, updated, site)
+            before = types.keys() | set(plan.DEVICE_SIZES)
+            shares, steps = _early(steps, before)
+            self.emit(*shares)
+            known = before.union(*(share.names() for share in shares),
+                                 (p.variable for p in plan.parameters(steps)))
+            need = greatest(Size.of(0), *(
+                size for size in self.local_bytes if set(size.variables()) <= known))
+            return plan.PlanVersion(version.guard, version.kind, steps, need,
+                                    groups=tuple(share.group for share in shares))
+        except CompilerLimitation as limitation:
+            self.views, self.types = views, types
+            return plan.PlanVersion(version.guard, version.kind, (), infeasible=str(limitation))
+        finally:
+            self.local_bytes = outer
+
+
+def _recorded(exp: Versions) -> tuple[VName, ...]:
+    """The sizes that guards are made of, which records of a run hold."""
+    sizes = {v for version in exp.alternatives if version.guard is not None
+             for size in version.guard.sizes() for v in size.variables()}
+    return tuple(sorted(sizes, key=lambda n: n.tag))
+
+
+def _early(steps: tuple[plan.Step, ...], known: Set[VName]) -> tuple[
+        list[distribution.ShareOut], tuple[plan.Step, ...]]:
+    """The choices of group sizes that can be made before a version is chosen, and the rest."""
+    found, rest = list[distribution.ShareOut](), list[plan.Step]()
+    for step in steps:
+        if isinstance(step, plan.Operation):
+            early = tuple(s for s in step.steps if isinstance(s, distribution.ShareOut)
+                          and all(set(size.variables()) <= known for size in s.sizes()))
+            found += early
+            step = replace(step, early=early,
+                           steps=tuple(s for s in step.steps if s not in early))
+        rest.append(step)
+    return found, tuple(rest)
+
+
+def _moved_into(body: Body) -> Iterator[VName]:
+    """The arrays that versions update as the last thing that they do."""
+    for stm in body.stms:
+        if isinstance(stm.exp, Update) and MOVED in stm.attrs:
+            yield stm.exp.array
+        elif isinstance(stm.exp, Versions):
+            for version in stm.exp.alternatives:
+                yield from _moved_into(version.body)
+
+
+def _only_read(exp: Loop) -> set[VName]:
+    """The arrays of a loop that its body neither updates nor hands on."""
+    defs = {p.name: stm for stm in exp.body.stms for p in stm.pat}
+    handed = {root_of(a, defs) for a in exp.body.result if isinstance(a, VName)}
+    return {p.param.name for p in exp.params} - consumed_in(exp.body) - handed

@@ -1,0 +1,171 @@
+"""Kernels for the segmented operations at host level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from runelift.codegen.intragroup.group_version import lower_group
+from runelift.codegen.kernel.kernel_builder import PlanEnv, Scratch, is_small
+from runelift.codegen.kernel.launch_builder import (
+    Lowered,
+    Lowering,
+    branch,
+    choose_by_length,
+    each_point,
+    run_point,
+)
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.parameters import Parameters
+from runelift.codegen.segops.product_tiles import lower_product
+from runelift.codegen.segops.seghist import seghist
+from runelift.codegen.segops.segmap_wide import lower_wide
+from runelift.codegen.segops.segments import segments_of_map
+from runelift.codegen.segops.segred import segred
+from runelift.codegen.segops.segred_blocked import lower_coarse
+from runelift.codegen.segops.segred_columns import (
+    columns_of_map,
+    columns_of_reduction,
+    reduce_columns,
+)
+from runelift.codegen.segops.segscan_two_pass import segscan
+from runelift.codegen.segops.transpose import lower_transposition, transposition_of
+from runelift.ir.errors import CompilerBug
+from runelift.ir.names import Names
+from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap, product_of
+from runelift.ir.sizes import Size, product
+from runelift.ir.syntax import Level, Loop, SegHist, SegMap, SegRed, SegScan, SegScatter, Stm
+from runelift.ir.types import elem_of, i64, shape_of
+
+SMALL_BYTES = 256
+"""Kernels are built for the size of a work-item's arrays up to this many bytes in all."""
+
+
+def lower_segop(stm: Stm, env: PlanEnv, names: Names,
+                parameters: Parameters | None = None) -> Lowered:
+    """The kernels and launches of a segmented operation at host level.
+
+    The results are row-major buffers under the names of the pattern; for scatters and
+    histograms they hold the destinations already.  ``parameters`` are those that the steps ask
+    for.  CompilerLimitation if there is no kernel for the operation.
+    """
+    lowering = Lowering(stm, env, names, parameters)
+    match stm.exp:
+        case SegMap(Level.GROUP):
+            lower_group(lowering, stm.exp)
+        case SegMap():
+            _segmap(lowering, stm.exp)
+        case SegRed():
+            _segred(lowering, stm.exp)
+        case SegScan():
+            segscan(lowering, stm.exp)
+        case SegScatter():
+            _segscatter(lowering, stm.exp)
+        case SegHist():
+            seghist(lowering, stm.exp)
+        case _:
+            raise CompilerBug(f"{type(stm.exp).__name__} is no segmented operation")
+    return lowering.done()
+
+
+def _segmap(lowering: Lowering, exp: SegMap) -> None:
+    """A work-item per point, or blocks of points for products and transposed copies."""
+    if (copied := transposition_of(lowering, exp)) is not None:
+        lower_transposition(lowering, copied,
+                            branch(lowering, lambda: _segmap_plain(lowering, exp, wide=False)))
+    elif (found := product_of(exp)) is not None:
+        lower_product(lowering, found, branch(lowering, lambda: _segmap_points(lowering, exp)))
+    else:
+        lower_coarse(lowering, segments_of_map(exp, lowering.names),
+                     lambda: _segmap_points(lowering, exp))
+
+
+def _segmap_points(lowering: Lowering, exp: SegMap) -> None:
+    """A work-item per point, or per strip of neighbouring columns that are reduced."""
+    columns = None if lowering.interleave else columns_of_map(exp)
+    if columns is None:
+        _segmap_plain(lowering, exp)
+    else:
+        reduce_columns(lowering, exp.space, columns,
+                       branch(lowering, lambda: _segmap_plain(lowering, exp)))
+
+
+def _segmap_plain(lowering: Lowering, exp: SegMap, *, wide: bool = True) -> None:
+    """A work-item per point, or for several if they have no loops.
+
+    Small arrays of its own are in registers.
+    """
+    steps, arrays = _with_arrays(lowering, lambda: _segmap_items(lowering, exp, "segmap"))
+    arrays += _carried(lowering, exp)
+    if not arrays and wide:
+        lower_wide(lowering, exp, steps)
+    else:
+        _or_small(lowering, steps, arrays, lambda: _segmap_items(lowering, exp, "segmap_small"))
+
+
+def _with_arrays(lowering: Lowering, make: Callable[[], None]
+                 ) -> tuple[tuple[plan.Step, ...], list[tuple[Size, Prim]]]:
+    """The steps that ``make`` adds, and the arrays of a work-item that are no private memory."""
+    lowering.scratch = tuple[Scratch, ...]()
+    steps = branch(lowering, make)
+    return steps, [(s.count, s.prim) for s in lowering.scratch]
+
+
+def _or_small(lowering: Lowering, steps: tuple[plan.Step, ...],
+              arrays: Sequence[tuple[Size, Prim]], make: Callable[[], None]) -> None:
+    """``steps``, or if all arrays of a work-item are small, what ``make`` adds for their sizes.
+
+    Compilers keep an array in registers only if its length and all indices are constants.
+    """
+    sizes = {v for count, _ in arrays for v in count.variables()}
+    if not arrays or not sizes.isdisjoint(lowering.host_chosen):
+        lowering.steps += steps
+        return
+    lowering.fixed = tuple(sorted(sizes, key=lambda n: n.tag))
+    small = branch(lowering, make)
+    lowering.fixed = None
+    need = Size.of(0)
+    for count, prim in arrays:
+        need = need + count * prim.bytes
+    choose_by_length(lowering, need, small, steps, i64(SMALL_BYTES))
+
+
+def _carried(lowering: Lowering, exp: SegMap) -> list[tuple[Size, Prim]]:
+    """How many elements there are in the results that loops carry, but for private ones."""
+    looped = {p.name for stm in exp.body.stms if isinstance(stm.exp, Loop) for p in stm.pat}
+    found = [(product([lowering.size(s) for s in shape_of(param.type)[len(exp.space):]]),
+              elem_of(param.type))
+             for param, atom in zip(lowering.stm.pat, exp.body.result, strict=True)
+             if atom in looped and len(shape_of(param.type)) > len(exp.space)]
+    return [(count, prim) for count, prim in found if not is_small(prim, count)]
+
+
+def _segmap_items(lowering: Lowering, exp: SegMap, kind: str) -> None:
+    k = lowering.builder()
+    outs = lowering.results
+    each_point(lowering, k, exp.space, lambda ix: run_point(k, exp.body, outs, ix), kind,
+               busy=not is_cheap(exp.body))
+
+
+def _segred(lowering: Lowering, exp: SegRed) -> None:
+    """The segments by themselves, or strips of neighbouring columns."""
+    columns = None if lowering.interleave else columns_of_reduction(exp)
+    if columns is None:
+        _segred_elements(lowering, exp)
+    else:
+        reduce_columns(lowering, exp.space[:-1], columns,
+                       branch(lowering, lambda: _segred_elements(lowering, exp)))
+
+
+def _segred_elements(lowering: Lowering, exp: SegRed) -> None:
+    """The segments by themselves, small arrays of a work-item in registers."""
+    steps, arrays = _with_arrays(lowering, lambda: segred(lowering, exp))
+    _or_small(lowering, steps, arrays, lambda: segred(lowering, exp))
+
+
+def _segscatter(lowering: Lowering, exp: SegScatter) -> None:
+    k = lowering.builder()
+    outs = lowering.results
+    each_point(lowering, k, exp.space,
+               lambda ix: k.write_inside(outs, [d.rank for d in exp.dests], k.body(exp.body)),
+               "segscatter")

@@ -1,0 +1,194 @@
+"""The host plan of a versioned function.
+
+Arrays live in buffers.  Scalars live on the host, except for those that a kernel made and the
+host need not know (:mod:`runelift.codegen.hostplan.scalar_residence`): they are *deferred*, and
+each kernel that uses one computes it from the buffers where it comes from.
+
+Layout operations make views and cost nothing; an array is copied only where a row-major buffer
+of its own is needed: at the edges of loops, branches and versions, and for results.  An update
+is done in place when the operand's buffer was made in the same body and nothing else looks at it
+later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from runelift.codegen.hostplan.coalescing import ALONG, BESIDE, LONG, PROMISED, coalesce, number
+from runelift.codegen.hostplan.control import Control
+from runelift.codegen.hostplan.scalar_residence import residence
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.interface import interface
+from runelift.codegen.plan.liveness import release_dead
+from runelift.codegen.plan.views import iota
+from runelift.ir import imp
+from runelift.ir.consumption import idle_copies
+from runelift.ir.lookahead import with_uses_after
+from runelift.ir.names import Names, VName
+from runelift.ir.placement import SCRATCH
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    ArrayLit,
+    Assert,
+    AtomExp,
+    Body,
+    Concat,
+    Convert,
+    Copy,
+    Fun,
+    If,
+    Index,
+    Iota,
+    Level,
+    Loop,
+    Param,
+    PrimOp,
+    Rearrange,
+    Replicate,
+    Reshape,
+    SegDim,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    Stm,
+    Update,
+    Versions,
+)
+from runelift.ir.types import Atom, array_of, i64, shape_of
+
+
+def plan_fun(fun: Fun, names: Names, *, interleave: bool = False,
+             coherent: bool = False) -> plan.Plan:
+    """The plan of an entry point; CompilerLimitation if no version of it can be compiled.
+
+    ``interleave``: arrays that neighbouring work-items make lie interleaved in memory, so that
+    the device writes elements of the same index together.  ``coherent``: one kernel can run all
+    iterations of a loop.
+    """
+    if interleave:
+        fun = coalesce(fun, names)
+    host = HostBuilder(names, residence(fun, coherent=coherent), fun.name, interleave,
+                       coherent)
+    for param in fun.params:
+        host.bind_input(param)
+    results = host.body(fun.body, frozenset())
+    hidden = {size for p in fun.results for size in shape_of(p.type)}
+    renamed = dict(zip((p.name for p in fun.results), fun.body.result, strict=True))
+    specs: list[plan.ValueSpec] = []
+    scalars: list[tuple[VName, Atom]] = []
+    for param, atom in zip(fun.results, results, strict=True):
+        if param.name in hidden:
+            continue
+        if isinstance(param.type, Prim):
+            held = names.fresh(param.name)
+            scalars.append((held, atom))
+            specs.append(plan.ValueSpec(held, param.type, None))
+        else:
+            assert isinstance(atom, VName)
+            shape = tuple(renamed.get(s, s) if isinstance(s, VName) else s
+                          for s in param.type.shape)
+            specs.append(plan.ValueSpec(host.any_buffer(atom), param.type.elem, shape))
+    host.read_back(scalars)
+    given = interface(fun)
+    return release_dead(plan.Plan(given.entry, given.sizes, given.params, tuple(specs),
+                                  tuple(host.steps)))
+
+
+class HostBuilder(Control):
+    """The steps of the statements that the host runs."""
+
+    __slots__ = ()
+
+    def body(self, body: Body, used_after: Set[VName]) -> tuple[Atom, ...]:
+        """The steps of a body; its results."""
+        self.idle |= idle_copies(body)
+        followed = with_uses_after(body, used_after)
+        for place, (stm, after) in enumerate(followed):
+            self.later.append(after)
+            if isinstance(stm.exp, SegMap):
+                self.place_results(followed, place)
+            self.statement(stm)
+            self.later.pop()
+        return body.result
+
+    def statement(self, stm: Stm) -> None:
+        """The steps of one statement."""
+        for param in stm.pat:
+            self.types[param.name] = param.type
+        match stm.exp:
+            case PrimOp(op, prim, args) if not stm.exp.may_trap and self.defers(stm, args):
+                self.defer(stm, imp.Apply(op, prim, tuple(map(self.scalar, args))))
+            case Convert(from_, to, arg) if self.defers(stm, (arg,)):
+                self.defer(stm, imp.Convert(from_, to, self.scalar(arg)))
+            case AtomExp(atom) if self.defers(stm, (atom,)):
+                self.defer(stm, self.scalar(atom))
+            case PrimOp(name, prim, args):
+                self.emit(plan.Compute(stm.pat[0].name, name, prim, args, stm.loc))
+            case Convert(from_, to, arg):
+                self.emit(plan.ConvertScalar(stm.pat[0].name, from_, to, arg))
+            case AtomExp(atom):
+                if isinstance(atom, VName) and atom in self.views:
+                    self.bind_view(stm.pat[0], self.views[atom])
+                else:
+                    self.emit(plan.Bind(stm.pat[0].name, atom))
+            case Index():
+                self.index(stm, stm.exp)
+            case Update():
+                self.update(stm, stm.exp)
+            case Iota(count, start, step, prim):
+                self.bind_view(stm.pat[0], iota(prim, self.scalar(count), self.scalar(start),
+                                                self.scalar(step)))
+            case Replicate() if SCRATCH in stm.attrs:
+                self.allocate(stm.pat[0])
+            case Replicate(shape, value):
+                self.replicate(stm, shape, value)
+            case Rearrange(perm, array):
+                self.bind_view(stm.pat[0], self.views[array].rearrange(perm))
+                if array in self.places.waiting:
+                    self.places.waiting.add(stm.pat[0].name)
+            case Reshape(shape, array):
+                self.check_reshape(stm, shape, array)
+                self.bind_view(stm.pat[0], self.views[array].reshape(
+                    tuple(self.scalar(s) for s in shape)))
+            case Copy(array) if PROMISED in stm.attrs:
+                self.promise(stm.pat[0], array, number(stm, ALONG),
+                             beside=number(stm, BESIDE) if LONG in stm.attrs else None)
+            case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
+                self.bind_view(stm.pat[0], self.views[array])
+            case Copy(array):
+                self.adopt(stm.pat[0], self.own_buffer(array))
+            case Concat(dim, arrays, _):
+                self.concat(stm, dim, arrays)
+            case ArrayLit(elems, row):
+                self.literal(stm, elems, row)
+            case Assert(cond, message, args):
+                self.emit(plan.Check(cond, message, args, stm.loc))
+            case If():
+                self.branch(stm, stm.exp)
+            case Loop():
+                self.loop(stm, stm.exp)
+            case Versions():
+                self.versions(stm, stm.exp)
+            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist():
+                self.operation(stm, stm.exp)
+            case _:
+                self._sequential(stm)
+
+    def _sequential(self, stm: Stm) -> None:
+        """A statement that only one work-item can run."""
+        one = SegDim(self.names.fresh("one"), i64(1))
+        pat = tuple(Param(self.names.fresh(p.name), array_of((i64(1),), p.type)) for p in stm.pat)
+        kernel = SegMap(Level.GRID, (one,), Body((stm,), tuple(p.name for p in stm.pat)),
+                        tuple(p.type for p in stm.pat))
+        for param in stm.pat:
+            del self.types[param.name]
+        self.statement(Stm(pat, kernel, stm.attrs, stm.loc))
+        for param, array in zip(stm.pat, pat, strict=True):
+            self.types[param.name] = param.type
+            if isinstance(param.type, Prim):
+                self.scalar_result(param.name, param.type, array.name)
+            else:
+                self.bind_view(param, self.views[array.name].reshape(self.shape(param.type)))
+

@@ -1,0 +1,78 @@
+"""Results that a map makes in the memory of the array that they are meant for.
+
+:mod:`runelift.rewrite.passes.short_circuit` has marked the updates whose values may be made in
+place, as far as what the map looks at is concerned.  Here it is seen whether the memory is free,
+and what its layout is good for.
+
+The memory gets a second name for a map of work-items, so that a kernel under construction never
+takes what it reads for memory of its own.  Within a work-group it keeps its name, by which
+:mod:`runelift.codegen.passes.barriers` finds that a barrier must be before the results are written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from runelift.codegen.plan.views import View
+from runelift.ir import imp
+from runelift.ir.names import VName
+from runelift.ir.syntax import Level, SegMap
+
+SHORT_ROW = 256
+"""Rows of up to so many bytes are filled soon enough for caches to hold them meanwhile."""
+
+
+@dataclass(slots=True)
+class Places:
+    """Which memories are the same, which arrays are slices, and what is made where.
+
+    ``given``: the place that a result will have.  ``waiting``: results that are in place, and
+    views of them, before the update that they are meant for.
+    """
+
+    origins: dict[VName, VName] = field(default_factory=dict)
+    arrays: dict[VName, VName] = field(default_factory=dict)
+    given: dict[VName, View] = field(default_factory=dict)
+    waiting: set[VName] = field(default_factory=set)
+
+    def rename(self, mem: VName, other: VName) -> None:
+        """``mem`` is another name for the memory ``other``."""
+        if mem != other:
+            self.origins[mem] = self.origin(other)
+
+    def origin(self, mem: VName) -> VName:
+        """The first name of a memory."""
+        return self.origins.get(mem, mem)
+
+    def sliced(self, name: VName) -> VName:
+        """The array that ``name`` is a slice of, or itself."""
+        while name in self.arrays:
+            name = self.arrays[name]
+        return name
+
+
+def place_of(target: View, perm: tuple[int, ...], exp: SegMap, mem: VName, *,
+             interleave: bool) -> View | None:
+    """How a map sees the part ``target`` of an array into which its result goes.
+
+    None where neighbouring work-items would write long rows far apart, on a device that writes
+    together what is side by side.
+    """
+    view = target.rearrange([perm.index(d) for d in range(len(perm))])
+    rank, dims = len(exp.space), len(view.shape)
+    if exp.level is Level.GROUP:
+        return view
+    if interleave and dims > rank > 0:
+        neighbours = view.rearrange([*(d for d in range(dims) if d != rank - 1), rank - 1])
+        if not neighbours.unit and not _is_short(view, rank):
+            return None
+    return replace(view, mem=mem)
+
+
+def _is_short(view: View, rank: int) -> bool:
+    count = 1
+    for size in view.shape[rank:]:
+        if not isinstance(size, imp.Lit):
+            return False
+        count *= int(size.const.value)
+    return count * view.prim.bytes <= SHORT_ROW

@@ -1,0 +1,142 @@
+"""Promised copies: arrays in the layout that kernels want, made when the first of them runs.
+
+:mod:`runelift.codegen.hostplan.coalescing` says which.  So the version that wants a copy makes it,
+and what another one has made is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from runelift.codegen.hostplan.device_scalars import Cells
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.views import Indices, View, flat_index, op, volume
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, product
+from runelift.ir.syntax import Param
+from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
+
+LINE = 128
+"""How many bytes a cache keeps together: to walk along rows that are shorter costs little."""
+
+FEW_ROWS = 32
+"""Fewer rows gain nothing: work-items that run together have all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Promise:
+    """A copy of the array ``turned``; where ``short`` holds, memory ``source`` stands for it."""
+
+    turned: VName
+    source: VName
+    short: VName | None
+
+
+@dataclass(slots=True)
+class Promises(Cells):
+    """The copies that have been promised."""
+
+    promised: dict[VName, _Promise] = field(default_factory=dict)
+
+    def promise(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
+        """``param`` is ``array`` with dimension ``dim`` nearest in memory.
+
+        ``beside``: it may be the array itself, where not enough is gained.  Work-items walk along
+        so many arrays, and if it is not only one, go on to where they will want more.
+        """
+        view, shape = self.views[array], shape_of(param.type)
+        if view.near == dim or (beside is not None and not view.dense):
+            self.bind_view(param, view)
+            return
+        self.emit(plan.Promise(param.name))
+        before, behind = shape[:dim], shape[dim + 1:]
+        rest = behind[0] if len(behind) == 1 else self._count(behind)
+        if view.dense:  # a matrix of all behind is turned by tiles, however long its dimensions are
+            turned = self._array(param, (*before, rest, shape[dim]), view.reshape(
+                (*view.shape[:dim + 1], self.scalar(rest))).rearrange(
+                (*range(dim), dim + 1, dim)))
+        else:
+            order = (*range(dim), *range(dim + 1, len(shape)), dim)
+            turned = self._array(param, [shape[d] for d in order], view.rearrange(order))
+        near: Atom = i64(1)
+        far, short = shape[dim], None
+        if beside is not None:
+            short = self._is_short(rest, shape[dim], view.prim, beside)
+            near, far = self._either(short, (rest, i64(1)), (near, far))
+        self.promised[param.name] = _Promise(turned, view.mem or array, short)
+        self.bind_view(param, self._lying(param, dim, near, far))
+
+    def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
+        """Whether ``rows`` rows of ``rest`` elements may as well lie as they do."""
+        short = self.compute("or", self.compute("lt", rest, i64(LINE // prim.bytes)),
+                             self.compute("lt", rows, i64(FEW_ROWS)), prim=Prim.BOOL)
+        if beside == 1:
+            return short
+        most = self._number(Size.var(plan.NUM_GROUPS) * Size.var(plan.GROUP_SIZE))
+        few = self.compute("le", self.compute("mul", rows, i64(beside)), most)
+        return self.compute("or", short, few, prim=Prim.BOOL)
+
+    def _count(self, sizes: Sequence[Atom]) -> VName:
+        """How many elements there are in dimensions of these sizes."""
+        return self._number(product([self.size(s) for s in sizes]))
+
+    def _number(self, size: Size) -> VName:
+        """The name of a size."""
+        name = self.names.fresh("size")
+        self.types[name] = Prim.I64
+        self.emit(plan.ComputeSize(name, size))
+        return name
+
+    def _array(self, param: Param, shape: Sequence[Atom], view: View) -> VName:
+        """A name for the array that is copied."""
+        name = self.names.fresh(param.name)
+        self.bind_view(Param(name, array_of(tuple(shape), elem_of(param.type))), view)
+        return name
+
+    def _either(self, cond: VName, yes: Sequence[Atom], no: Sequence[Atom]) -> list[VName]:
+        """Names of i64s: those of ``yes`` if the condition holds, else those of ``no``."""
+        names = [self.names.fresh("distance") for _ in yes]
+        self.types |= dict.fromkeys(names, Prim.I64)
+        self.emit(plan.Branch(cond, *(tuple(
+            plan.Bind(name, atom) for name, atom in zip(names, atoms, strict=True))
+            for atoms in (yes, no))))
+        return names
+
+    def _lying(self, param: Param, dim: int, near: Atom, far: Atom) -> View:
+        """The array in its memory.
+
+        Neighbours along ``dim`` are ``near`` elements apart, neighbours along the last dimension
+        (the one before it, if that is ``dim``) ``far`` elements.
+        """
+        shape = self.shape(param.type)
+        whole = volume(shape[dim:])
+
+        def at(ix: Indices) -> Exp:
+            outer = op("mul", flat_index(ix[:dim], shape[:dim]), whole)
+            place = op("add", outer, op("mul", ix[dim], self.scalar(near)))
+            return op("add", place, op("mul", flat_index(ix[dim + 1:], shape[dim + 1:]),
+                                       self.scalar(far)))
+
+        if near != i64(1):
+            return View(elem_of(param.type), shape, param.name, at)
+        order = (*range(dim), *range(dim + 1, len(shape)), dim)
+        return View(elem_of(param.type), shape, param.name, at, order, dim)
+
+    def fill(self, names: Iterable[VName]) -> None:
+        """Make those of the promised copies that are not there."""
+        for name in sorted(set(names) & self.promised.keys() - self.filled[-1],
+                           key=lambda n: n.tag):
+            promise = self.promised[name]
+            with self.block() as steps:
+                with self.block() as copying:
+                    self.emit(plan.Bind(name, self.copy(promise.turned)))
+                if promise.short is None:
+                    self.emit(*copying)
+                else:
+                    self.emit(plan.Branch(promise.short, (plan.Bind(name, promise.source),),
+                                          tuple(copying)))
+            self.filled[-1].add(name)
+            self.emit(plan.Fill(name, tuple(steps)))

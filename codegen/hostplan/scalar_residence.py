@@ -1,0 +1,318 @@
+"""Where scalars live: which ones the host must know, and which can stay on the device.
+
+Reading a scalar back from the device makes the host wait until everything before it is done.
+So a scalar that a kernel computed is read only if the host needs it: for a branch, the bound of a
+loop, a size or an assertion.  Results are read when everything has been issued.  Otherwise the
+kernels that use a scalar load it themselves, and repeat what little arithmetic is in between
+(:meth:`runelift.codegen.hostplan.host.HostBuilder.statement`).  What versions, branches and
+iterations hand on of them is in a *cell*, a buffer of one element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    Assert,
+    AtomExp,
+    Body,
+    Convert,
+    Exp,
+    ForLoop,
+    Fun,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Loop,
+    Map,
+    Param,
+    PrimOp,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Update,
+    Versions,
+    WhileLoop,
+)
+from runelift.ir.traverse import bodies_of, free_vars, lambdas_of
+from runelift.ir.types import Atom, Type, shape_of
+
+
+@dataclass(frozen=True, slots=True)
+class Residence:
+    """Where the scalars of a function are.
+
+    ``needed``: the host must know their values.  ``cells``: results of branches and versions, and
+    parameters of loops, that stay on the device.
+    """
+
+    needed: frozenset[VName]
+    cells: frozenset[VName]
+
+
+def residence(fun: Fun, *, coherent: bool = False) -> Residence:
+    """Where the scalars of ``fun`` are when the host runs it.
+
+    ``coherent``: one kernel can run all iterations of a loop.  It also looks at the condition then,
+    if an iteration reads nothing back and all that it hands on is on the device.
+    """
+    asked = _shapes(fun)
+    steady = {loop.form.cond: loop for loop in _loops(fun.body)
+              if isinstance(loop.form, WhileLoop)} if coherent else {}
+    if steady:  # the host runs loops of its own scalars
+        made = _made_by_device(fun.body)
+        steady = {cond: loop for cond, loop in steady.items() if cond in made}
+    while True:
+        made = _made_by_device(fun.body, {
+            p.param.name for loop in steady.values() for p in loop.params
+            if isinstance(p.param.type, Prim)})
+        needs = _Needs(made, steady.keys())
+        needs.types(p.type for p in (*fun.params, *fun.results))
+        needs.body(fun.body)
+        needs.atoms(asked)
+        needed = needs.closed()
+        read_back = made & needed
+        unsteady = [cond for cond, loop in steady.items()
+                    if not read_back.isdisjoint(_bound_in(loop)) or any(_loops(loop.body))]
+        if not unsteady:
+            return Residence(needed, frozenset(needs.handed & made - needed))
+        for cond in unsteady:
+            del steady[cond]
+
+
+def _shapes(fun: Fun) -> list[Atom]:
+    """The results of which the host must know more than what they are in the end: the sizes."""
+    hidden = {size for p in fun.results for size in shape_of(p.type)}
+    return [atom for p, atom in zip(fun.results, fun.body.result, strict=True) if p.name in hidden]
+
+
+def _loops(body: Body) -> Iterator[Loop]:
+    """The loops that the host runs."""
+    for stm in body.stms:
+        if isinstance(stm.exp, Loop):
+            yield stm.exp
+        for inner in _host_bodies(stm.exp):
+            yield from _loops(inner)
+
+
+def _bound_in(loop: Loop) -> Iterator[VName]:
+    """The names that are bound by a loop of the host, but for those that kernels bind."""
+    yield from (p.param.name for p in loop.params)
+    bodies = [loop.body]
+    while bodies:
+        for stm in bodies.pop().stms:
+            yield from (p.name for p in stm.pat)
+            bodies += _host_bodies(stm.exp)
+
+
+def _host_bodies(exp: Exp) -> tuple[Body, ...]:
+    return tuple(bodies_of(exp)) if isinstance(exp, If | Loop | Versions) else ()
+
+
+def _made_by_device(body: Body, given: Iterable[VName] = ()) -> frozenset[VName]:
+    """The scalars of host code that kernels compute, or that come of those or of ``given``."""
+    made = set(given)
+    count = -1
+    while count < len(made):  # what an iteration makes may be what the next one starts with
+        count = len(made)
+        _add_made(body, made)
+    return frozenset(made)
+
+
+def _add_made(body: Body, made: set[VName]) -> None:
+    for stm in body.stms:
+        for inner in _host_bodies(stm.exp):
+            _add_made(inner, made)
+        for param, sources in _sources(stm):
+            if isinstance(param.type, Prim) and (sources is None or made & sources):
+                made.add(param.name)
+
+
+def _sources(stm: Stm) -> Iterator[tuple[Param, set[Atom] | None]]:
+    """The names that a statement binds on the host, and what each is; None for kernels."""
+    match stm.exp:
+        case PrimOp(args=args):
+            yield stm.pat[0], set() if stm.exp.may_trap else set(args)
+        case Convert(arg=arg) | AtomExp(arg):
+            yield stm.pat[0], {arg}
+        case If(_, then_, else_):
+            for param, *results in zip(stm.pat, then_.result, else_.result, strict=True):
+                yield param, set(results)
+        case Versions(_, alternatives):
+            bodies = [version.body.result for version in alternatives]
+            for param, *results in zip(stm.pat, *bodies, strict=True):
+                yield param, set(results)
+        case Loop(params, _, body):
+            for out, given, result in zip(stm.pat, params, body.result, strict=True):
+                yield given.param, {given.init, result}
+                yield out, {given.param.name}
+        case _:
+            for param in stm.pat:
+                yield param, None
+
+
+@dataclass(slots=True)
+class _Needs:
+    """``made``: the scalars of the device; ``handed``: those that control hands on.
+
+    ``conditions``: those of loops that look at them on the device.
+    """
+
+    made: frozenset[VName]
+    conditions: Collection[VName]
+    handed: set[VName] = field(default_factory=set)
+    needed: set[VName] = field(default_factory=set)
+    sources: dict[VName, set[VName]] = field(default_factory=dict)
+    """What a scalar that the host can compute is computed from."""
+
+    def closed(self) -> frozenset[VName]:
+        """The needed names, all that these are computed from, and what comes of those alone."""
+        todo = list(self.needed)
+        while todo:
+            while todo:
+                for source in self.sources.get(todo.pop(), set()) - self.needed:
+                    self.needed.add(source)
+                    todo.append(source)
+            todo = [name for name in self.handed - self.needed
+                    if not (self.sources[name] & self.made) - self.needed]
+            self.needed.update(todo)
+        return frozenset(self.needed)
+
+    def atoms(self, atoms: Iterable[Atom]) -> None:
+        self.needed |= {a for a in atoms if isinstance(a, VName)}
+
+    def hand(self, name: VName, atoms: Iterable[Atom]) -> None:
+        """Control hands on one of ``atoms`` as ``name``."""
+        if name in self.made:
+            self.handed.add(name)
+            self.sources[name] = {a for a in atoms if isinstance(a, VName)}
+        else:
+            self.atoms(atoms)
+
+    def types(self, types: Iterable[Type]) -> None:
+        for type_ in types:
+            self.atoms(shape_of(type_))
+
+    # Code that the host runs
+
+    def body(self, body: Body) -> None:
+        for stm in body.stms:
+            self.types(p.type for p in stm.pat)
+            self.statement(stm)
+
+    def statement(self, stm: Stm) -> None:
+        exp = stm.exp
+        match exp:
+            case PrimOp(args=args) if not exp.may_trap:
+                self.sources[stm.pat[0].name] = {a for a in args if isinstance(a, VName)}
+            case Convert(arg=arg) | AtomExp(arg):
+                self.sources[stm.pat[0].name] = {arg} if isinstance(arg, VName) else set()
+            case PrimOp():
+                self.atoms(exp.args)
+            case Index(_, dims, checked):
+                scalar = isinstance(stm.pat[0].type, Prim)
+                self.atoms(d for d in dims if not isinstance(d, SliceDim) and (checked or scalar))
+                self._slices(dims, checked)
+            case Update(_, dims, _, checked):
+                self.atoms(d for d in dims if not isinstance(d, SliceDim) and checked)
+                self._slices(dims, checked)
+            case Assert(cond, _, args):
+                self.atoms((cond, *args))
+            case If(cond, then_, else_):
+                self.atoms((cond,))
+                for param, *results in zip(stm.pat, then_.result, else_.result, strict=True):
+                    self.hand(param.name, results)
+                self.body(then_)
+                self.body(else_)
+            case Loop(params, form, body):
+                self.types(p.param.type for p in params)
+                for p, result in zip(params, body.result, strict=True):
+                    self.hand(p.param.name, (p.init, result))
+                if isinstance(form, ForLoop):
+                    self.atoms((form.bound,))
+                elif form.cond not in self.conditions:
+                    self.atoms((form.cond,))
+                self.body(body)
+            case Versions(_, alternatives):
+                bodies = [version.body.result for version in alternatives]
+                for param, *results in zip(stm.pat, *bodies, strict=True):
+                    self.hand(param.name, results)
+                for version in alternatives:
+                    if version.guard is not None:
+                        for size in version.guard.sizes():
+                            self.needed |= size.variables()
+                    self.body(version.body)
+            case _:
+                self.inside(exp)
+
+    def _slices(self, dims: Iterable[object], checked: bool) -> None:
+        for dim in dims:
+            if isinstance(dim, SliceDim):
+                self.atoms((dim.count, dim.start, dim.stride) if checked else (dim.count,))
+
+    # Code that kernels run: what is about sizes may be needed for scratch memory and groups
+
+    def inside(self, exp: Exp) -> None:
+        self.atoms(_sizes_of(exp))
+        for body in bodies_of(exp):
+            self._inner_body(body)
+        for lam in lambdas_of(exp):
+            self._inner_lambda(lam)
+
+    def _inner_body(self, body: Body) -> None:
+        for stm in body.stms:
+            self._params(stm.pat)
+            self.inside(stm.exp)
+            match stm.exp:
+                case PrimOp("add" | "sub" | "mul" | "min", Prim.I64, args):  # sizes for the host
+                    self.sources[stm.pat[0].name] = {a for a in args if isinstance(a, VName)}
+
+    def _inner_lambda(self, lam: Lambda) -> None:
+        self._params(lam.params)
+        self.types(lam.ret)
+        self._inner_body(lam.body)
+
+    def _params(self, params: Iterable[Param]) -> None:
+        self.types(p.type for p in params)
+
+
+def _sizes_of(exp: Exp) -> Iterator[Atom]:
+    """The atoms of an expression that are widths or counts; all of them where in doubt."""
+    match exp:
+        case PrimOp() | Convert() | AtomExp():
+            return
+        case Index(_, dims) | Update(_, dims):
+            yield from (d.count for d in dims if isinstance(d, SliceDim))
+        case (SegMap(_, space) | SegRed(_, space) | SegScan(_, space) | SegScatter(_, space)
+              | SegHist(_, space)):
+            yield from (dim.width for dim in space)
+            if isinstance(exp, SegHist):
+                yield from (op.bins for op in exp.ops)
+        case Map(width) | Redomap(width) | Scanomap(width) | Scatter(width) | Hist(width):
+            yield width
+            if isinstance(exp, Hist):
+                yield from (op.bins for op in exp.ops)
+        case Replicate(shape) | Reshape(shape):
+            yield from shape
+        case Iota(count):
+            yield count
+        case Loop(form=ForLoop(_, bound)):
+            yield bound
+        case If() | Loop() | Assert():
+            return
+        case _:
+            yield from free_vars(exp)

@@ -1,0 +1,103 @@
+"""Segmented operations on the host: their kernels, and the buffers that their results go to.
+
+An array that work-items make one each is interleaved, on devices that write together what is side
+by side.  Scatters and histograms change the buffer of their destination where nobody else looks
+at it, and a copy elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from runelift.codegen.hostplan.dispatch import lower_segop
+from runelift.codegen.hostplan.lazy_copies import Promises
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.views import interleaved
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import product
+from runelift.ir.syntax import Level, Param, SegHist, SegMap, SegOp, SegScatter, Stm
+from runelift.ir.types import Type, shape_of
+
+FEW = 4
+"""Arrays of up to so many elements, or of so many work-items, gain nothing by interleaving."""
+
+
+class Operations(Promises):
+    """The steps of segmented operations."""
+
+    __slots__ = ()
+
+    def segop(self, stm: Stm) -> None:
+        """The steps of a segmented operation whose result buffers exist."""
+        parameters = self.new_operation(stm.pat)
+        lowered = lower_segop(stm, self, self.names, parameters)
+        self.fill(_buffers(lowered.steps))
+        self.local_bytes.append(lowered.local_bytes)
+        found = tuple(parameters.found.values())
+        self.types |= {p.variable: Prim.I64 for p in found}
+        self.emit(plan.Operation(parameters.operation, found, lowered.steps))
+
+    def operation(self, stm: Stm, exp: SegOp) -> None:
+        """The steps of a segmented operation, whose results get buffers first."""
+        # A scalar result arrives in a buffer of one element, under a name of its own.
+        scalars = [p.name for p in stm.pat]
+        pat = tuple(Param(self.names.fresh(p.name), p.type) if isinstance(p.type, Prim) else p
+                    for p in stm.pat)
+        stm = replace(stm, pat=pat)
+        match exp:
+            case SegScatter(_, _, dests):
+                self._destinations(stm, [d.array for d in dests])
+            case SegHist(_, _, ops):
+                self._destinations(stm, [d for o in ops for d in o.dests])
+            case _:
+                for param in pat:
+                    self._make_room(param, exp)
+        self.segop(stm)
+        self.settle(p.name for p in pat)
+        for name, param in zip(scalars, pat, strict=True):
+            if isinstance(param.type, Prim):
+                self.scalar_result(name, param.type, param.name)
+
+    def _make_room(self, param: Param, exp: SegOp) -> None:
+        """A buffer for a result; arrays that work-items make one each may be interleaved."""
+        if (given := self.places.given.pop(param.name, None)) is not None:
+            self.bind_view(param, given)
+            self.places.waiting.add(param.name)
+            return
+        view = self.allocate(param)
+        match exp:
+            case SegMap(Level.GRID, space) if self.interleave:
+                if self.interleaves(param.type, len(space)):
+                    self.bind_view(param, interleaved(param.name, view.prim, view.shape,
+                                                      len(space)))
+
+    def interleaves(self, type_: Type, outer: int) -> bool:
+        """Whether an array whose ``outer`` dimensions are made side by side should lie so."""
+        shape = [self.size(s) for s in shape_of(type_)]
+        return all(n.constant is None or n.constant > FEW
+                   for n in (product(shape[:outer]), product(shape[outer:])))
+
+    def _destinations(self, stm: Stm, arrays: Sequence[VName]) -> None:
+        """The operand's own buffer where nobody else looks at it, else a copy.
+
+        The kernel's work-items run in any order, so it must not read what it overwrites.
+        """
+        read = self.read_by(stm.exp)
+        taken: set[VName] = set()
+        for param, array in zip(stm.pat, arrays, strict=True):
+            mem = self.views[array].mem
+            if (mem is not None and mem not in taken and self.views[array].dense
+                    and self.dead(array)
+                    and not any(self.touches(self.views[name], mem) for name in read)):
+                taken.add(mem)
+                self.adopt(param, mem)
+            else:
+                self.adopt(param, self.copy(array))
+
+
+def _buffers(steps: Iterable[plan.Step]) -> set[VName]:
+    """What the kernels that steps launch are given."""
+    return {arg for step in plan.all_steps(steps) if isinstance(step, plan.Launch)
+            for arg in step.args if isinstance(arg, VName)}

@@ -1,0 +1,1 @@
+"""Kernels in which one work-group runs a whole body."""

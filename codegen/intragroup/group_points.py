@@ -1,0 +1,227 @@
+"""How a work-group reaches arrays that its work-items share out, at the points of its operations.
+
+The statements of :class:`runelift.codegen.intragroup.group_version.GroupBuilder` that hold others,
+and the reads and writes of single elements, are here: elements of a work-item's own chunk stay in
+its private memory (:mod:`runelift.codegen.intragroup.private_chunks`); what others read is
+exchanged before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from runelift.codegen.intragroup.access import exchanged_arrays, own_elements
+from runelift.codegen.intragroup.private_chunks import Point, Share, SharingBuilder, Spread
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.launch_builder import widths
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.barriers import IS_FIRST
+from runelift.codegen.plan.views import View
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, product
+from runelift.ir.syntax import (
+    AtomExp,
+    Body,
+    Copy,
+    If,
+    Index,
+    Loop,
+    LoopParam,
+    Param,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Space,
+    Update,
+)
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import ArrayType, Atom
+
+
+@dataclass(slots=True)
+class PointsBuilder(SharingBuilder):
+    """Lowers what a work-group does at points, its branches and its loops."""
+
+    loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]], Spread] = field(default_factory=dict)
+
+    def alone(self, work: Callable[[], None]) -> None:
+        """What one work-item does for the group."""
+        with self.block() as code:
+            work()
+        self.emit(imp.If(IS_FIRST, tuple(code)))
+
+    def count(self, space: Space) -> Size:
+        """The number of points of a space."""
+        return product([self.host_size(dim.width) for dim in space])
+
+    # What differs from sequential code
+
+    def store(self, target: View, indices: Sequence[Exp], value: Value) -> None:
+        """Write an element or row."""
+        if self.cooperative and not isinstance(value, View):
+            self.alone(lambda: self.emit(target.write(indices, value)))
+        else:
+            SharingBuilder.store(self, target, indices, value)
+
+    def update(self, param: Param, exp: Update) -> None:
+        """``array with [dims] <- value``; one work-item writes a single element."""
+        value = self.any(exp.value)
+        if not self.cooperative or isinstance(value, View):
+            SharingBuilder.update(self, param, exp)
+            return
+        out = self.writable(param, exp.array)
+        dims = [d for d in self.selection(exp, out) if not isinstance(d, tuple)]
+        self.alone(lambda: self.emit(out.write(dims, value)))
+        self.bind(param, out)
+
+    def index(self, param: Param, exp: Index) -> None:
+        """``array[dims]``; an element that is loaded already comes from private memory."""
+        if not self.cooperative and (loaded := self.loaded.get((exp.array, exp.dims))) is not None:
+            assert self.point is not None
+            self.bind_scalar(param, loaded.read(self.point.indices))
+        else:
+            SharingBuilder.index(self, param, exp)
+
+    # Branches and loops
+
+    def branch(self, pat: tuple[Param, ...], exp: If) -> None:
+        """``if``, for the whole group."""
+        if self.cooperative:
+            for k, param in enumerate(pat):
+                self._spread_if(param, all(self._made_by_elements(body, body.result[k])
+                                           for body in (exp.then_, exp.else_)))
+        SharingBuilder.branch(self, pat, exp)
+
+    def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
+        """A loop of the whole group; carried arrays stay shared out where the body allows it."""
+        if self.cooperative:
+            self.exchange_all(exchanged_arrays(exp.body) & free_vars(exp.body)
+                           - {p.param.name for p in exp.params})
+            for param, result in zip(pat, exp.body.result, strict=True):
+                self._spread_if(param, self._made_by_elements(exp.body, result))
+        SharingBuilder.iterate(self, pat, exp)
+
+    def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
+        """Whether a loop may keep its values in the memory of ``init``."""
+        if not SharingBuilder.reusable(self, out, param, init):
+            return False
+        wanted = self.spreading.get(out.name) if self.cooperative else None
+        if wanted != (init.share if isinstance(init, Spread) else None):
+            return False
+        assert init.mem is not None
+        self.exchanged.pop(init.mem, None)
+        return True
+
+    def _spread_if(self, param: Param, possible: bool) -> None:
+        if possible and isinstance(param.type, ArrayType):
+            self.spreading[param.name] = self.share(self.points(param.type))
+
+    def _made_by_elements(self, body: Body, atom: Atom) -> bool:
+        """Whether the array ``atom`` is made so that each work-item computes its own elements."""
+        made = next((s for s in body.stms if any(p.name == atom for p in s.pat)), None)
+        if made is None:
+            return True
+        position = [p.name for p in made.pat].index(atom)  # type: ignore[arg-type]
+        match made.exp:
+            case SegMap(_, _, _, ret):
+                return isinstance(ret[position], Prim)
+            case SegScan():
+                return True
+            case SegRed(_, space, ops, _, _):
+                return (len(space) > 1 and position < sum(len(o.neutral) for o in ops)) or (
+                    position >= sum(len(o.neutral) for o in ops)
+                    and isinstance(made.exp.ret[position], Prim))
+            case If(_, then_, else_):
+                return all(self._made_by_elements(b, b.result[position]) for b in (then_, else_))
+            case Loop(_, _, inner):
+                return self._made_by_elements(inner, inner.result[position])
+            case AtomExp(inner):
+                return self._made_by_elements(body, inner)
+            case Copy(array):
+                return self._made_by_elements(body, array)
+        return False
+
+    def exchange_all(self, names: frozenset[VName] | set[VName]) -> None:
+        """Bring shared-out arrays to local memory."""
+        for name in sorted(names, key=lambda n: n.tag):
+            if isinstance(value := self.env.get(name), Spread):
+                self.exchange(value)
+
+    # Points
+
+    @contextmanager
+    def reading(self, body: Body, space: Space, share_: Share | None) -> Iterator[None]:
+        """Make what a body reads reachable from its points.
+
+        Elements that belong to the work-item are read from private memory: those of shared-out
+        arrays, and those of global arrays whose chunks are better loaded together.
+        """
+        own = own_elements(body, space)
+        kept: dict[VName, Value] = {}
+        for name in sorted(free_vars(body), key=lambda n: n.tag):
+            value = self.env.get(name)
+            if isinstance(value, Spread) and (value.share != share_ or name not in own):
+                kept[name] = value
+                self.env[name] = self.exchange(value)
+        if share_ is not None and share_.contiguous:
+            self._load_chunks(body, space, share_)
+        yield
+        self.env.update(kept)
+        self.loaded.clear()
+
+    def _load_chunks(self, body: Body, space: Space, share_: Share) -> None:
+        own, free = tuple(dim.index for dim in space), free_vars(body)
+        for stm in body.stms:
+            match stm.exp:
+                case Index(array, dims, False) if (
+                        array in free and dims[-len(own):] == own
+                        and not any(isinstance(d, SliceDim) for d in dims)
+                        and all(d in free or not isinstance(d, VName)
+                                for d in dims[:-len(own)])):
+                    view = KernelBuilder.array(self, array)
+                    if self._is_global(view) and (array, dims) not in self.loaded:
+                        outer = [self.scalar(d) for d in dims[:-len(own)]
+                                 if not isinstance(d, SliceDim)]
+                        row = self.spread("own", view.prim, widths(self, space), share_)
+                        self.copy(row, view.row(*outer))
+                        self.loaded[array, dims] = row
+
+    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, share_: Share,
+                   work: Callable[[Point], None]) -> None:
+        """``work`` at all points of a space, with their indices bound."""
+        def point(here: Point) -> None:
+            self.bind_indices(exp.space, here.indices)
+            work(here)
+
+        with self.reading(exp.body, exp.space, share_):
+            self.each(share_, widths(self, exp.space), point)
+
+    def bind_indices(self, space: Space, indices: Sequence[Exp]) -> None:
+        """Bind the indices of a space to variables that exist."""
+        for dim, index in zip(space, indices, strict=True):
+            self.bind(Param(dim.index, Prim.I64), index)
+
+    def everywhere(self, exp: SegRed | SegScatter | SegHist,
+                    work: Callable[[Sequence[Exp]], None]) -> None:
+        """``work`` at all points, in any order and however many, if nothing keeps elements."""
+        own = own_elements(exp.body, exp.space)
+        if any(isinstance(self.env.get(name), Spread) for name in own):
+            share_ = self.share(self.count(exp.space))
+            self.each_point(exp, share_, lambda here: work(here.indices))
+            return
+
+        def point(indices: Sequence[Exp]) -> None:
+            self.bind_indices(exp.space, indices)
+            work(indices)
+
+        self.loops.append(self.count(exp.space))
+        with self.reading(exp.body, exp.space, None):
+            self.shared(widths(self, exp.space), point)

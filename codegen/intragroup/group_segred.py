@@ -1,0 +1,220 @@
+"""Reductions by a work-group: of all its points, or of the segments of a space.
+
+A segment is reduced by one work-item, or, where there are few segments and the device has
+sub-groups, by several in a row of a sub-group, which need no barriers to put their totals together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from runelift.codegen.intragroup.access import own_elements
+from runelift.codegen.intragroup.group_points import PointsBuilder
+from runelift.codegen.intragroup.private_chunks import Point, Spread
+from runelift.codegen.kernel.collectives import group_total, row_total, truth
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.launch_builder import (
+    LID,
+    LSIZE,
+    Part,
+    local_arrays,
+    require_scalar,
+    scalars,
+    share,
+    store_results,
+    widths,
+)
+from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div
+from runelift.ir.syntax import Param, SegRed, Space, Stm
+from runelift.ir.types import Type
+
+
+def lower_reduction(k: PointsBuilder, stm: Stm, exp: SegRed) -> None:
+    """Bind the totals of ``exp``, and what its map also makes."""
+    count = sum(len(o.neutral) for o in exp.ops)
+    more = _more_results(k, stm.pat[count:], exp.ret[count:], exp.space)
+    found: Sequence[Value]
+    if len(exp.space) > 1:
+        found = _Segments(k, exp, more).reduce(stm.pat[:count])
+    else:
+        found = _reduce_all(k, exp, more)
+    k.bind_all(stm.pat, [*found, *more])
+
+
+def _more_results(k: PointsBuilder, pat: Sequence[Param], ret: Sequence[Type], space: Space
+                  ) -> list[View]:
+    """Memory for what a reduction's map also makes."""
+    return [k.spread(p.name, t, widths(k, space), k.share(k.count(space)))
+            if len(space) == 1 and isinstance(t, Prim) else k.allocate(p.name, p.type)
+            for p, t in zip(pat, ret, strict=True)]
+
+
+def _reduce_all(k: PointsBuilder, exp: SegRed, more: Sequence[View]) -> list[Value]:
+    """The totals of all points."""
+    arrays = local_arrays(k, exp.ops, Size.var(k.group))
+    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    _fold(k, exp, totals, more)
+    found: list[Value] = []
+    for op_, mems, total in zip(exp.ops, arrays, totals, strict=True):
+        with k.alone_in(None) as code:
+            found += group_total(k, op_, total, mems, k.subgroup)
+        k.emit(*code)
+    return found
+
+
+def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
+          more: Sequence[View]) -> None:
+    """Each work-item reduces its elements, which may be any number if nothing keeps them."""
+    def element(indices: Sequence[Exp]) -> None:
+        _take(k, exp, totals, more, indices)
+
+    points = k.count(exp.space)
+    if any(isinstance(out, Spread) for out in more):
+        k.each_point(exp, k.share(points), lambda here: element(here.indices))
+        return
+    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), Spread)
+                                           for name in own_elements(exp.body, exp.space)):
+        k.everywhere(exp, element)
+        return
+    k.loops.append(points)
+    with k.reading(exp.body, exp.space, None), k.alone_in(None) as code:
+        def point(position: Exp) -> None:
+            k.bind_indices(exp.space, [position])
+            element([position])
+
+        part = share(k, widths(k, exp.space)[0], LID, LSIZE)
+        k.loop(part.end, point, start=part.start, base="e")
+    k.emit(*code)
+
+
+def _take(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
+          more: Sequence[View], indices: Sequence[Exp]) -> None:
+    """Take one element, whose indices are bound, into the totals."""
+    values = k.body(exp.body)
+    store_results(k, more, indices, values[sum(len(t) for t in totals):])
+    k.accumulate_all(exp.ops, totals, values)
+
+
+@dataclass(frozen=True, slots=True)
+class _Segments:
+    """The segments of a reduction's space, its last dimension each."""
+
+    k: PointsBuilder
+    exp: SegRed
+    more: Sequence[View]
+
+    @property
+    def outer(self) -> Space:
+        """What counts the segments."""
+        return self.exp.space[:-1]
+
+    @property
+    def shape(self) -> tuple[Exp, ...]:
+        """How many segments there are along each dimension."""
+        return widths(self.k, self.outer)
+
+    @property
+    def length(self) -> Exp:
+        """How many elements a segment has."""
+        return self.k.scalar(self.exp.space[-1].width)
+
+    def reduce(self, pat: Sequence[Param]) -> list[View]:
+        """Arrays of the totals, shared out as segments are."""
+        k, space = self.k, self.exp.space
+        share_ = k.share(k.count(self.outer))
+        k.rows.append((k.count(self.outer), k.host_size(space[-1].width)))
+        types = [require_scalar(t) for o in self.exp.ops for t in o.lam.ret]
+        outs: list[View] = [k.spread(p.name, t, self.shape, share_)
+                            for p, t in zip(pat, types, strict=True)]
+
+        def alone(here: Point) -> None:
+            totals = self._totals(here.indices, Part(lit(0), self.length), None)
+            for out, value in zip(outs, chain(*totals), strict=True):
+                k.emit(out.write(here.indices, value))
+
+        with k.reading(self.exp.body, space, None):
+            several = self._together(outs)
+            with k.block() as code:
+                k.each(share_, self.shape, alone)
+            k.emit(imp.If(imp.Apply("not", Prim.BOOL, (several,)), tuple(code)))
+        return outs
+
+    def _totals(self, indices: Sequence[Exp], part: Part, step: Exp | None
+                ) -> list[list[imp.Var]]:
+        """What a part of the segment with given indices comes to, every ``step``-th element."""
+        k, exp = self.k, self.exp
+        k.bind_indices(self.outer, indices)
+        totals = [scalars(k.neutral(o)) for o in exp.ops]
+
+        def element(index: Exp) -> None:
+            k.bind_indices(exp.space[-1:], [index])
+            _take(k, exp, totals, self.more, [*indices, index])
+
+        k.loop(part.end, element, start=part.start, step=step, base="e")
+        return totals
+
+    def _together(self, outs: Sequence[View]) -> Exp:
+        """Reduce each segment by several work-items if there are enough; whether there are.
+
+        These are a power of two.
+        """
+        k = self.k
+        exist = ceil_div(Size.var(k.subgroup) - Size.of(1), Size.var(k.subgroup))
+        arrays = local_arrays(k, self.exp.ops, Size.var(k.group) * exist)
+        several = k.declare("several", Prim.BOOL, truth(False))
+        with k.block() as code:
+            segments = k.declare("segments", Prim.I64, _at_least_one(volume(self.shape)))
+            most = _at_least_one(imp.Apply("min", Prim.I64, (op("quot", LSIZE, segments),
+                                                             self.length)))
+            lanes = k.declare("lanes", Prim.I64, imp.Apply("min", Prim.I64, (
+                imp.Var(k.subgroup), imp.Apply("shl", Prim.I64, (
+                    lit(1), op("sub", lit(63), imp.Apply("clz", Prim.I64, (most,))))))))
+            k.emit(imp.Assign(several.name, imp.Apply("lt", Prim.I64, (lit(1), lanes))))
+            with k.block() as together:
+                self._by_rows(lanes, arrays)
+                k.each(k.share(k.count(self.outer)), self.shape, lambda here: k.emit(*(
+                    out.write(here.indices, imp.Load(mem, here.position, out.prim))
+                    for out, mem in zip(outs, chain(*arrays), strict=True))))
+            k.emit(imp.If(several, tuple(together)))
+        # settled when a kernel is built: PoCL is slow where barriers are in branches that are not
+        some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(k.subgroup)))
+        k.emit(imp.If(some, tuple(code)))
+        return imp.Apply("and", Prim.BOOL, (some, several))
+
+    def _by_rows(self, lanes: Exp, arrays: Sequence[Sequence[VName]]) -> None:
+        """Bring the totals of all segments to local memory; ``lanes`` work-items reduce each."""
+        k, ops, shape = self.k, self.exp.ops, self.shape
+        with k.alone_in(None) as code:
+            segment = k.declare("segment", Prim.I64, op("quot", LID, lanes))
+            lane = k.declare("lane", Prim.I64, op("rem", LID, lanes))
+            exists = k.declare("exists", Prim.BOOL, imp.Apply("lt", Prim.I64, (
+                segment, volume(shape))))
+            totals = [scalars(k.neutral(o)) for o in ops]
+            with k.block() as inside:
+                indices = [k.declare("i", Prim.I64, i) for i in unflat_index(segment, shape)]
+                part, step = (Part(lane, self.length), lanes) if all(o.comm for o in ops) else (
+                    share(k, self.length, lane, lanes), None)
+                found = self._totals(indices, part, step)
+                for total, value in zip(chain(*totals), chain(*found), strict=True):
+                    k.emit(imp.Assign(total.name, value))
+            k.emit(imp.If(exists, tuple(inside)))
+            rows = [row_total(k, o, t, lanes, k.subgroup)
+                    for o, t in zip(ops, totals, strict=True)]
+            with k.block() as publish:
+                for o, mems, row in zip(ops, arrays, rows, strict=True):
+                    for mem, value, type_ in zip(mems, row, o.lam.ret, strict=True):
+                        k.emit(imp.Store(mem, segment, value, require_scalar(type_)))
+            k.emit(imp.If(imp.Apply("and", Prim.BOOL, (
+                exists, imp.Apply("eq", Prim.I64, (lane, lit(0))))), tuple(publish)))
+        k.emit(*code)
+
+
+def _at_least_one(count: Exp) -> Exp:
+    return imp.Apply("max", Prim.I64, (count, lit(1)))

@@ -1,0 +1,260 @@
+"""Intra-group versions: one work-group runs a body together.
+
+Scalars are computed by every work-item alike, so control flow is uniform; the elements of arrays
+are shared out.  An array that operations make element by element stays in private memory, a
+chunk for each work-item (:mod:`runelift.codegen.intragroup.private_chunks`), also around loops; it
+is copied to local memory where work-items need each other's elements.  Other arrays live in local
+memory.  Barriers are not written here: :mod:`runelift.codegen.passes.barriers` finds where they
+are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from runelift.codegen.intragroup.access import scanned_spaces
+from runelift.codegen.intragroup.group_points import PointsBuilder
+from runelift.codegen.intragroup.group_segred import lower_reduction
+from runelift.codegen.intragroup.private_chunks import Point, Share
+from runelift.codegen.kernel.collectives import group_scan, truth
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.launch_builder import (
+    GROUP_ID,
+    LID,
+    Lowering,
+    bind_point,
+    require_scalar,
+    reset,
+    run_point,
+    scalars,
+    store_results,
+    total,
+    widths,
+)
+from runelift.codegen.passes.barriers import insert_barriers
+from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of, places, share_local_memory
+from runelift.codegen.passes.teams import may_team, only_if
+from runelift.codegen.plan import distribution
+from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
+from runelift.codegen.segops.seghist import atomic_update, is_lockable
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp
+from runelift.ir.imp.traverse import statements
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import (
+    SOACS,
+    Operator,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    Space,
+    Stm,
+)
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import i64
+
+
+def lower_group(lowering: Lowering, exp: SegMap) -> None:
+    """A kernel with one work-group per point of ``exp.space``."""
+    k = GroupBuilder(lowering.names, lowering, loc=lowering.stm.loc)
+    k.contiguous = {k.count(space) for space in scanned_spaces(exp.body)}
+    outs = lowering.results
+    held = k.declare("point", Prim.I64, GROUP_ID)
+    indices: list[Exp] = [k.declare("g", Prim.I64, i)
+                          for i in unflat_index(held, widths(k, exp.space))]
+    bind_point(k, exp.space, indices)
+    for out, value in zip(outs, k.body(exp.body), strict=True):
+        if isinstance(value, View):
+            k.copy(out.row(*indices), value)
+        else:
+            k.alone(lambda out=out, value=value: k.emit(out.write(indices, value)))  # type: ignore[misc]
+    k.locals = share_local_memory(k.code, k.locals)
+    groups = total(lowering, exp.space)
+    chunk = lowering.setting(Quantity.CHUNK) if k.shares else i64(0)
+    shares = k.share_out(groups, (lowering.setting(Quantity.LANES), chunk), teams=False)
+    k.constants = list(shares.names())
+    k.code = list(insert_barriers(k.code, [s.name for s in k.scratch], k.independent,
+                                  places(k.locals), k.constants))
+    teams = bool(exp.space) and not k.scratch and may_team(k.code)
+    apart = len(exp.space) if _apart(k) else 0
+    lowering.steps.append(replace(shares, teams=teams, apart=apart))
+    if teams:
+        _side_by_side(k, lowering, exp.space, groups, apart)
+    lowering.launch(k, "intragroup", groups, Size.var(k.group))
+
+
+def _apart(k: GroupBuilder) -> bool:
+    """Whether the work-items of a group hand nothing to each other."""
+    return not k.locals and not any(isinstance(s, imp.Barrier | imp.Shuffle)
+                                    for s in statements(k.code))
+
+
+def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Size,
+                  apart: int) -> None:
+    """Let groups of the device be several of these groups."""
+    k.teams, k.even = lowering.names.fresh("teams"), lowering.names.fresh("even")
+    k.constants += [k.teams, k.even]
+    need = Size.of(0)
+    for array in k.locals:
+        if array.within is None:
+            need = need + cells_of(array) * CELL_BYTES
+    lowering.steps.append(distribution.Teams(k.teams, k.even, k.group, groups, need,
+                                     lowering.setting(Quantity.TEAMS), apart))
+    present = imp.Var(k.names.fresh("present"))
+    surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
+    exists = imp.Apply("lt", Prim.I64, (GROUP_ID, volume(widths(k, space))))
+    k.code = [imp.Declare(present.name, Prim.BOOL, imp.Apply("or", Prim.BOOL, (surely, exists))),
+              *only_if(present, k.code)]
+
+
+@dataclass(slots=True)
+class GroupBuilder(PointsBuilder):
+    """Lowers statements that a work-group runs together."""
+
+    def statement(self, stm: Stm) -> None:
+        """One statement; segmented operations share their points out."""
+        match stm.exp:
+            case SegMap():
+                self._points(stm, stm.exp)
+            case SegRed():
+                lower_reduction(self, stm, stm.exp)
+            case SegScan():
+                self._scan(stm, stm.exp)
+            case SegScatter():
+                self._scatter_points(stm, stm.exp)
+            case SegHist():
+                self._histogram(stm, stm.exp)
+            case _:
+                if self.cooperative and isinstance(stm.exp, SOACS):
+                    self.exchange_all(free_vars(stm))
+                PointsBuilder.statement(self, stm)
+
+    def _points(self, stm: Stm, exp: SegMap) -> None:
+        share_ = self.share(self.count(exp.space))
+        outs: list[View] = [
+            self.spread(p.name, t, widths(self, exp.space), share_) if isinstance(t, Prim)
+            else self.allocate(p.name, p.type) for p, t in zip(stm.pat, exp.ret, strict=True)]
+        self.each_point(exp, share_, lambda here: run_point(self, exp.body, outs, here.indices))
+        self.bind_all(stm.pat, outs)
+
+    # Scans
+
+    def _scan(self, stm: Stm, exp: SegScan) -> None:
+        """Each work-item scans its chunk, the group scans the totals, then chunks take those in."""
+        shape, share_ = widths(self, exp.space), self.share(self.count(exp.space))
+        if not all(isinstance(t, Prim) for t in exp.ret):
+            raise CompilerLimitation("a scan with rows inside of a work-group")
+        outs: list[View] = [self.spread(p.name, require_scalar(t), shape, share_)
+                            for p, t in zip(stm.pat, exp.ret, strict=True)]
+        totals = [scalars(self.neutral(o)) for o in exp.ops]
+        fresh = self.declare("fresh", Prim.BOOL, truth(False)) if len(shape) > 1 else None
+
+        def element(here: Point) -> None:
+            if fresh is not None:
+                with self.block() as begin:
+                    reset(self, exp.ops, totals)
+                    self.emit(imp.Assign(fresh.name, truth(True)))
+                self.emit(imp.If(_starts(here, shape), tuple(begin)))
+            self._scan_element(exp, totals, outs, here)
+
+        self.each_point(exp, share_, element)
+        with self.alone_in(None) as code:
+            carries = [group_scan(self, o, t, Size.var(self.group), fresh, self.subgroup)
+                       for o, t in zip(exp.ops, totals, strict=True)]
+            self._add_carries(exp, share_, shape, outs, carries, fresh)
+        self.emit(*code)
+        self.bind_all(stm.pat, outs)
+
+    def _scan_element(self, exp: SegScan, totals: Sequence[Sequence[imp.Var]],
+                      outs: Sequence[View], here: Point) -> None:
+        values = self.body(exp.body)
+        count = sum(len(t) for t in totals)
+        store_results(self, outs[count:], here.indices, values[count:])
+        self.accumulate_all(exp.ops, totals, values)
+        for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
+            self.emit(out.write(here.indices, t))
+
+    def _add_carries(self, exp: SegScan, share_: Share, shape: tuple[Exp, ...],
+                     outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
+                     fresh: imp.Var | None) -> None:
+        """Take the carries into the elements before the chunk's first start of a segment."""
+        with self.block() as code:
+            going = self.declare("going", Prim.BOOL, truth(True)) if fresh is not None else None
+
+            def element(here: Point) -> None:
+                with self.block() as combine:
+                    place = iter(outs)
+                    for op_, carry in zip(exp.ops, carries, strict=True):
+                        self._combine(op_, carry, [next(place) for _ in carry], here)
+                if going is None:
+                    self.emit(*combine)
+                    return
+                with self.block() as stop:
+                    self.emit(imp.Assign(going.name, truth(False)))
+                self.emit(imp.If(_starts(here, shape), tuple(stop)),
+                          imp.If(going, tuple(combine)))
+
+            self.each(share_, shape, element)
+        self.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(code)))
+
+    def _combine(self, op_: Operator, carry: Sequence[imp.Var], targets: Sequence[View],
+                 here: Point) -> None:
+        held: list[Value] = [self.declare("x", t.prim, t.read(here.indices)) for t in targets]
+        for target, value in zip(targets, self.apply(op_.lam, [*carry, *held]), strict=True):
+            assert not isinstance(value, View)
+            self.emit(target.write(here.indices, value))
+
+    # Scatters and histograms
+
+    def _scatter_points(self, stm: Stm, exp: SegScatter) -> None:
+        read = free_vars(exp.body)
+        outs = [self.writable(p, d.array, read) for p, d in zip(stm.pat, exp.dests, strict=True)]
+        self.everywhere(exp, lambda _: self.write_inside(
+            outs, [d.rank for d in exp.dests], self.body(exp.body)))
+        self.bind_all(stm.pat, outs)
+
+    def _histogram(self, stm: Stm, exp: SegHist) -> None:
+        """Atomic updates in local memory, or one work-item per segment where there are none."""
+        dests, read = [d for o in exp.ops for d in o.dests], free_vars(exp.body)
+        outs = [self.writable(p, d, read) for p, d in zip(stm.pat, dests, strict=True)]
+        if all(map(is_lockable, exp.ops)):
+            self.everywhere(exp, lambda indices: self._count(exp, outs, indices[:-1], atomic=True))
+        else:
+            shape = widths(self, exp.space)
+
+            def segment(outer: list[Exp]) -> None:
+                def element(index: Exp) -> None:
+                    self.bind_indices(exp.space, [*outer, index])
+                    self._count(exp, outs, outer, atomic=False)
+                self.loop(shape[-1], element, base="e")
+
+            with self.reading(exp.body, exp.space, None):
+                self.shared(shape[:-1], segment)
+        self.bind_all(stm.pat, outs)
+
+    def _count(self, exp: SegHist, outs: Sequence[View], segment: Sequence[Exp], *,
+               atomic: bool) -> None:
+        """Take the values of a point into their bins."""
+        values = self.body(exp.body)
+        bins, rest, place = values[: len(exp.ops)], values[len(exp.ops):], list(outs)
+        for op_, bin_ in zip(exp.ops, bins, strict=True):
+            count = len(op_.dests)
+            assert not isinstance(bin_, View)
+            if atomic:
+                atomic_update(self, op_, place[0], [*segment, bin_], rest[0],
+                              imp.Space.LOCAL if self.is_local(place[0]) else imp.Space.GLOBAL)
+            else:
+                self.combine_inside(op_.op, self.scalar(op_.bins), place[:count],
+                                    [*segment, bin_], rest[:count])
+            rest, place = rest[count:], place[count:]
+
+
+def _starts(here: Point, shape: tuple[Exp, ...]) -> Exp:
+    """Whether an element is the first of its segment."""
+    return imp.Apply("eq", Prim.I64, (op("rem", here.position, shape[-1]), lit(0)))

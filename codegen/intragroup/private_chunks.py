@@ -1,0 +1,331 @@
+"""Arrays that the work-items of a group share out: each keeps a chunk in private memory.
+
+As long as operations agree on who has which element, a row stays in registers; it goes through
+local memory only where work-items exchange elements (:meth:`SharingBuilder.exchange`), and through
+local memory to or from global memory, so that neighbouring work-items touch neighbouring cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from runelift.codegen.kernel.launch_builder import LID, LSIZE
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.barriers import PADDING, padded
+from runelift.codegen.plan import distribution
+from runelift.codegen.plan.views import (
+    Indices,
+    View,
+    flat_index,
+    lit,
+    op,
+    row_major,
+    unflat_index,
+    volume,
+)
+from runelift.ir import imp
+from runelift.ir.errors import CompilerBug
+from runelift.ir.imp import Exp
+from runelift.ir.imp import Stm as ImpStm
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div, product
+from runelift.ir.syntax import Param
+from runelift.ir.types import ArrayType, Atom, Type
+
+UNROLLED = 40
+"""Loops over a chunk are unrolled where their body has at most this many statements."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Who has which of ``points`` elements: work-item l has those at ``position(0..chunk)``.
+
+    ``contiguous``: a chunk is a piece of the row (scans need that); else the elements that
+    work-items hold at the same time are neighbours.
+    """
+
+    points: Size
+    chunk: VName
+    whole: VName
+    contiguous: bool
+
+    def position(self, offset: Exp) -> Exp:
+        """The flat position of element ``offset`` of the work-item's chunk."""
+        if self.contiguous:
+            return op("add", op("mul", LID, imp.Var(self.chunk)), offset)
+        return op("add", op("mul", offset, LSIZE), LID)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread(View):
+    """An array that is shared out; work-items reach only elements of their own chunk."""
+
+    share: Share = field(kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The element that a work-item is at: its indices, flat position and place in the chunk."""
+
+    share: Share
+    indices: tuple[Exp, ...]
+    position: Exp
+    offset: Exp
+
+
+@dataclass(slots=True)
+class SharingBuilder(KernelBuilder):
+    """A kernel for a work-group: shared-out arrays and how they meet other memory.
+
+    ``cooperative``: the code under construction is run by all work-items alike.
+    """
+
+    cooperative: bool = True
+    group: VName = field(init=False)
+    staged: VName = field(init=False)
+    subgroup: VName = field(init=False)
+    contiguous: set[Size] = field(default_factory=set)
+    loops: list[Size] = field(default_factory=list)
+    rows: list[tuple[Size, Size]] = field(default_factory=list)
+    shares: dict[Size, Share] = field(default_factory=dict)
+    spreading: dict[VName, Share] = field(default_factory=dict)
+    exchanged: dict[VName, View] = field(default_factory=dict)
+    independent: set[VName] = field(default_factory=set)
+    point: Point | None = None
+
+    def __post_init__(self) -> None:
+        """Name the constants that all such kernels have."""
+        self.group = self.names.fresh("group")
+        self.staged = self.names.fresh("staged")
+        self.subgroup = self.names.fresh("subgroup")
+
+    def share_out(self, groups: Size, wanted: tuple[Atom, Atom], *,
+                  teams: bool) -> distribution.ShareOut:
+        """The step that chooses the constants of the kernel, if possible as they are wanted."""
+        chunks = tuple(distribution.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
+        return distribution.ShareOut(self.group, self.staged, self.subgroup, chunks,
+                                     tuple(self.loops), tuple(self.rows), groups, wanted, teams)
+
+    # Shares
+
+    def share(self, points: Size) -> Share:
+        """How arrays of ``points`` elements are shared out in this kernel."""
+        if points not in self.shares:
+            self.shares[points] = Share(points, self.names.fresh("chunk"),
+                                        self.names.fresh("whole"), points in self.contiguous)
+        return self.shares[points]
+
+    def points(self, type_: ArrayType) -> Size:
+        """The number of elements of an array."""
+        return product([self.host_size(size) for size in type_.shape])
+
+    def spread(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
+               share: Share) -> Spread:
+        """A new array in private memory."""
+        mem = self.names.fresh(base)
+        self.emit(imp.DeclareArray(mem, prim, share.chunk))
+        self.owned[-1].add(mem)
+        return Spread(prim, shape, mem, lambda ix: self._own_place(share, ix), share=share)
+
+    def _own_place(self, share: Share, indices: Indices) -> Exp:
+        here = self.point
+        if here is None or here.share != share or tuple(indices) != here.indices:
+            raise CompilerBug("a work-item reaches for an element of another's chunk")
+        return here.offset
+
+    def each(self, share: Share, shape: tuple[Exp, ...], work: Callable[[Point], None]) -> None:
+        """``work`` at all elements of an array, each done by the work-item that has it."""
+        offset = self.names.fresh("k")
+        points = volume(shape)
+        with self.alone_in(None) as code:
+            position = self.declare("p", Prim.I64, share.position(imp.Var(offset)))
+            with self.block() as inside:
+                indices = tuple(self.declare("i", Prim.I64, i)
+                                for i in unflat_index(position, shape))
+                self.point = Point(share, indices, position, imp.Var(offset))
+                work(self.point)
+            exists = imp.Apply("or", Prim.BOOL, (
+                imp.Apply("eq", Prim.I64, (imp.Var(share.whole), lit(1))),
+                imp.Apply("lt", Prim.I64, (position, points))))
+            self.emit(imp.If(exists, tuple(inside)))
+        self.independent.add(offset)
+        self.emit(imp.For(offset, lit(0), imp.Var(share.chunk), lit(1), tuple(code),
+                          unroll=_short(inside)))
+
+    @contextmanager
+    def alone_in(self, point: Point | None) -> Iterator[list[ImpStm]]:
+        """Code that each work-item runs for itself, at ``point``."""
+        was, here = self.cooperative, self.point
+        self.cooperative, self.point = False, point
+        self.owned.append(set())
+        with self.block() as code:
+            yield code
+        self.owned.pop()
+        self.cooperative, self.point = was, here
+
+    def shared(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
+        """All points of ``shape``, however many, shared out over the work-items."""
+        points = volume(shape)
+        position = self.names.fresh("v")
+        with self.alone_in(None) as code:
+            work([self.declare("i", Prim.I64, i)
+                  for i in unflat_index(imp.Var(position), shape)])
+        self.emit(imp.For(position, LID, points, LSIZE, tuple(code)))
+
+    # Memory
+
+    def _memory(self, name: VName, type_: ArrayType, count: Size) -> View:
+        if not self.cooperative:
+            return KernelBuilder._memory(self, name, type_, count)
+        if (share := self.spreading.get(name)) is not None:
+            return self.spread(name, type_.elem, self.shape(type_), share)
+        return row_major(self.local(name, type_.elem, count), type_.elem, self.shape(type_))
+
+    def local(self, base: str | VName, prim: Prim, count: Size) -> VName:
+        """New local memory."""
+        mem = self.names.fresh(base)
+        self.locals.append(imp.LocalArray(mem, prim, count))
+        return mem
+
+    def is_private(self, type_: Type) -> bool:
+        """Whether an array belongs to a work-item, and is in its private memory."""
+        return not self.cooperative and KernelBuilder.is_private(self, type_)
+
+    def array(self, name: VName) -> View:
+        """An array all of whose elements can be reached."""
+        value = KernelBuilder.array(self, name)
+        return self.exchange(value) if self.cooperative and isinstance(value, Spread) else value
+
+    def exchange(self, source: Spread) -> View:
+        """A copy in local memory, where all work-items see all elements."""
+        assert source.mem is not None
+        if source.mem not in self.exchanged:
+            points, shape = source.share.points, source.shape
+            if source.share.contiguous:
+                mem = self.local(source.mem, source.prim, points + ceil_div(
+                    points, Size.of(PADDING)))
+                view = View(source.prim, shape, mem, lambda ix: padded(flat_index(ix, shape)))
+            else:
+                view = row_major(self.local(source.mem, source.prim, points), source.prim, shape)
+            self.copy(view, source)
+            self.exchanged[source.mem] = view
+        return self.exchanged[source.mem]
+
+    @contextmanager
+    def inner(self) -> Iterator[list[ImpStm]]:
+        """A nested body: what it brings to local memory is not there after it."""
+        exchanged = dict(self.exchanged)
+        with KernelBuilder.inner(self) as code:
+            yield code
+        self.exchanged = exchanged
+
+    def writable(self, param: Param, name: VName, read: Iterable[VName] = ()) -> View:
+        """Memory with the value of ``name`` that may be changed.
+
+        A shared-out array is changed in a copy, so others may read it meanwhile.  That may be the
+        copy that work-items exchange elements through, unless other names show that.
+        """
+        value = self.value(name)
+        if not self.cooperative or not isinstance(value, Spread):
+            return KernelBuilder.writable(self, param, name, read)
+        assert value.mem is not None
+        if self.dead(name) and param.name not in self.dest:
+            view = self.exchange(value)
+            assert view.mem is not None
+            if not self.seen_later(view.mem) and not self.shows(view.mem, read):
+                del self.exchanged[value.mem]
+                self.owned[-1].add(view.mem)
+                return view
+        out = self.allocate(param.name, param.type)
+        self.copy(out, value)
+        return out
+
+    def bind_copy(self, param: Param, source: View) -> None:
+        """Bind a name to fresh memory; a shared-out array stays shared out."""
+        if self.cooperative and isinstance(source, Spread):
+            out: View = self.spread(param.name, source.prim, source.shape, source.share)
+            self.copy(out, source)
+            self.bind(param, out)
+        else:
+            KernelBuilder.bind_copy(self, param, source)
+
+    # Copies
+
+    def copy(self, target: View, source: View) -> None:
+        """Copy all elements, together."""
+        if not self.cooperative:
+            KernelBuilder.copy(self, target, source)
+        elif isinstance(target, Spread):
+            if isinstance(source, Spread) and source.share != target.share:
+                source = self.exchange(source)
+            self._copy_chunks(target.share, target, source)
+        elif isinstance(source, Spread):
+            self._copy_chunks(source.share, target, source)
+        else:
+            self.shared(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
+
+    def _copy_chunks(self, share: Share, target: View, source: View) -> None:
+        def element(here: Point) -> None:
+            self.emit(target.write(here.indices, source.read(here.indices)))
+
+        outside = next((v for v in (target, source) if self._is_global(v)), None)
+        if outside is None or not share.contiguous:
+            self.each(share, target.shape, element)
+            return
+        with self.block() as by_stage:
+            self._copy_staged(share, target, source)
+        with self.block() as directly:
+            self.each(share, target.shape, element)
+        self.emit(imp.If(imp.Apply("and", Prim.BOOL, (
+            imp.Apply("eq", Prim.I64, (imp.Var(self.staged), lit(1))),
+            imp.Apply("lt", Prim.I64, (lit(1), imp.Var(share.chunk))))),
+            tuple(by_stage), tuple(directly)))
+
+    def _is_global(self, view: View) -> bool:
+        return (view.mem is not None and not isinstance(view, Spread)
+                and not self.is_local(view))
+
+    def is_local(self, view: View) -> bool:
+        """Whether an array is in local memory."""
+        return any(view.mem == array.name for array in self.locals)
+
+    def _copy_staged(self, share: Share, target: View, source: View) -> None:
+        """Between chunks and global memory, by way of local memory: both sides in order."""
+        count = Size.var(self.group) * Size.var(share.chunk)
+        count = (count + ceil_div(count, Size.of(PADDING))) * Size.var(self.staged)
+        stage = self.local("stage", target.prim, count)
+        neighbours = Share(share.points, share.chunk, share.whole, contiguous=False)
+
+        def read(here: Point) -> Exp:
+            return imp.Load(stage, padded(here.position), target.prim)
+
+        def write(here: Point, value: Exp) -> ImpStm:
+            return imp.Store(stage, padded(here.position), value, target.prim)
+
+        into, out_of = (share, neighbours) if isinstance(source, Spread) else (neighbours, share)
+        self.each(into, target.shape, lambda here: self.emit(
+            write(here, source.read(here.indices))))
+        self.each(out_of, target.shape, lambda here: self.emit(
+            target.write(here.indices, read(here))))
+
+
+def _short(code: Sequence[ImpStm]) -> bool:
+    """Whether a loop body is worth unrolling."""
+    return _count(code) <= UNROLLED
+
+
+def _count(code: Sequence[ImpStm]) -> int:
+    """The number of statements; loops count as too many."""
+    total = 0
+    for stm in code:
+        match stm:
+            case imp.For() | imp.While() | imp.AtomicUpdate():
+                return UNROLLED + 1
+            case imp.If(_, then_, else_):
+                total += 1 + _count(then_) + _count(else_)
+            case _:
+                total += 1
+    return total

@@ -1,0 +1,1 @@
+"""What all kernels are built with: sequential code, launches, collective operations."""

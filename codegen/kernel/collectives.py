@@ -1,0 +1,383 @@
+"""What the work-items of a group compute together: scans and totals of one value per work-item.
+
+Where work-items of a sub-group can hand each other values, that takes the place of steps through
+local memory, each with a barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.launch_builder import LSIZE, local_arrays, require_scalar
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.barriers import LID
+from runelift.codegen.plan.views import View, lit, op
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.syntax import Operator
+from runelift.ir.types import FALSE, TRUE
+
+
+def group_scan(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], group: Size,
+               fresh: imp.Var | None, subgroup: VName) -> list[imp.Var]:
+    """The combined totals of the work-items before each one; not set for the first.
+
+    Where ``fresh`` says that a segment starts among a work-item's elements, totals from before
+    it are left out.  The constant ``subgroup`` says how many work-items can hand each other values,
+    if it is not 1.
+    """
+    mems = [local_arrays(k, [operator], group)[0] for _ in range(2)]
+    flags = [_flags(k, group) for _ in range(2)] if fresh is not None else []
+    return _choose(k, subgroup, operator,
+                   lambda: _Lanes(k, operator, subgroup, mems[0], flags[:1]).before(totals, fresh),
+                   lambda: _scan_in_memory(k, operator, totals, fresh, mems, flags))
+
+
+def group_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
+                mems: Sequence[VName], subgroup: VName) -> list[imp.Var]:
+    """The combined totals of all work-items, known to all of them; ``mems`` have one for each."""
+    def in_memory() -> list[imp.Var]:
+        tree_reduce(k, operator, mems, totals)
+        return [k.declare("r", p, imp.Load(m, lit(0), p))
+                for m, p in zip(mems, _prims(operator), strict=True)]
+
+    return _choose(k, subgroup, operator,
+                   lambda: _Lanes(k, operator, subgroup, mems, ()).total(totals), in_memory)
+
+
+def row_total(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var], count: Exp,
+              subgroup: VName) -> list[imp.Var]:
+    """The combined totals of ``count`` work-items in a row, in order; the first of them has it.
+
+    ``count`` is a power of two, and no more than the work-items that can hand each other values.
+    """
+    return _Shuffles(k, operator, subgroup).in_row(totals, count)
+
+
+def tree_reduce(k: KernelBuilder, op_: Operator, arrays: Sequence[VName],
+                totals: Sequence[imp.Var]) -> None:
+    """Combine the work-items' totals in local memory, in order; work-item 0 has the result.
+
+    Log-step: at distance d, work-item i (a multiple of 2d) takes in the total of i + d.  The
+    levels are counted because PoCL 3.0 gives wrong sums for a while loop around the barrier.
+    """
+    prims = [require_scalar(t) for t in op_.lam.ret]
+    for mem, total_, prim in zip(arrays, totals, prims, strict=True):
+        k.emit(imp.Store(mem, LID, total_, prim))
+    k.emit(imp.Barrier(imp.Space.LOCAL))
+    levels = op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", LSIZE, lit(1)),)))
+
+    def level(number: Exp) -> None:
+        distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+        partner = op("add", LID, distance)
+        with k.block() as active:
+            mine: list[Value] = [k.declare("left", p, imp.Load(m, LID, p))
+                                 for m, p in zip(arrays, prims, strict=True)]
+            other: list[Value] = [k.declare("right", p, imp.Load(m, partner, p))
+                                  for m, p in zip(arrays, prims, strict=True)]
+            for mem, prim, value in zip(arrays, prims, k.apply(op_.lam, [*mine, *other]),
+                                        strict=True):
+                assert not isinstance(value, View)
+                k.emit(imp.Store(mem, LID, value, prim))
+        multiple = imp.Apply("eq", Prim.I64, (
+            op("and", LID, op("sub", op("mul", distance, lit(2)), lit(1))), lit(0)))
+        within = imp.Apply("lt", Prim.I64, (partner, LSIZE))
+        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (multiple, within)), tuple(active)))
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+
+    k.loop(levels, level, base="level")
+
+
+def _choose(k: KernelBuilder, subgroup: VName, operator: Operator,
+            by_shuffles: Callable[[], Sequence[imp.Var]],
+            in_memory: Callable[[], Sequence[imp.Var]]) -> list[imp.Var]:
+    """What is found by shuffles where sub-groups have more than one work-item, else in memory."""
+    found = [k.declare("found", p) for p in _prims(operator)]
+
+    def set_by(find: Callable[[], Sequence[imp.Var]]) -> tuple[imp.Stm, ...]:
+        with k.block() as code:
+            for target, value in zip(found, find(), strict=True):
+                k.emit(imp.Assign(target.name, value))
+        return tuple(code)
+
+    some = imp.Apply("lt", Prim.I64, (lit(1), imp.Var(subgroup)))
+    k.emit(imp.If(some, set_by(by_shuffles), set_by(in_memory)))
+    return found
+
+
+def _scan_in_memory(k: KernelBuilder, operator: Operator, totals: Sequence[imp.Var],
+                    fresh: imp.Var | None, mems: Sequence[Sequence[VName]],
+                    flags: Sequence[VName]) -> list[imp.Var]:
+    """Log-step (Hillis and Steele 1986): after step s, a work-item has the total of 2^s work-items.
+
+    Two arrays take turns, so that one barrier per step is enough.
+    """
+    prims = _prims(operator)
+    own = [k.declare("own", p, t) for p, t in zip(prims, totals, strict=True)]
+    opened = k.declare("opened", Prim.BOOL, fresh) if fresh is not None else None
+
+    def publish(side: int) -> None:
+        for mem, value, prim in zip(mems[side], own, prims, strict=True):
+            k.emit(imp.Store(mem, LID, value, prim))
+        if opened is not None:
+            k.emit(imp.Store(flags[side], LID, opened, Prim.BOOL))
+
+    def step(side: int, distance: Exp) -> None:
+        before = op("sub", LID, distance)
+        with k.block() as take:
+            left = [k.declare("left", p, imp.Load(m, before, p))
+                    for m, p in zip(mems[side], prims, strict=True)]
+            combined = [k.declare("sum", p, v) for p, v in zip(
+                prims, k.apply(operator.lam, [*left, *own]), strict=True)
+                if not isinstance(v, View)]
+            for target, value in zip(own, combined, strict=True):
+                k.emit(imp.Assign(target.name, value))
+        with k.block() as reach:
+            if opened is None:
+                k.emit(*take)
+            else:
+                k.emit(imp.If(imp.Apply("not", Prim.BOOL, (opened,)), (
+                    *take, imp.Assign(opened.name, imp.Load(flags[side], before, Prim.BOOL)))))
+        k.emit(imp.If(imp.Apply("le", Prim.I64, (distance, LID)), tuple(reach)))
+        publish(1 - side)
+
+    def two_steps(number: Exp) -> None:
+        distance = k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (
+            lit(1), op("mul", number, lit(2)))))
+        step(0, distance)
+        step(1, op("mul", distance, lit(2)))
+
+    publish(0)
+    steps = op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", LSIZE, lit(1)),)))
+    k.loop(op("quot", op("add", steps, lit(1)), lit(2)), two_steps, base="step")
+    before = imp.Select(imp.Apply("lt", Prim.I64, (lit(0), LID)), op("sub", LID, lit(1)), lit(0),
+                        Prim.I64)
+    return [k.declare("carry", p, imp.Load(m, before, p))
+            for m, p in zip(mems[0], prims, strict=True)]
+
+
+@dataclass(slots=True)
+class _Shuffles:
+    """Totals of work-items in a row of a sub-group, which hand each other values."""
+
+    k: KernelBuilder
+    operator: Operator
+    subgroup: VName
+
+    @property
+    def size(self) -> Exp:
+        """How many work-items a sub-group has."""
+        return imp.Var(self.subgroup)
+
+    def in_row(self, totals: Sequence[imp.Var], count: Exp) -> list[imp.Var]:
+        """The combined totals of ``count`` work-items in a row, which the first of them has."""
+        own = self._declared("own", totals)
+        most = op("sub", count, lit(1))
+        self._reduce(own, count, self.k.declare("place", Prim.I64, op("and", LID, most)))
+        return own
+
+    def _reduce(self, own: Sequence[imp.Var], count: Exp, place: Exp) -> None:
+        """The first of ``count`` work-items in a row, at 0, takes in what those after it have."""
+        def step(number: Exp) -> None:
+            distance = self._distance(number)
+            reach = _less(op("add", place, distance), count)
+            source = self.k.declare("source", Prim.I64, imp.Select(
+                reach, op("add", LID, distance), LID, Prim.I64))
+            right = [self._shuffled("right", t, p, source)
+                     for t, p in zip(own, self.prims, strict=True)]
+            with self.k.block() as take:
+                self._combine(own, right, own)
+            self.k.emit(imp.If(reach, tuple(take)))
+
+        self.k.loop(_levels(count), step, base="step", unroll=count == self.size)
+
+    # Values
+
+    @property
+    def prims(self) -> list[Prim]:
+        """The types of a total."""
+        return _prims(self.operator)
+
+    def _declared(self, base: str, values: Sequence[Exp]) -> list[imp.Var]:
+        return [self.k.declare(base, p, v) for p, v in zip(self.prims, values, strict=True)]
+
+    def _distance(self, number: Exp) -> imp.Var:
+        return self.k.declare("distance", Prim.I64, imp.Apply("shl", Prim.I64, (lit(1), number)))
+
+    def _shuffled(self, base: str, value: Exp, prim: Prim, source: Exp) -> imp.Var:
+        name = self.k.names.fresh(base)
+        self.k.emit(imp.Shuffle(name, prim, value, source, self.subgroup))
+        return imp.Var(name)
+
+    def _combine(self, left: Sequence[imp.Var], right: Sequence[imp.Var],
+                 targets: Sequence[imp.Var]) -> None:
+        """``targets`` := ``left`` and ``right`` combined."""
+        combined = [self.k.declare("sum", p, v) for p, v in zip(
+            self.prims, self.k.apply(self.operator.lam, [*left, *right]), strict=True)
+            if not isinstance(v, View)]
+        self._assign(targets, combined)
+
+    def _assign(self, targets: Sequence[imp.Var], values: Sequence[Exp]) -> None:
+        self.k.emit(*(imp.Assign(t.name, v) for t, v in zip(targets, values, strict=True)))
+
+
+@dataclass(slots=True)
+class _Lanes(_Shuffles):
+    """Totals of work-items by shuffles, in sub-groups and then among these.
+
+    In memory, ``mems``, is only the total of each sub-group, and in ``flags`` whether a segment
+    starts there.  A sub-group has at least as many work-items as there are sub-groups in a group.
+    """
+
+    mems: Sequence[VName]
+    flags: Sequence[VName]
+    lane: imp.Var = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the work-item's place in its sub-group."""
+        most = op("sub", self.size, lit(1))
+        self.lane = self.k.declare("lane", Prim.I64, op("and", LID, most))
+
+    @property
+    def several(self) -> Exp:
+        """Whether the group has more than one sub-group."""
+        return imp.Apply("lt", Prim.I64, (self.size, LSIZE))
+
+    def before(self, totals: Sequence[imp.Var], fresh: imp.Var | None) -> list[imp.Var]:
+        """The combined totals of the work-items before each one; not set for the first."""
+        k = self.k
+        own = self._declared("own", totals)
+        opened = k.declare("opened", Prim.BOOL, fresh) if fresh is not None else None
+        self._scan(own, opened, self.size)
+        previous = imp.Select(_less(lit(0), self.lane), op("sub", LID, lit(1)), LID, Prim.I64)
+        carries = [self._shuffled("carry", t, p, previous)
+                   for t, p in zip(own, self.prims, strict=True)]
+        begun = None if opened is None else self._shuffled("begun", opened, Prim.BOOL, previous)
+        with k.block() as code:
+            self._take_in_others(own, opened, carries, begun)
+        k.emit(imp.If(self.several, tuple(code)))
+        return carries
+
+    def total(self, totals: Sequence[imp.Var]) -> list[imp.Var]:
+        """The combined totals of all work-items, in order."""
+        k = self.k
+        own, found = self._declared("own", totals), [k.declare("r", p) for p in self.prims]
+        self._reduce(own, self.size, self.lane)
+        with k.block() as over_all:
+            with k.block() as publish:
+                self._publish(own, None)
+            k.emit(imp.If(_equal(self.lane, lit(0)), tuple(publish)))
+            self._assign(found, [imp.Load(m, lit(0), p)
+                                 for m, p in zip(self.mems, self.prims, strict=True)])
+
+            def take(number: Exp) -> None:
+                other = self._declared("other", [
+                    imp.Load(m, number, p) for m, p in zip(self.mems, self.prims, strict=True)])
+                self._combine(found, other, found)
+
+            k.loop(op("quot", LSIZE, self.size), take, start=lit(1), base="part", unroll=True)
+        with k.block() as alone:
+            self._assign(found, [self._shuffled("first", t, p, lit(0))
+                                 for t, p in zip(own, self.prims, strict=True)])
+        k.emit(imp.If(self.several, tuple(over_all), tuple(alone)))
+        return found
+
+    # Steps
+
+    def _scan(self, own: Sequence[imp.Var], opened: imp.Var | None, count: Exp) -> None:
+        """Take in what the ``count`` work-items of a sub-group before have."""
+        def step(number: Exp) -> None:
+            distance = self._distance(number)
+            reach = imp.Apply("le", Prim.I64, (distance, self.lane))
+            source = self.k.declare("source", Prim.I64, imp.Select(
+                reach, op("sub", LID, distance), LID, Prim.I64))
+            left = [self._shuffled("left", t, p, source)
+                    for t, p in zip(own, self.prims, strict=True)]
+            earlier = None if opened is None else self._shuffled("earlier", opened, Prim.BOOL,
+                                                                 source)
+            with self.k.block() as take:
+                self._combine(left, own, own)
+                if opened is not None and earlier is not None:
+                    self.k.emit(imp.Assign(opened.name, earlier))
+            if opened is not None:
+                reach = imp.Apply("and", Prim.BOOL, (reach, _no(opened)))
+            self.k.emit(imp.If(reach, tuple(take)))
+
+        self.k.loop(_levels(count), step, base="step", unroll=True)
+
+    def _take_in_others(self, own: Sequence[imp.Var], opened: imp.Var | None,
+                        carries: Sequence[imp.Var], begun: imp.Var | None) -> None:
+        """Take the totals of the sub-groups before into the carries of this one."""
+        k = self.k
+        with k.block() as publish:
+            self._publish(own, opened)
+        k.emit(imp.If(_equal(self.lane, op("sub", self.size, lit(1))), tuple(publish)))
+        others, starts = self._others(opened)
+        self._scan(others, starts, op("quot", LSIZE, self.size))
+        number = op("quot", LID, self.size)
+        before = imp.Select(_less(lit(0), number), op("sub", number, lit(1)), lit(0), Prim.I64)
+        source = k.declare("source", Prim.I64, op("add", op("sub", LID, self.lane), before))
+        prefix = [self._shuffled("prefix", t, p, source)
+                  for t, p in zip(others, self.prims, strict=True)]
+        with k.block() as begin:
+            self._assign(carries, prefix)
+        with k.block() as go_on:
+            self._combine(prefix, carries, carries)
+        later = tuple(go_on) if begun is None else (imp.If(_no(begun), tuple(go_on)),)
+        k.emit(imp.If(_less(lit(0), number), (
+            imp.If(_equal(self.lane, lit(0)), tuple(begin), later),)))
+
+    def _publish(self, own: Sequence[imp.Var], opened: imp.Var | None) -> None:
+        """Tell the other sub-groups the totals of this one."""
+        number = op("quot", LID, self.size)
+        for mem, value, prim in zip(self.mems, own, self.prims, strict=True):
+            self.k.emit(imp.Store(mem, number, value, prim))
+        if opened is not None:
+            self.k.emit(imp.Store(self.flags[0], number, opened, Prim.BOOL))
+
+    def _others(self, opened: imp.Var | None) -> tuple[list[imp.Var], imp.Var | None]:
+        """The totals of all sub-groups, one for each of the first work-items of this one."""
+        last = op("sub", op("quot", LSIZE, self.size), lit(1))
+        place = imp.Apply("min", Prim.I64, (self.lane, last))
+        others = self._declared("other", [imp.Load(m, place, p)
+                                          for m, p in zip(self.mems, self.prims, strict=True)])
+        return others, None if opened is None else self.k.declare(
+            "starts", Prim.BOOL, imp.Load(self.flags[0], place, Prim.BOOL))
+
+
+def _levels(count: Exp) -> Exp:
+    """How often 1 is doubled until it is ``count`` or more."""
+    return op("sub", lit(64), imp.Apply("clz", Prim.I64, (op("sub", count, lit(1)),)))
+
+
+def _less(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("lt", Prim.I64, (left, right))
+
+
+def _equal(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("eq", Prim.I64, (left, right))
+
+
+def _no(value: Exp) -> Exp:
+    return imp.Apply("not", Prim.BOOL, (value,))
+
+
+def _prims(operator: Operator) -> list[Prim]:
+    """The types of an operator's values, which are scalars."""
+    return [require_scalar(type_) for type_ in operator.lam.ret]
+
+
+def _flags(k: KernelBuilder, group: Size) -> VName:
+    name = k.names.fresh("flags")
+    k.locals.append(imp.LocalArray(name, Prim.BOOL, group))
+    return name
+
+
+def truth(value: bool) -> Exp:
+    """A literal."""
+    return imp.Lit(TRUE if value else FALSE)

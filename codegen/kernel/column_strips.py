@@ -1,0 +1,148 @@
+"""Strips: neighbouring columns of a matrix that a work-item reduces together.
+
+A work-item that reduces one column after the other uses a single element of each line that the
+cache loads.  A strip has a total for each of its columns and goes through the rows once, so that
+it reads what lies side by side, and the compiler makes vector instructions of the loop over the
+columns (the interchange of a map with the reduction inside of it).  The last strip begins early
+enough to be as broad as the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.soacs import SecondOrder
+from runelift.codegen.plan.views import View, lit, op
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.products import Reducing, dependences, is_cheap, reducing
+from runelift.ir.syntax import Body, Map, Operator
+from runelift.ir.types import Atom
+
+BREADTH = 16
+"""How many columns a strip has where a work-item goes through all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Reductions of ``length`` elements at points whose last index picks a column.
+
+    ``element`` writes the code for an element, given the indices of its column and of its row,
+    ``finish`` that for the results of a column, given its totals.
+    """
+
+    length: Atom
+    ops: tuple[Operator, ...]
+    element: Callable[[SecondOrder, Sequence[Exp], Exp], Sequence[Value]]
+    finish: Callable[[SecondOrder, Sequence[View], Sequence[Exp], Sequence[Exp]], None]
+
+    @property
+    def prims(self) -> list[Prim]:
+        """The types of the totals of all operators."""
+        return [t for o in self.ops for t in o.lam.ret if isinstance(t, Prim)]
+
+
+def is_straight(parts: Reducing, varying: Iterable[VName]) -> bool:
+    """Whether elements cost little, and there are as many in columns that differ in ``varying``."""
+    redomap = parts.redomap
+    made = {*varying, *(p.name for stm in parts.before for p in stm.pat)}
+    return redomap.width not in made and all(
+        map(is_cheap, (redomap.lam.body, *(o.lam.body for o in redomap.ops))))
+
+
+def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
+    """A map inside of a work-item as reductions down columns, if it is that."""
+    parts = reducing(exp.lam.body, exp.lam.ret)
+    params = {p.name: array for p, array in zip(exp.lam.params, exp.arrays, strict=True)}
+    if parts is None or not is_straight(parts, params):
+        return None
+    redomap, uses = parts.redomap, dependences(parts.before)
+    varying = [a for a in redomap.arrays if not uses.get(a, {a}).isdisjoint(params)]
+    if not varying or not all(a in params and k.array(params[a]).near == 0 for a in varying):
+        return None
+    needed = parts.needed([*redomap.arrays, *parts.inner_names()])
+
+    def element(k: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
+        k.bind_all(exp.lam.params, k.elements(exp.lam, exp.arrays, point[-1]))
+        k.body(Body(needed, ()))
+        return k.apply(redomap.lam, k.elements(redomap.lam, redomap.arrays, row))
+
+    def finish(k: SecondOrder, outs: Sequence[View], point: Sequence[Exp],
+               totals: Sequence[Exp]) -> None:
+        k.bind_all(exp.lam.params, k.elements(exp.lam, exp.arrays, point[-1]))
+        for out, value in zip(outs, k.conclude(parts, totals), strict=True):
+            k.store(out, point, value)
+
+    return Columns(redomap.width, redomap.ops, element, finish)
+
+
+def all_strips(k: SecondOrder, columns: Columns, outs: Sequence[View], width: Exp) -> None:
+    """A work-item goes through all ``width`` columns, which are enough for a strip."""
+    k.loop(width, lambda own: Strip(k, columns, BREADTH, (), own, width).whole(outs),
+           step=lit(BREADTH), base="own")
+
+
+class Strip:
+    """The code for the ``breadth`` columns from ``own`` on, of ``width``, at indices ``outer``."""
+
+    def __init__(self, k: SecondOrder, columns: Columns, breadth: VName | int,
+                 outer: Sequence[Exp], own: Exp, width: Exp) -> None:
+        self.k, self.columns, self.length = k, columns, breadth
+        self.breadth: Exp = lit(breadth) if isinstance(breadth, int) else imp.Var(breadth)
+        self.outer, self.own = outer, own
+        self.first = k.declare("first", Prim.I64, imp.Apply("min", Prim.I64, (
+            own, op("sub", width, self.breadth))))
+
+    def each(self, work: Callable[[list[Exp], Exp], None]) -> None:
+        """An unrolled loop over the columns: the indices of one and its number."""
+        self.k.loop(self.breadth, lambda c: work(
+            [*self.outer, self.k.declare("column", Prim.I64, op("add", self.first, c))], c),
+            base="c", unroll=True)
+
+    def each_own(self, work: Callable[[list[Exp], Exp], None]) -> None:
+        """The columns that the strip before has not."""
+        def column(point: list[Exp], c: Exp) -> None:
+            with self.k.block() as code:
+                work(point, c)
+            self.k.emit(imp.If(imp.Apply("le", Prim.I64, (self.own, point[-1])), tuple(code)))
+
+        self.each(column)
+
+    def reduce(self, start: Exp, end: Exp) -> list[VName]:
+        """Reduce rows; private arrays hold the totals of the columns."""
+        k, ops, prims = self.k, self.columns.ops, self.columns.prims
+        totals = [k.names.fresh("total") for _ in prims]
+        neutral = [atom for o in ops for atom in o.neutral]
+        k.emit(*(imp.DeclareArray(name, prim, self.length)
+                 for name, prim in zip(totals, prims, strict=True)))
+        self.each(lambda _, c: k.emit(*(imp.Store(name, c, k.scalar(atom), prim)
+                                        for name, atom, prim in zip(totals, neutral, prims,
+                                                                    strict=True))))
+
+        def element(point: list[Exp], c: Exp, row: Exp) -> None:
+            values = self.columns.element(k, point, row)
+            held = [k.declare("total", prim, value)
+                    for prim, value in zip(prims, self.held(totals, c), strict=True)]
+            of_each = iter(held)
+            k.accumulate_all(ops, [[next(of_each) for _ in o.neutral] for o in ops], values)
+            k.emit(*(imp.Store(name, c, value, prim)
+                     for name, value, prim in zip(totals, held, prims, strict=True)))
+
+        k.loop(end, lambda row: self.each(lambda point, c: element(point, c, row)),
+               start=start, base="row")
+        return totals
+
+    def held(self, totals: Sequence[VName], c: Exp) -> list[Exp]:
+        """The totals of a column."""
+        return [imp.Load(name, c, prim)
+                for name, prim in zip(totals, self.columns.prims, strict=True)]
+
+    def whole(self, outs: Sequence[View]) -> None:
+        """Reduce whole columns and write their results."""
+        totals = self.reduce(lit(0), self.k.scalar(self.columns.length))
+        self.each_own(lambda point, c: self.columns.finish(
+            self.k, outs, point, self.held(totals, c)))

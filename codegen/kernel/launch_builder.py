@@ -1,0 +1,436 @@
+"""Launches under construction: what the lowering of all segmented operations shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from runelift.codegen.kernel.kernel_builder import CodeBuilder, PlanEnv, Scratch, Value
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.unrolling import has_loops, in_registers, unrolled_by
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.parameters import Parameters, Quantity
+from runelift.codegen.plan.views import View, ceil_quot, op, unflat_index, volume
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp
+from runelift.ir.imp.traverse import evaluated, statements
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div, greatest, least, product
+from runelift.ir.syntax import Body, Operator, Param, Space, Stm
+from runelift.ir.types import Atom, Type, elem_of, i64
+
+LID, LSIZE = imp.WorkItem(imp.Id.LOCAL_ID), imp.WorkItem(imp.Id.LOCAL_SIZE)
+GID, GSIZE = imp.WorkItem(imp.Id.GLOBAL_ID), imp.WorkItem(imp.Id.GLOBAL_SIZE)
+GROUP_ID, NUM = imp.WorkItem(imp.Id.GROUP_ID), imp.WorkItem(imp.Id.NUM_GROUPS)
+LEAST_SHARE = 8
+"""Elements per work-item below which a segment gets no further group, if they cost little."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The steps of an operation, and the local memory that its kernels need."""
+
+    steps: tuple[plan.Step, ...]
+    local_bytes: Size
+
+
+@dataclass(slots=True)
+class Lowering:
+    """What the lowering of one statement shares.
+
+    Without ``parameters`` there is nothing to choose, and what the device has by default holds.
+    Kernels are built for the values of the sizes ``fixed``, if that is not None, so that arrays of
+    a work-item are private; else they are in ``scratch`` memory, the same in all kernels with any.
+    """
+
+    stm: Stm
+    env: PlanEnv
+    names: Names
+    parameters: Parameters | None = None
+    steps: list[plan.Step] = field(default_factory=list)
+    temporaries: list[VName] = field(default_factory=list)
+    local_bytes: Size = plan.NOTHING
+    fixed: tuple[VName, ...] | None = None
+    scratch: tuple[Scratch, ...] = ()
+
+    def builder(self) -> KernelBuilder:
+        """A kernel to be built."""
+        return KernelBuilder(self.names, self, loc=self.stm.loc, fixing=self.fixed is not None)
+
+    @property
+    def interleave(self) -> bool:
+        """Whether neighbouring work-items better access neighbouring elements."""
+        return self.env.interleave
+
+    def setting(self, quantity: Quantity) -> Atom:
+        """A parameter of the operation, or what stands for it where it has none."""
+        if self.parameters is None:
+            return plan.DEFAULTS.get(quantity, i64(0))
+        return self.parameters.variable(quantity)
+
+    @property
+    def group_size(self) -> VName:
+        """How many work-items a group has, where nothing else asks for a certain number."""
+        return as_name(self.setting(Quantity.GROUP))
+
+    @property
+    def host_chosen(self) -> set[VName]:
+        """The sizes that follow from the device, or are parameters."""
+        found = () if self.parameters is None else self.parameters.found.values()
+        return {*plan.DEVICE_SIZES, *(p.variable for p in found)}
+
+    @property
+    def group(self) -> Size:
+        """The same as a size."""
+        return Size.var(self.group_size)
+
+    @property
+    def groups(self) -> Size:
+        """How many groups there are where work-items loop."""
+        return self.size(self.setting(Quantity.GROUPS))
+
+    def type(self, name: VName) -> Type:
+        """The type of a host name, or of a buffer of this lowering."""
+        return self.env.type(name)
+
+    def view(self, name: VName) -> View:
+        """The view of a host array."""
+        return self.env.view(name)
+
+    def size(self, atom: Atom) -> Size:
+        """A width as the host knows it."""
+        return Size.var(atom) if isinstance(atom, VName) else Size.of(int(atom.value))
+
+    @property
+    def results(self) -> list[View]:
+        """Where the results go."""
+        return [self.view(param.name) for param in self.stm.pat]
+
+    def temporary(self, base: str, prim: Prim, count: Size) -> VName:
+        """A buffer that lives as long as this operation."""
+        name = self.names.fresh(base)
+        self.steps.append(plan.Alloc(name, prim, count))
+        self.temporaries.append(name)
+        return name
+
+    def scalar(self, base: str, size: Size) -> VName:
+        """A number that the host computes and the kernels may use."""
+        name = self.names.fresh(base)
+        self._define(name, size)
+        return name
+
+    def _define(self, name: VName, size: Size) -> None:
+        self.steps.append(plan.ComputeSize(name, size))
+        self.env = WithScalar(self.env, name)
+
+    def launch(self, k: KernelBuilder, kind: str, groups: Size, group: Size | None = None,
+               *, fits: bool = False) -> None:
+        """Finish a kernel and launch it.
+
+        ``fits``: its local memory has been chosen to fit, and asks nothing of the device.
+        """
+        group = group or self.group
+        self.scratch = tuple(k.scratch) or self.scratch
+        for scratch in k.scratch:
+            count = scratch.count * groups * group
+            self.steps.append(plan.Alloc(scratch.name, scratch.prim, count))
+            self.temporaries.append(scratch.name)
+            if scratch.stride is not None:
+                self._define(scratch.stride, scratch.count)
+        if self.interleave:
+            k.code = in_registers(k.code)
+        if self.parameters is not None and has_loops(k.code, k.constants):
+            k.settings = [as_name(self.setting(Quantity.UNROLL))]
+            k.code = unrolled_by(k.settings[0], k.code, k.constants)
+        kernel, args = finish(k, kind, self.stm, self.env)
+        total = Size.of(0)
+        for array in kernel.local_memory if not fits else ():
+            total = total + array.length * array.prim.bytes
+        self.local_bytes = total if not self.local_bytes.terms else _larger(self.local_bytes, total)
+        self.steps.append(plan.Launch(kernel, args, groups, group, self.stm.loc))
+
+    def fix(self, k: KernelBuilder) -> None:
+        """Build a kernel for the sizes that are fixed, if it has arrays of such sizes."""
+        if k.lengths:
+            k.constants += [*(self.fixed or ()), *k.lengths]
+            self.steps += [plan.ComputeSize(name, size) for name, size in k.lengths.items()]
+
+    def builder_of_groups(self) -> KernelBuilder:
+        """A kernel to be built for the size of its groups and of their sub-groups."""
+        k = self.builder()
+        k.constants = [self.names.fresh("group"), self.names.fresh("subgroup")]
+        return k
+
+    def launch_groups(self, k: KernelBuilder, kind: str, groups: Size,
+                      group: Size | None = None) -> None:
+        """Finish and launch what :meth:`builder_of_groups` began."""
+        size, subgroup = k.constants
+        self._define(size, group or self.group)
+        self.steps.append(distribution.SubGroup(subgroup, size))
+        self.fix(k)
+        self.launch(k, kind, groups, group)
+
+    def done(self) -> Lowered:
+        """The steps, with the temporaries released."""
+        if self.temporaries:
+            self.steps.append(plan.Release(tuple(self.temporaries)))
+        return Lowered(tuple(self.steps), self.local_bytes)
+
+
+def as_name(atom: Atom) -> VName:
+    """An atom that is a variable."""
+    assert isinstance(atom, VName)
+    return atom
+
+
+def _larger(left: Size, right: Size) -> Size:
+    return left if left == right else greatest(left, right)
+
+
+def finish(k: KernelBuilder, kind: str, stm: Stm, env: PlanEnv) -> tuple[imp.Kernel,
+                                                                       tuple[Atom, ...]]:
+    """The kernel with a parameter for every name it does not bind, and the arguments."""
+    local = {array.name for array in k.locals}
+    scan = _Names()
+    scan.add(k.code)
+    prologue = env.prologue(sorted(scan.used - scan.bound, key=lambda n: n.tag))
+    scan.add(prologue)
+    code = (*prologue, *k.code)
+    buffers = {m: p for m, p in scan.memories.items() if m not in scan.bound and m not in local}
+    scalars = sorted(scan.used - scan.bound - set(buffers) - local - set(k.constants),
+                     key=lambda n: n.tag)
+    params: list[imp.KernelParam] = [
+        imp.BufferParam(m, p, m in scan.written)
+        for m, p in sorted(buffers.items(), key=lambda b: b[0].tag)]
+    params += [imp.ScalarParam(name, elem_of(env.type(name))) for name in scalars]
+    base = stm.pat[0].name.base if stm.pat else "effect"
+    name = f"{kind}_{base}_{k.names.fresh('k').tag}"
+    comment = f"{kind} for {', '.join(p.name.base for p in stm.pat) or 'its checks'}"
+    if stm.loc is not None:
+        comment += f" at {stm.loc}"
+    kernel = imp.Kernel(name, tuple(params), tuple(k.locals), code, tuple(k.failures),
+                        comment, tuple(k.constants), tuple(k.settings), k.teams, k.even,
+                        k.width)
+    return kernel, tuple(p.name for p in params)
+
+
+@dataclass(slots=True)
+class _Names:
+    """The names that code uses, binds, reads and writes."""
+
+    used: set[VName] = field(default_factory=set)
+    bound: set[VName] = field(default_factory=set)
+    written: set[VName] = field(default_factory=set)
+    memories: dict[VName, Prim] = field(default_factory=dict)
+
+    def add(self, code: Iterable[imp.Stm]) -> None:
+        """Collect those of some code."""
+        inside = statements(code)
+        for stm in inside:
+            self._names(stm)
+        for exp in evaluated(inside):
+            if isinstance(exp, imp.Var):
+                self.used.add(exp.name)
+            elif isinstance(exp, imp.Load):
+                self.memories[exp.mem] = exp.prim
+
+    def _names(self, stm: imp.Stm) -> None:
+        """What the statement itself binds and writes."""
+        match stm:
+            case imp.Declare(name) | imp.DeclareArray(name) | imp.For(name):
+                self.bound.add(name)
+            case imp.Peek(name, prim, mem):
+                self.bound.add(name)
+                self.memories[mem] = prim
+                self.written.add(mem)
+            case imp.Shuffle(name):
+                self.bound.add(name)
+            case imp.Assign(name):
+                self.used.add(name)
+            case imp.Store(mem, prim=prim) | imp.Atomic(mem=mem, prim=prim) | imp.AtomicUpdate(
+                    mem, prim=prim):
+                self.memories[mem] = prim
+                self.written.add(mem)
+                if not isinstance(stm, imp.Store) and stm.old is not None:
+                    self.bound.add(stm.old)
+
+
+@dataclass(frozen=True, slots=True)
+class WithScalar:
+    """A host environment with one more i64."""
+
+    env: PlanEnv
+    name: VName
+
+    @property
+    def interleave(self) -> bool:
+        """Whether neighbouring work-items better access neighbouring elements."""
+        return self.env.interleave
+
+    def type(self, name: VName) -> Type:
+        """The type of a name."""
+        return Prim.I64 if name == self.name else self.env.type(name)
+
+    def view(self, name: VName) -> View:
+        """The view of a host array."""
+        return self.env.view(name)
+
+    def prologue(self, used: Iterable[VName]) -> list[imp.Declare]:
+        """The code for scalars that are not on the host."""
+        return self.env.prologue(used)
+
+
+def widths(k: KernelBuilder, space: Space) -> tuple[Exp, ...]:
+    """The widths of a space as expressions."""
+    return tuple(k.scalar(dim.width) for dim in space)
+
+
+def total(lowering: Lowering, space: Space) -> Size:
+    """How many points a space has."""
+    return product([lowering.size(dim.width) for dim in space])
+
+
+def bind_point(k: CodeBuilder, space: Space, indices: Sequence[Exp]) -> None:
+    """Bind the indices of a space."""
+    for dim, index in zip(space, indices, strict=True):
+        k.bind_scalar(Param(dim.index, Prim.I64), index)
+
+
+def each_point(lowering: Lowering, k: KernelBuilder, space: Space,
+               body: Callable[[list[Exp]], None], kind: str, *, busy: bool = False) -> None:
+    """A kernel that runs ``body`` at every point; the last dimension varies fastest.
+
+    Where the body needs scratch memory, the grid is capped and work-items loop.  ``busy``: there is
+    so much to do at a point that all compute units should have some; devices that run work-items
+    together want large groups, though.
+    """
+    shape = widths(k, space)
+    points = volume(shape)
+    with k.block() as code:
+        position = k.declare("point", Prim.I64)
+        indices = unflat_index(position, shape)
+        bind_point(k, space, indices)
+        body([k.scalar(dim.index) for dim in space])
+    declare, *rest = code
+    assert isinstance(declare, imp.Declare)
+    name = _group_name(lowering, space, alone=bool(k.scratch), busy=busy)
+    group = Size.var(name)
+    if k.scratch:
+        k.emit(imp.For(declare.name, GID, points, GSIZE, tuple(rest)))
+        groups = least(ceil_div(total(lowering, space), group), lowering.groups)
+    else:
+        k.emit(imp.Declare(declare.name, Prim.I64, GID))
+        k.emit(imp.If(op("lt", position, points), tuple(rest)))
+        groups = ceil_div(total(lowering, space), group)
+    if k.lengths:
+        k.constants = [name]
+        lowering.fix(k)
+    lowering.launch(k, kind, groups, group)
+
+
+def _group_name(lowering: Lowering, space: Space, *, alone: bool, busy: bool) -> VName:
+    """How large the groups of a kernel are.
+
+    ``alone``: work-items keep arrays in scratch memory.  One that runs by itself then is a group,
+    so that there are few of them, whose arrays stay in the cache.
+    """
+    if lowering.interleave or not (alone or busy):
+        return lowering.group_size
+    name = lowering.names.fresh("group")
+    lowering.steps.append(plan.ComputeSize(name, Size.of(1)) if alone else distribution.Spread(
+        name, lowering.group_size, total(lowering, space)))
+    return name
+
+
+def store_results(k: CodeBuilder, outs: Sequence[View], indices: Sequence[Exp],
+                  values: Sequence[Value | None]) -> None:
+    """Write the results of a point that are not in place already."""
+    for out, value in zip(outs, values, strict=True):
+        if value is not None:
+            k.store(out, indices, value)
+
+
+def run_point(k: KernelBuilder, body: Body, outs: Sequence[View],
+              indices: Sequence[Exp]) -> None:
+    """The body of a point, its results written to ``outs``."""
+    rows = [out.row(*indices) if len(out.shape) > len(indices) else None for out in outs]
+    store_results(k, outs, indices, k.body_into(body, rows))
+
+
+def branch(lowering: Lowering, make: Callable[[], None]) -> tuple[plan.Step, ...]:
+    """The steps that ``make`` adds, as a block of their own."""
+    outer, lowering.steps = lowering.steps, []
+    held, lowering.temporaries = lowering.temporaries, []
+    try:
+        make()
+        if lowering.temporaries:
+            lowering.steps.append(plan.Release(tuple(lowering.temporaries)))
+        return tuple(lowering.steps)
+    finally:
+        lowering.steps, lowering.temporaries = outer, held
+
+
+def choose_by_length(lowering: Lowering, length: Size, short: tuple[plan.Step, ...],
+                     long: tuple[plan.Step, ...], most: Atom | None = None) -> None:
+    """Run ``short`` if the length is at most ``most``.
+
+    That is by default the length of a segment that a work-item should run through alone.
+    """
+    size, cond = lowering.names.fresh("length"), lowering.names.fresh("short")
+    lowering.steps += [
+        plan.ComputeSize(size, length),
+        plan.Compute(cond, "le", Prim.I64, (size, most or lowering.setting(Quantity.SHORT))),
+        plan.Branch(cond, short, long),
+    ]
+
+
+def require_scalar(type_: Type) -> Prim:
+    """The primitive type of an operator's value."""
+    if not isinstance(type_, Prim):
+        raise CompilerLimitation("an operator over arrays cannot run in parallel")
+    return type_
+
+
+def scalars(totals: Sequence[imp.Var | View]) -> list[imp.Var]:
+    """Accumulators, all of which are variables."""
+    found = [t for t in totals if isinstance(t, imp.Var)]
+    if len(found) != len(totals):
+        raise CompilerLimitation("an operator over arrays cannot run in parallel")
+    return found
+
+
+def local_arrays(k: KernelBuilder, ops: Sequence[Operator], length: Size) -> list[list[VName]]:
+    """Local memory for one partial result per work-item and operator."""
+    arrays: list[list[VName]] = []
+    for op_ in ops:
+        arrays.append([])
+        for type_ in op_.lam.ret:
+            name = k.names.fresh("local")
+            k.locals.append(imp.LocalArray(name, require_scalar(type_), length))
+            arrays[-1].append(name)
+    return arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The elements from ``start`` up to ``end``."""
+
+    start: Exp
+    end: Exp
+
+
+def share(k: KernelBuilder, points: Exp, item: Exp, items: Exp) -> Part:
+    """The part of work-item ``item`` where ``items`` of them share ``points`` elements evenly."""
+    chunk = k.declare("chunk", Prim.I64, ceil_quot(points, items))
+    start = k.declare("start", Prim.I64, op("mul", item, chunk))
+    end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (op("add", start, chunk), points)))
+    return Part(start, end)
+
+
+def reset(k: KernelBuilder, ops: Sequence[Operator], totals: Sequence[Sequence[imp.Var]]) -> None:
+    """Start a new segment."""
+    for op_, total_ in zip(ops, totals, strict=True):
+        for t, atom in zip(total_, op_.neutral, strict=True):
+            k.emit(imp.Assign(t.name, k.scalar(atom)))

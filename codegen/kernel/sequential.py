@@ -1,0 +1,378 @@
+"""Sequential code inside a kernel: core statements to imperative ones.
+
+Meaning is by value, so an update copies unless the array's memory was made in the same body and
+no other name for it is used later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, assert_never
+
+from runelift.codegen.kernel.column_strips import BREADTH, all_strips, columns_of_lambda
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.soacs import SecondOrder
+from runelift.codegen.plan.views import View, iota, lit, op, replicate, within
+from runelift.ir import failures, imp
+from runelift.ir.errors import CompilerBug
+from runelift.ir.imp import Exp
+from runelift.ir.imp import Stm as ImpStm
+from runelift.ir.names import VName
+from runelift.ir.prim import OPS, Prim
+from runelift.ir.syntax import (
+    ArrayLit,
+    Assert,
+    AtomExp,
+    Concat,
+    Convert,
+    Copy,
+    Dim,
+    ForLoop,
+    Hist,
+    If,
+    Index,
+    Iota,
+    Loop,
+    LoopParam,
+    Map,
+    Param,
+    PrimOp,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Scatter,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    SliceDim,
+    Stm,
+    Update,
+    Versions,
+)
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import Atom, Const, elem_of
+
+SELECTED = 4
+"""Branches with at most this many cheap operations together run both."""
+
+
+Part: TypeAlias = Exp | tuple[Exp, Exp, Exp]
+"""A dimension of an access: an index, or the start, count and stride of a slice."""
+
+
+class KernelBuilder(SecondOrder):
+    """Lowers the statements that a work-item runs alone."""
+
+    __slots__ = ()
+
+    def statement(self, stm: Stm) -> None:
+        """One statement."""
+        self.loc = stm.loc or self.loc
+        match stm.exp:
+            case PrimOp(name, prim, args):
+                self._note_size(stm.pat[0].name, stm.exp)
+                self.bind_scalar(stm.pat[0], self.prim_op(name, prim, args))
+            case AtomExp(atom):
+                self.bind(stm.pat[0], self.any(atom))
+            case Convert(from_, to, arg):
+                self.bind_scalar(stm.pat[0], imp.Convert(from_, to, self.scalar(arg)))
+            case Index():
+                self.index(stm.pat[0], stm.exp)
+            case ArrayLit(elems, _):
+                self._literal(stm.pat[0], elems)
+            case Update():
+                self.update(stm.pat[0], stm.exp)
+            case Iota(count, start, step, prim):
+                self.bind(stm.pat[0], iota(prim, self.scalar(count), self.scalar(start),
+                                           self.scalar(step)))
+            case Replicate(shape, value):
+                outer = tuple(self.scalar(s) for s in shape)
+                self.bind(stm.pat[0], replicate(elem_of(stm.pat[0].type), outer,
+                                                self._stable(value)))
+            case Concat(dim, arrays, _):
+                self._concat(stm.pat[0], dim, arrays)
+            case Rearrange(perm, array):
+                self.bind(stm.pat[0], self.array(array).rearrange(perm))
+            case Reshape(shape, array):
+                self.bind(stm.pat[0], self.array(array).reshape(
+                    tuple(self.scalar(s) for s in shape)))
+            case Copy(array) if stm.pat[0].name in self.idle:
+                self.bind(stm.pat[0], self.array(array))
+            case Copy(array):
+                self.bind_copy(stm.pat[0], self.array(array))
+            case Assert(cond, message, args):
+                self.fail_unless(self.scalar(cond), message, [self._wide(a) for a in args])
+            case If():
+                self.branch(stm.pat, stm.exp)
+            case Loop():
+                self.iterate(stm.pat, stm.exp)
+            case Map():
+                outs = [self.allocate(p.name, p.type) for p in stm.pat]
+                self._map(stm.exp, outs, unroll="unroll" in stm.attrs)
+                self.bind_all(stm.pat, outs)
+            case Redomap():
+                self.redomap(stm.pat, stm.exp)
+            case Scanomap():
+                self.scanomap(stm.pat, stm.exp)
+            case Scatter():
+                self.scatter(stm.pat, stm.exp)
+            case Hist():
+                self.hist(stm.pat, stm.exp)
+            case SegMap() | SegRed() | SegScan() | SegScatter() | SegHist() | Versions():
+                raise CompilerBug(f"{type(stm.exp).__name__} inside of sequential code")
+            case _:
+                assert_never(stm.exp)
+
+    def _map(self, exp: Map, outs: Sequence[View], *, unroll: bool) -> None:
+        """One element after the other, or strips of neighbouring columns that are reduced."""
+        width = self.scalar(exp.width)
+        columns = None if self.host.interleave else columns_of_lambda(self, exp)
+        with self.block() as elements:
+            self.loop(width, lambda i: self.map_step(exp.lam, exp.arrays, i, outs), unroll=unroll)
+        if columns is None:
+            self.emit(*elements)
+            return
+        with self.block() as strips:
+            all_strips(self, columns, outs, width)
+        enough = imp.Apply("le", Prim.I64, (lit(BREADTH), width))
+        self.emit(imp.If(enough, tuple(strips), tuple(elements)))
+
+    def _wide(self, atom: Atom) -> Exp:
+        prim = elem_of(self.type_of(atom))
+        value = self.scalar(atom)
+        return value if prim is Prim.I64 else imp.Convert(prim, Prim.I64, value)
+
+    def prim_op(self, name: str, prim: Prim, args: tuple[Atom, ...]) -> Exp:
+        """A scalar operation; an integer division by zero fails and divides by 1."""
+        values = [self.scalar(a) for a in args]
+        if OPS[name].traps and prim.is_int:
+            divisor = values[-1]
+            if not (isinstance(divisor, imp.Lit) and divisor.const.value != 0):
+                zero, one = imp.Lit(Const(0, prim)), imp.Lit(Const(1, prim))
+                nonzero = imp.Apply("not", Prim.BOOL, (imp.Apply("eq", prim, (divisor, zero)),))
+                self.fail_unless(nonzero, failures.DIVISION, [])
+                values[-1] = imp.Select(nonzero, divisor, one, prim)
+        return imp.Apply(name, prim, tuple(values))
+
+    # Arrays
+
+    def _stable(self, atom: Atom) -> Value:
+        """A value that does not change when memory is updated later."""
+        if not isinstance(self.any(atom), View):
+            return self.any(atom)
+        assert isinstance(atom, VName)
+        value = self.array(atom)
+        if value.mem is not None and value.mem in self.owned[-1]:
+            fresh = Param(self.names.fresh(atom), self.type_of(atom))
+            self.bind_copy(fresh, value)
+            return self.array(fresh.name)
+        return value
+
+    def selection(self, exp: Index | Update, view: View) -> list[Part]:
+        """The dims of an access as expressions, with bounds checks."""
+        if not exp.checked:
+            return [self._part(dim) for dim in exp.dims]
+        dims = [self._held(self._part(dim)) for dim in exp.dims]
+        written = [self._written(dim) for dim in dims]
+        message = failures.access([len(each) for each in written])
+        values = [*(value for each in written for value in each), *view.shape]
+        return [self._inside(dim, size, message, values)
+                for dim, size in zip(dims, view.shape, strict=True)]
+
+    def _part(self, dim: Dim) -> Part:
+        if isinstance(dim, SliceDim):
+            return self.scalar(dim.start), self.scalar(dim.count), self.scalar(dim.stride)
+        return self.scalar(dim)
+
+    def _held(self, part: Part) -> Part:
+        """An index that is computed once."""
+        if isinstance(part, tuple | imp.Var | imp.Lit):
+            return part
+        return self.declare("index", Prim.I64, part)
+
+    def _written(self, part: Part) -> tuple[Exp, ...]:
+        """A dimension of an access as a program writes it: an index, or start, stop and step."""
+        if not isinstance(part, tuple):
+            return (part,)
+        start, count, stride = part
+        if stride == lit(1):
+            return start, op("add", start, count)
+        return start, op("add", start, op("mul", count, stride)), stride
+
+    def _inside(self, part: Part, size: Exp, message: str, values: list[Exp]) -> Part:
+        """A dimension checked against the bounds; one that is inside if it was not."""
+        if not isinstance(part, tuple):
+            inside = within(part, size)
+            self.fail_unless(inside, message, values)
+            return self.declare("safe", Prim.I64, imp.Select(inside, part, lit(0), Prim.I64))
+        start, count, stride = part
+        if start == lit(0) and count == size and stride == lit(1):
+            return part
+        last = op("add", start, op("mul", op("sub", count, lit(1)), stride))
+        ends = imp.Apply("and", Prim.BOOL, (within(start, size), within(last, size)))
+        empty = imp.Apply("eq", Prim.I64, (count, lit(0)))
+        fine = self.declare("inside", Prim.BOOL, imp.Apply("or", Prim.BOOL, (
+            empty, imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (lit(0), count)),
+                                                ends)))))
+        self.fail_unless(fine, message, values)
+        return (imp.Select(fine, start, lit(0), Prim.I64),
+                imp.Select(fine, count, lit(0), Prim.I64), stride)
+
+    def index(self, param: Param, exp: Index) -> None:
+        """``array[dims]``: a load, or a view."""
+        view = self.array(exp.array)
+        dims = self.selection(exp, view)
+        if all(not isinstance(d, tuple) for d in dims):
+            self.bind_scalar(param, view.read([d for d in dims if not isinstance(d, tuple)]))
+        else:
+            self.bind(param, view.slice(dims))
+
+    def _literal(self, param: Param, elems: tuple[Atom, ...]) -> None:
+        out = self.allocate(param.name, param.type)
+        for k, elem in enumerate(elems):
+            self.store(out, [lit(k)], self.any(elem))
+        self.bind(param, out)
+
+    def update(self, param: Param, exp: Update) -> None:
+        """``array with [dims] <- value``."""
+        value = self.any(exp.value)
+        if isinstance(value, View) and isinstance(exp.value, VName) and value.mem is not None and (
+            value.mem == self.array(exp.array).mem
+        ):
+            held = Param(self.names.fresh(exp.value), self.type_of(exp.value))
+            self.bind_copy(held, value)
+            value = self.array(held.name)
+        out = self.writable(param, exp.array)
+        dims = self.selection(exp, out)
+        if isinstance(value, View):
+            self.copy(out.slice(dims), value)
+        else:
+            self.emit(out.write([d for d in dims if not isinstance(d, tuple)], value))
+        self.bind(param, out)
+
+    def _concat(self, param: Param, dim: int, arrays: tuple[VName, ...]) -> None:
+        out = self.allocate(param.name, param.type)
+        start: Exp = lit(0)
+        for name in arrays:
+            part = self.array(name)
+            dims: list[Exp | tuple[Exp, Exp, Exp]] = [
+                (start if k == dim else lit(0), size, lit(1)) for k, size in enumerate(part.shape)]
+            self.copy(out.slice(dims), part)
+            start = op("add", start, part.shape[dim])
+        self.bind(param, out)
+
+    # Control
+
+    def branch(self, pat: tuple[Param, ...], exp: If) -> None:
+        """``if``; its results get variables and memory before it.
+
+        Branches of a few cheap scalar operations become selections: no divergence, and CPU
+        compilers vectorise them.
+        """
+        if self._selectable(exp):
+            cond = self.scalar(exp.cond)
+            sides = [self.body(body) for body in (exp.then_, exp.else_)]
+            for param, then_, else_ in zip(pat, *sides, strict=True):
+                assert isinstance(param.type, Prim)
+                assert not isinstance(then_, View)
+                assert not isinstance(else_, View)
+                self.bind_scalar(param, imp.Select(cond, then_, else_, param.type))
+            return
+        targets = [self.declare(p.name, p.type) if isinstance(p.type, Prim) else None for p in pat]
+        for param, target in zip(pat, targets, strict=True):
+            if target is not None:
+                self.bind(param, target)
+        views = {p.name: self.allocate(p.name, p.type) for p in pat if not isinstance(p.type, Prim)}
+        codes: list[tuple[ImpStm, ...]] = []
+        for body in (exp.then_, exp.else_):
+            with self.inner() as code:
+                results = self.body(body, self.later[-1])
+                for param, target, value in zip(pat, targets, results, strict=True):
+                    if isinstance(value, View):
+                        self.copy(views[param.name], value)
+                    elif target is not None:
+                        self.emit(imp.Assign(target.name, value))
+            codes.append(tuple(code))
+        self.emit(imp.If(self.scalar(exp.cond), codes[0], codes[1]))
+        for param in pat:
+            if param.name in views:
+                self.bind(param, views[param.name])
+
+    def _selectable(self, exp: If) -> bool:
+        """Whether both branches are so cheap and safe that both may run."""
+        stms = (*exp.then_.stms, *exp.else_.stms)
+        return (len(stms) <= SELECTED and all(isinstance(t, Prim) for t in exp.ret)
+                and all(isinstance(s.exp, PrimOp) and not OPS[s.exp.op].traps
+                        and s.exp.op != "pow" for s in stms))
+
+    def iterate(self, pat: tuple[Param, ...], exp: Loop) -> None:
+        """A loop; carried arrays get memory of their own, which the body may update in place."""
+        inits = [self.any(p.init) for p in exp.params]
+        carried: list[Value] = []
+        for out, p, init in zip(pat, exp.params, inits, strict=True):
+            if isinstance(p.param.type, Prim):
+                assert not isinstance(init, View)
+                carried.append(self.declare(p.param.name, p.param.type, init))
+                self.bind(p.param, carried[-1])
+                self.bind(out, carried[-1])
+        self.later.append(self.later[-1] | free_vars(exp.body))
+        for position, (out, p, init) in enumerate(zip(pat, exp.params, inits, strict=True)):
+            if isinstance(init, View):
+                taken = any(isinstance(c, View) and c.mem == init.mem for c in carried)
+                if not taken and self.reusable(out, p, init):
+                    memory = init
+                else:
+                    memory = self.allocate(out.name, out.type)
+                    self.copy(memory, init)
+                carried.insert(position, memory)
+                self.bind(p.param, memory)
+        self.later.pop()
+        with self.inner() as code:
+            self.owned[-1] |= {c.mem for c in carried if isinstance(c, View) and c.mem}
+            if isinstance(exp.form, ForLoop):
+                self.types[exp.form.index] = Prim.I64
+                self.env[exp.form.index] = imp.Var(exp.form.index)
+            self._carry(carried, self.body(exp.body), [p.param for p in exp.params])
+        if isinstance(exp.form, ForLoop):
+            bound = self.scalar(exp.form.bound)
+            self.emit(imp.For(exp.form.index, lit(0), bound, lit(1), tuple(code)))
+        else:
+            self.emit(imp.While(self.scalar(exp.form.cond), tuple(code)))
+        self.bind_all(pat, carried)
+
+    def reusable(self, out: Param, param: LoopParam, init: View) -> bool:
+        """Whether a loop may keep its values in the memory of ``init``."""
+        return (isinstance(param.init, VName) and init.mem is not None and self.dead(param.init)
+                and out.name not in self.dest)
+
+    def _carry(self, carried: list[Value], results: list[Value], params: list[Param]) -> None:
+        """Make the results of an iteration the values of the next, all at once."""
+        memories_of = {c.mem for c in carried if isinstance(c, View)}
+        held: list[Value] = []
+        for target, result, param in zip(carried, results, params, strict=True):
+            if isinstance(result, View) and isinstance(target, View):
+                crossing = result.mem != target.mem and (
+                    result.mem in memories_of or result.mem is None)
+                partial = result.mem == target.mem and result is not target
+                if crossing or partial:
+                    temporary = Param(self.names.fresh(param.name), param.type)
+                    self.bind_copy(temporary, result)
+                    result = self.array(temporary.name)
+                held.append(result)
+            else:
+                assert not isinstance(result, View)
+                assert isinstance(param.type, Prim)
+                held.append(self.declare(param.name, param.type, result))
+        for target, value in zip(carried, held, strict=True):
+            if isinstance(target, View):
+                assert isinstance(value, View)
+                if value is not target:
+                    self.copy(target, value)
+            else:
+                assert isinstance(target, imp.Var)
+                assert not isinstance(value, View)
+                self.emit(imp.Assign(target.name, value))

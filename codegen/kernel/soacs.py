@@ -1,0 +1,235 @@
+"""Second-order operations inside of a work-item: one element after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from runelift.codegen.kernel.kernel_builder import CodeBuilder, Value
+from runelift.codegen.plan.views import View, within
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.products import Reducing
+from runelift.ir.syntax import Body, Hist, Lambda, Loop, Operator, Param, Redomap, Scanomap, Scatter
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import Const
+
+
+class SecondOrder(CodeBuilder):
+    """Lowers maps, reductions, scans, scatters and histograms to loops."""
+
+    __slots__ = ()
+
+    def apply(self, lam: Lambda, args: Sequence[Value]) -> list[Value]:
+        """The results of a lambda on the given arguments."""
+        self.bind_all(lam.params, args)
+        return self.body(lam.body)
+
+    def element(self, array: VName, index: Exp) -> Value:
+        """The element or row of an array."""
+        view = self.array(array)
+        return view.read([index]) if len(view.shape) == 1 else view.row(index)
+
+    def elements(self, lam: Lambda, arrays: tuple[VName, ...], index: Exp) -> list[Value]:
+        """The arguments of a mapped lambda at ``index``."""
+        values: list[Value] = []
+        for param, array in zip(lam.params, arrays, strict=True):
+            value = self.element(array, index)
+            if not isinstance(value, View):
+                assert isinstance(param.type, Prim)
+                value = self.declare(param.name, param.type, value)
+            values.append(value)
+        return values
+
+    def map_step(self, lam: Lambda, arrays: tuple[VName, ...], index: Exp,
+                 outs: Sequence[View]) -> None:
+        """Element ``index`` of a map."""
+        self.owned.append(set())
+        values = self.apply_into(lam, self.elements(lam, arrays, index),
+                                 [out.row(index) if len(out.shape) > 1 else None for out in outs])
+        for out, value in zip(outs, values, strict=True):
+            if value is not None:
+                self.store(out, [index], value)
+        self.owned.pop()
+
+    def apply_into(self, lam: Lambda, args: Sequence[Value],
+                   rows: Sequence[View | None]) -> list[Value | None]:
+        """Apply a lambda whose array results may be built in ``rows``; None where one was."""
+        self.bind_all(lam.params, args)
+        return self.body_into(lam.body, rows)
+
+    def body_into(self, body: Body, rows: Sequence[View | None]) -> list[Value | None]:
+        """Run a body; array results that it allocates are built in ``rows``, and are None.
+
+        What a loop carries is kept in registers where it is small, or kernels are built for its
+        size, and only its last value is written.
+        """
+        bound = {p.name for stm in body.stms for p in stm.pat
+                 if not (isinstance(stm.exp, Loop) and (self.fixing or self.is_private(p.type)))}
+        given: dict[VName, View] = {}
+        for atom, row in zip(body.result, rows, strict=True):
+            if row is not None and isinstance(atom, VName) and atom in bound and atom not in given:
+                given[atom] = row
+        self.dest.update(given)
+        values: list[Value | None] = list(self.body(body))
+        used: set[VName] = set()
+        for k, (atom, row) in enumerate(zip(body.result, rows, strict=True)):
+            if isinstance(atom, VName) and atom in given and row is not None:
+                unused = self.dest.pop(atom, None) is not None
+                if not unused and atom not in used and values[k] is given[atom]:
+                    values[k] = None
+                    used.add(atom)
+        return values
+
+    def accumulate(self, op_: Operator, totals: Sequence[imp.Var | View],
+                   values: Sequence[Value]) -> None:
+        """``totals := op totals values``."""
+        results = self.apply(op_.lam, [*totals, *values])
+        held: list[Value] = []
+        for total, result, param in zip(totals, results, op_.lam.params, strict=False):
+            if isinstance(result, View):
+                temporary = Param(self.names.fresh(param.name), param.type)
+                self.bind_copy(temporary, result)
+                held.append(self.array(temporary.name))
+            elif len(totals) > 1:
+                assert isinstance(param.type, Prim)
+                held.append(self.declare(param.name, param.type, result))
+            else:
+                held.append(result)
+            assert isinstance(total, View) == isinstance(result, View)
+        for total, value in zip(totals, held, strict=True):
+            if isinstance(total, View):
+                assert isinstance(value, View)
+                self.copy(total, value)
+            else:
+                assert not isinstance(value, View)
+                self.emit(imp.Assign(total.name, value))
+
+    def accumulate_all(self, ops: Sequence[Operator],
+                       totals: Sequence[Sequence[imp.Var | View]],
+                       values: Sequence[Value]) -> None:
+        """The same for several operators, whose values come one after the other."""
+        for op_, total in zip(ops, totals, strict=True):
+            self.accumulate(op_, total, values[: len(total)])
+            values = values[len(total):]
+
+    def neutral(self, op_: Operator) -> list[imp.Var | View]:
+        """Variables (or arrays) that start as the neutral element."""
+        totals: list[imp.Var | View] = []
+        for atom, type_ in zip(op_.neutral, op_.lam.ret, strict=True):
+            value = self.any(atom)
+            if isinstance(value, View):
+                param = Param(self.names.fresh("total"), type_)
+                self.bind_copy(param, value)
+                totals.append(self.array(param.name))
+            else:
+                assert isinstance(type_, Prim)
+                totals.append(self.declare("total", type_, value))
+        return totals
+
+    def conclude(self, parts: Reducing, totals: Sequence[Exp]) -> list[Value]:
+        """The results of a body whose reduction has these totals."""
+        self.body(Body(parts.before, ()))
+        for param, value in zip(parts.reduction.pat, totals, strict=True):
+            self.bind_scalar(param, value)
+        return self.body(Body(parts.after, parts.result))
+
+    def redomap(self, pat: tuple[Param, ...], exp: Redomap) -> None:
+        """A reduction, with the map's other results."""
+        totals = [self.neutral(o) for o in exp.ops]
+        count = sum(len(t) for t in totals)
+        outs = [self.allocate(p.name, p.type) for p in pat[count:]]
+
+        def step(index: Exp) -> None:
+            self.owned.append(set())
+            values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
+            for out, value in zip(outs, values[count:], strict=True):
+                self.store(out, [index], value)
+            self.accumulate_all(exp.ops, totals, values)
+            self.owned.pop()
+
+        self.loop(self.scalar(exp.width), step)
+        self.bind_all(pat, [*(t for total in totals for t in total), *outs])
+
+    def scanomap(self, pat: tuple[Param, ...], exp: Scanomap) -> None:
+        """An inclusive scan, with the map's other results."""
+        totals = [self.neutral(o) for o in exp.ops]
+        count = sum(len(t) for t in totals)
+        outs = [self.allocate(p.name, p.type) for p in pat]
+
+        def step(index: Exp) -> None:
+            self.owned.append(set())
+            values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
+            for out, value in zip(outs[count:], values[count:], strict=True):
+                self.store(out, [index], value)
+            self.accumulate_all(exp.ops, totals, values)
+            for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
+                self.store(out, [index], t)
+            self.owned.pop()
+
+        self.loop(self.scalar(exp.width), step)
+        self.bind_all(pat, outs)
+
+    def scatter(self, pat: tuple[Param, ...], exp: Scatter) -> None:
+        """Writes at computed indices."""
+        read = [*exp.arrays, *free_vars(exp.lam)]
+        outs = [self.writable(p, d.array, read) for p, d in zip(pat, exp.dests, strict=True)]
+
+        def step(index: Exp) -> None:
+            values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
+            self.write_inside(outs, [d.rank for d in exp.dests], values)
+
+        self.loop(self.scalar(exp.width), step)
+        self.bind_all(pat, outs)
+
+    def write_inside(self, outs: Sequence[View], ranks: Sequence[int],
+                     values: Sequence[Value]) -> None:
+        """Per destination, write a value at its indices unless they are out of bounds."""
+        rest = list(values)
+        for out, rank in zip(outs, ranks, strict=True):
+            indices = [v for v in rest[:rank] if not isinstance(v, View)]
+            with self.block() as code:
+                self.store(out, indices, rest[rank])
+            inside: Exp = imp.Lit(Const(True, Prim.BOOL))
+            for index, size in zip(indices, out.shape, strict=False):
+                one = within(index, size)
+                inside = one if isinstance(inside, imp.Lit) else imp.Apply(
+                    "and", Prim.BOOL, (inside, one))
+            self.emit(imp.If(inside, tuple(code)))
+            rest = rest[rank + 1:]
+
+    def hist(self, pat: tuple[Param, ...], exp: Hist) -> None:
+        """A histogram."""
+        dests = [d for o in exp.ops for d in o.dests]
+        read = [*exp.arrays, *free_vars(exp.lam)]
+        for param in pat:
+            self.keep_private(param)
+        outs = [self.writable(p, d, read) for p, d in zip(pat, dests, strict=True)]
+
+        def step(index: Exp) -> None:
+            values = self.apply(exp.lam, self.elements(exp.lam, exp.arrays, index))
+            bins, rest, place = values[: len(exp.ops)], values[len(exp.ops):], list(outs)
+            for o, bin_ in zip(exp.ops, bins, strict=True):
+                count = len(o.dests)
+                assert not isinstance(bin_, View)
+                self.combine_inside(o.op, self.scalar(o.bins), place[:count], [bin_], rest[:count])
+                rest, place = rest[count:], place[count:]
+
+        self.loop(self.scalar(exp.width), step)
+        self.bind_all(pat, outs)
+
+    def combine_inside(self, op_: Operator, bins: Exp, outs: Sequence[View],
+                       indices: Sequence[Exp], values: Sequence[Value]) -> None:
+        """``out[indices] := op out[indices] value`` if the last index is a bin."""
+        with self.block() as code:
+            old = [out.read(indices) if len(out.shape) == len(indices) else out.row(*indices)
+                   for out in outs]
+            held = [o if isinstance(o, View) else self.declare("old", out.prim, o)
+                    for o, out in zip(old, outs, strict=True)]
+            results = self.apply(op_.lam, [*held, *values])
+            kept = [r if isinstance(r, View) else self.declare("new", out.prim, r)
+                    for r, out in zip(results, outs, strict=True)]
+            for out, value in zip(outs, kept, strict=True):
+                self.store(out, indices, value)
+        self.emit(imp.If(within(indices[-1], bins), tuple(code)))

@@ -1,0 +1,1 @@
+"""From kernels to kernels: barriers, local memory, unrolling."""

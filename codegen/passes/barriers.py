@@ -1,0 +1,457 @@
+"""Barriers from the memory accesses of a work-group (LIFT, section 5.4: the memory access graph).
+
+A barrier stands between two accesses of a memory that the group shares, at least one of which
+writes, unless both are known to touch a cell from the same work-item only, or the first work-item
+alone makes both.  Barriers can stand
+where all work-items come by; a statement that only some of them run (or a loop they run unequally
+often) is one unit.  In straight-line code a barrier is put as late as possible, which is optimal
+there; the back edges of loops count; a barrier that only the first iteration would need is put
+before the loop.  A branch with barriers inside is followed by one, and so is a loop that something
+follows: without, PoCL 3.0 gives wrong results after a branch, and ends the process when it compiles
+a loop that runs twice and ends as what follows begins (LLVM makes one branch of the two, so that
+the code after the loop's last barrier has two ends: the next iteration and the code behind).
+The two sides of a branch become branches of their own, one after the other, if there are barriers
+inside: PoCL 5.0 ends the process if both sides assign the same variable (its passes rely on there
+being no phi nodes, but LLVM joins the last stores of the sides and makes one).  Barriers inside of
+branches are put outside, so that what lies between them is under the condition: PoCL makes a copy
+of all that follows each branch with barriers, and of what follows the next one in both copies, and
+PoCL 3.0 may take what the first work-item keeps from the wrong one.
+Between what the first work-item alone stores and a branch of all there is a barrier, also where a
+loop ends with the one and begins with the other: PoCL 3 loses what is stored otherwise.
+Where it is known when the kernel is built which branch is taken, a barrier that only one of the two
+makes necessary stands in a branch of the same condition.
+
+A unit is taken to be free of races in itself: that is the business of who made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeAlias
+
+from runelift.codegen.passes.masks import apart
+from runelift.codegen.plan.views import lit
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import (
+    blocks,
+    expressions,
+    has_barriers,
+    parts,
+    statements,
+    subexpressions,
+)
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+
+LID = imp.WorkItem(imp.Id.LOCAL_ID)
+IS_FIRST = imp.Apply("eq", Prim.I64, (LID, lit(0)))
+"""Whether a work-item is the first of its group."""
+PADDING = 32
+"""After how many elements local memory has one that is not used; see :func:`padded`."""
+
+
+class Kind(Enum):
+    """What an access does.  Atomic accesses do not race with each other."""
+
+    READ = "read"
+    WRITE = "write"
+    ATOMIC = "atomic"
+
+
+Owner: TypeAlias = str | None
+"""By which law cells belong to work-items; None where a cell may be anyone's."""
+
+Case: TypeAlias = tuple[Exp, bool]
+"""A condition that is known when the kernel is built, and what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """An access of a shared memory."""
+
+    mem: VName
+    kind: Kind
+    owner: Owner
+    case: Case | None = None
+    """In which kernels alone this access is; None stands for all."""
+    first: bool = False
+    """Whether only the first work-item comes by."""
+
+    def only(self, case: Case) -> Access:
+        """The same access, known to be in kernels of ``case`` alone."""
+        return self if self.case is not None else replace(self, case=case)
+
+    def conflicts(self, other: Access, overlaps: Mapping[VName, VName]) -> bool:
+        """Whether two work-items may meet in a cell, and one of them writes."""
+        if self.kind is other.kind and self.kind is not Kind.WRITE:
+            return False
+        if self.first and other.first:
+            return False
+        if self.mem != other.mem:
+            place = overlaps.get(self.mem, self.mem)
+            return place == overlaps.get(other.mem, other.mem)
+        return self.owner is None or self.owner != other.owner
+
+
+def insert_barriers(code: Iterable[Stm], private: Iterable[VName] = (),
+                    independent: Iterable[VName] = (),
+                    overlaps: Mapping[VName, VName] | None = None,
+                    constants: Iterable[VName] = ()) -> tuple[Stm, ...]:
+    """``code`` with the barriers it needs; those it has are dropped.
+
+    ``private``: buffers of which each work-item has a part of its own.  ``independent``: the
+    indices of loops whose iterations, of all work-items, do not touch the same cells, so that they
+    are units.  ``overlaps`` names, for memories that share their place with others, one
+    representative.  ``constants`` are known when the kernel is built.
+    """
+    stms = tuple(_without_barriers(code))
+    facts = _Facts(set(private), set(independent), dict(overlaps or {}), frozenset(constants))
+    facts.collect(stms)
+    placed, _ = _place(stms, frozenset(), facts)
+    return placed
+
+
+def count_barriers(code: Iterable[Stm]) -> int:
+    """How many barriers the code contains."""
+    return sum(isinstance(stm, imp.Barrier) or sum(count_barriers(b) for b in blocks(stm))
+               for stm in code)
+
+
+def padded(position: Exp) -> Exp:
+    """Where element ``position`` lies in local memory.
+
+    One element in 33 is left out, so that work-items which each walk through 2^k elements of
+    their own find them in different banks.
+    """
+    return imp.Apply("add", Prim.I64, (
+        position, imp.Apply("div", Prim.I64, (position, lit(PADDING)))))
+
+
+def _without_barriers(code: Iterable[Stm]) -> Iterator[Stm]:
+    for stm in code:
+        match stm:
+            case imp.Barrier():
+                continue
+            case imp.For() | imp.While():
+                yield replace(stm, body=tuple(_without_barriers(stm.body)))
+            case imp.If(_, then_, else_):
+                sides = tuple(_without_barriers(then_)), tuple(_without_barriers(else_))
+                if any(sides):
+                    yield replace(stm, then_=sides[0], else_=sides[1])
+            case _:
+                yield stm
+
+
+# What holds of names
+
+
+@dataclass(slots=True)
+class _Facts:
+    """Which memories are private, which variables differ between work-items, what they are.
+
+    Bodies of loops are gone through several times, so what statements do is remembered.
+    """
+
+    private: set[VName]
+    independent: set[VName]
+    overlaps: dict[VName, VName]
+    constants: frozenset[VName]
+    differing: set[VName] = field(default_factory=set)
+    known: dict[VName, Exp] = field(default_factory=dict)
+    assigned: set[VName] = field(default_factory=set)
+    leads: bool = False
+    """Whether the first work-item alone does anything."""
+    _units: dict[int, tuple[Stm, bool, frozenset[Access]]] = field(default_factory=dict)
+    """By identity, so that statements need not be compared; they are kept alive for that."""
+
+    def collect(self, stms: tuple[Stm, ...]) -> None:
+        """Find the facts about a kernel."""
+        self._names(stms)
+        for name in self.assigned:
+            self.known.pop(name, None)
+        before = -1
+        while before != len(self.differing):
+            before = len(self.differing)
+            self._differences(stms, False)
+
+    def _names(self, stms: tuple[Stm, ...]) -> None:
+        for stm in stms:
+            match stm:
+                case imp.DeclareArray(name):
+                    self.private.add(name)
+                case imp.Declare(name, _, init) if init is not None:
+                    self.known[name] = init
+                case imp.Assign(name):
+                    self.assigned.add(name)
+                case imp.For(index, start, _, step) if (
+                        start == LID and isinstance(step, imp.WorkItem)
+                        and step.kind is imp.Id.LOCAL_SIZE):
+                    self.known[index] = LID
+                case imp.If() if _leads(stm):
+                    self.leads = True
+            for block in blocks(stm):
+                self._names(block)
+
+    def _differences(self, stms: tuple[Stm, ...], apart: bool) -> None:
+        for stm in stms:
+            here = apart or not self.same(stm)
+            match stm:
+                case imp.Declare(name) | imp.Assign(name) if here:
+                    self.differing.add(name)
+                case imp.For(index) if here:
+                    self.differing.add(index)
+                case imp.AtomicUpdate(old=old) | imp.Peek(name=old):
+                    self.differing.add(old)
+                case imp.Shuffle(name, _, _, source) if not self.uniform(source):
+                    self.differing.add(name)
+            for block in blocks(stm):
+                self._differences(block, here)
+
+    def same(self, stm: Stm) -> bool:
+        """Whether what a statement evaluates itself is the same for all work-items."""
+        return all(map(self.uniform, expressions(stm)))
+
+    def uniform(self, exp: Exp) -> bool:
+        """Whether an expression has one value for the whole group."""
+        match exp:
+            case imp.Var(name):
+                return name not in self.differing
+            case imp.WorkItem(kind):
+                return kind not in (imp.Id.LOCAL_ID, imp.Id.GLOBAL_ID)
+            case imp.Load(mem):
+                if mem in self.private:
+                    return False
+        return all(map(self.uniform, parts(exp)))
+
+    def settled(self, exp: Exp) -> bool:
+        """Whether an expression is known when the kernel is built."""
+        match exp:
+            case imp.Lit():
+                return True
+            case imp.Var(name):
+                return name in self.constants
+            case imp.WorkItem(imp.Id.LOCAL_SIZE):
+                return bool(self.constants)
+            case imp.Apply(_, _, args):
+                return all(map(self.settled, args))
+        return False
+
+    def owner(self, index: Exp, alone: bool) -> Owner:
+        """The law by which the cell at ``index`` is the running work-item's own."""
+        index = self.resolve(index)
+        match index:
+            case imp.Apply("add", _, (inner, imp.Apply("div", _, (again, width)))) if (
+                    inner == again and width == lit(PADDING)):
+                law = self.owner(inner, alone)
+                return None if law is None else f"padded {law}"
+            case imp.Lit(const) if alone and const.value == 0:
+                return "cyclic"
+            case imp.Apply("add", _, (imp.Apply("mul", _, (_, size)), last)) if (
+                    last == LID and _is_group_size(size)):
+                return "cyclic"
+            case imp.Apply("add", _, (imp.Apply("mul", _, (first, imp.Var(chunk))), _)) if (
+                    first == LID):
+                return f"chunks of {chunk}"
+        return "cyclic" if index == LID else None
+
+    def resolve(self, exp: Exp) -> Exp:
+        """The expression behind variables that are set once."""
+        match exp:
+            case imp.Var(name) if name in self.known:
+                return self.resolve(self.known[name])
+            case imp.Apply(op, prim, args):
+                return imp.Apply(op, prim, tuple(map(self.resolve, args)))
+        return exp
+
+    def unit(self, stm: Stm) -> tuple[bool, frozenset[Access]]:
+        """Whether barriers can stand inside of a statement, and what it accesses before them."""
+        found = self._units.get(id(stm))
+        if found is None:
+            together = (isinstance(stm, imp.For | imp.While | imp.If) and self.same(stm)
+                        and not (isinstance(stm, imp.For) and stm.index in self.independent))
+            own = frozenset(self._own_accesses(stm) if together else self.accesses(stm))
+            found = self._units[id(stm)] = stm, together, own
+        return found[1:]
+
+    def _own_accesses(self, stm: Stm) -> Iterator[Access]:
+        for exp in expressions(stm):
+            yield from self.reads(exp, False)
+
+    def accesses(self, stm: Stm, *, alone: bool = False) -> Iterator[Access]:
+        """The accesses of shared memory in a statement and all that is inside of it."""
+        for exp in expressions(stm):
+            yield from self.reads(exp, alone)
+        match stm:
+            case imp.Store(mem, index) if mem not in self.private:
+                yield Access(mem, Kind.WRITE, self.owner(index, alone), first=alone)
+            case (imp.Atomic(mem=mem) | imp.AtomicUpdate(mem=mem) | imp.Peek(mem=mem)) if (
+                    mem not in self.private):
+                yield Access(mem, Kind.ATOMIC, None, first=alone)
+        for number, block in enumerate(blocks(stm)):
+            for inner in block:
+                yield from self.accesses(inner, alone=alone or (_leads(stm) and number == 0))
+
+    def led(self, stms: Iterable[Stm], led: bool = False) -> bool:
+        """Whether the first work-item alone stored something since the last barrier.
+
+        ``led``: whether it had before these statements.
+        """
+        for stm in stms:
+            if isinstance(stm, imp.Barrier):
+                led = False
+            elif _leads(stm):
+                led |= any(access.kind is Kind.WRITE for access in self.accesses(stm))
+            else:
+                inside = [self.led(block, led) for block in blocks(stm)]
+                led = any(inside) if inside else led
+        return led
+
+    def reads(self, exp: Exp, alone: bool) -> Iterator[Access]:
+        """The shared memory that an expression reads."""
+        if isinstance(exp, imp.Load) and exp.mem not in self.private:
+            yield Access(exp.mem, Kind.READ, self.owner(exp.index, alone), first=alone)
+        for part in parts(exp):
+            yield from self.reads(part, alone)
+
+
+def _leads(stm: Stm) -> bool:
+    """Whether only the first work-item does what is in a branch."""
+    return isinstance(stm, imp.If) and stm.cond == IS_FIRST
+
+
+def _is_branch(stm: Stm) -> bool:
+    """Whether all work-items come to a branch or a loop."""
+    return isinstance(stm, imp.If | imp.For | imp.While) and not _leads(stm)
+
+
+def _begins_with_branch(stms: Iterable[Stm]) -> bool:
+    """Whether there is one before the first barrier."""
+    first = next((stm for stm in stms if isinstance(stm, imp.Barrier) or _is_branch(stm)), None)
+    return first is not None and _is_branch(first)
+
+
+def _is_group_size(exp: Exp) -> bool:
+    return isinstance(exp, imp.WorkItem) and exp.kind is imp.Id.LOCAL_SIZE
+
+
+# Placing
+
+
+_Pending: TypeAlias = frozenset[Access]
+BARRIER = imp.Barrier(imp.Space.LOCAL)
+
+
+def _place(stms: tuple[Stm, ...], pending: _Pending,
+           facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
+    """Code with barriers, given the accesses since the last barrier; those at its end."""
+    placed: list[Stm] = []
+    led = False
+    for count, stm in enumerate(stms, 1):
+        together, own = facts.unit(stm)
+        barrier, pending = _separate(own, pending, facts)
+        if led and not barrier and _is_branch(stm):
+            barrier, pending = (BARRIER,), frozenset()
+        before = len(placed)
+        placed += barrier
+        pending |= own
+        if not together:
+            placed.append(stm)
+        elif isinstance(stm, imp.If) and facts.settled(stm.cond):
+            settled, pending = _place_settled(stm, pending, facts)
+            placed.append(settled)
+        elif isinstance(stm, imp.If):
+            branches, pending = _place_branch(stm, pending, facts)
+            placed += branches
+        else:
+            assert isinstance(stm, imp.For | imp.While)
+            alone, after_alone = _settle(stm.body, frozenset(), facts)
+            body, after = _settle(stm.body, pending, facts)
+            if count_barriers(body) > count_barriers(alone):
+                placed.append(BARRIER)
+                pending, body = after_alone | own, alone
+            else:
+                pending |= after
+            if facts.leads and facts.led(body) and _begins_with_branch(body):  # the next time
+                body = *body, BARRIER
+            placed.append(replace(stm, body=body))
+            if count < len(stms) and has_barriers(body):
+                placed.append(BARRIER)
+                pending = frozenset()
+        led = facts.leads and facts.led(placed[before:], led)
+    return tuple(placed), pending
+
+
+def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
+                  ) -> tuple[tuple[Stm, ...], _Pending]:
+    """A branch of the whole group, or one for each of its sides if there are barriers inside."""
+    then_, after_then = _place(stm.then_, pending, facts)
+    splits = bool(stm.else_) and _keeps(stm.then_, stm.cond)
+    else_, after_else = _place(
+        stm.else_, frozenset() if splits and has_barriers(then_) else pending, facts)
+    if not has_barriers((*then_, *else_)):
+        return (replace(stm, then_=then_, else_=else_),), after_then | after_else
+    if else_ and not splits:
+        return (replace(stm, then_=then_, else_=else_), BARRIER), frozenset()
+    placed = _under(stm.cond, then_, facts)
+    if else_:
+        placed += _under(imp.Apply("not", Prim.BOOL, (stm.cond,)), else_, facts)
+    return placed, frozenset()
+
+
+def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
+    """Code under a condition and a barrier, with the barriers inside outside of it if possible."""
+    if has_barriers(code) and _keeps(code, cond):
+        outside = apart(cond, code, facts.settled)
+        if outside is not None:
+            return outside if outside[-1] == BARRIER else (*outside, BARRIER)
+    return imp.If(cond, code), BARRIER
+
+
+def _keeps(code: Iterable[Stm], cond: Exp) -> bool:
+    """Whether a condition is afterwards what it was before."""
+    changed = {stm.name for stm in statements(code) if isinstance(stm, imp.Assign)}
+    asked = [part for part in subexpressions(cond)
+             if not isinstance(part, imp.Apply | imp.Lit | imp.WorkItem)]
+    return all(isinstance(part, imp.Var) and part.name not in changed for part in asked)
+
+
+def _separate(own: Iterable[Access], pending: _Pending,
+              facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
+    """The barrier that accesses need before them, if any, and what is pending behind it."""
+    cases = {b.case for b in pending if any(a.conflicts(b, facts.overlaps) for a in own)}
+    if not cases:
+        return (), pending
+    case, *others = cases
+    if case is None or others:
+        return (BARRIER,), frozenset()
+    cond, value = case
+    barrier = imp.If(cond, (BARRIER,), ()) if value else imp.If(cond, (), (BARRIER,))
+    return (barrier,), frozenset(a.only((cond, not value)) for a in pending if a.case != case)
+
+
+def _place_settled(stm: imp.If, pending: _Pending, facts: _Facts) -> tuple[imp.If, _Pending]:
+    """A branch of which one side alone is in the kernel."""
+    sides: list[tuple[tuple[Stm, ...], _Pending]] = []
+    for value, side in ((True, stm.then_), (False, stm.else_)):
+        before = frozenset(replace(a, case=None) if a.case == (stm.cond, value) else a
+                           for a in pending if a.case != (stm.cond, not value))
+        sides.append(_place(side, before, facts))
+    (then_, after_then), (else_, after_else) = sides
+    both = after_then & after_else
+    return replace(stm, then_=then_, else_=else_), both.union(
+        (a.only((stm.cond, True)) for a in after_then - both),
+        (a.only((stm.cond, False)) for a in after_else - both))
+
+
+def _settle(body: tuple[Stm, ...], before: _Pending,
+            facts: _Facts) -> tuple[tuple[Stm, ...], _Pending]:
+    """The body of a loop, where each iteration follows ``before`` or another iteration."""
+    pending = before
+    while True:
+        placed, after = _place(body, pending, facts)
+        if after <= pending:
+            return placed, after
+        pending |= after

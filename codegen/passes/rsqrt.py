@@ -1,0 +1,63 @@
+"""Quotients by roots: what distances, and the norms of vectors, are divided by.
+
+A root is made from an approximation of its reciprocal, which is where a division by it begins, too.
+So a device may be quicker with both together than with one after the other (``div_sqrt_near_f32``
+of the prelude).  That gives the same result for most operands (``div_sqrt_easy_f32``); others are
+computed one after the other.  To ask for each takes as long as is gained, so only work-items with
+several points do it, which ask for all of them at once (:mod:`~runelift.codegen.segops.coarsen`).
+Roots that stay the same in a loop are computed before it, and left there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import map_parts, map_statement, statements, variables
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+
+
+def is_by_root(stm: Stm) -> bool:
+    """Whether a statement computes a quotient by a root."""
+    return isinstance(stm, imp.Declare) and isinstance(stm.init, imp.Apply) and (
+        stm.init.op == "div_sqrt")
+
+
+def with_roots(code: Sequence[Stm]) -> tuple[Stm, ...]:
+    """The code with quotients by roots of f32 that are computed right where they are needed."""
+    return _Joiner({s.name for s in statements(code) if isinstance(s, imp.Assign)}).block(code)
+
+
+class _Joiner:
+    def __init__(self, assigned: set[VName]) -> None:
+        self.assigned = assigned
+
+    def block(self, code: Sequence[Stm]) -> tuple[Stm, ...]:
+        """The statements of a block; ``roots`` are those that it has computed so far."""
+        roots: dict[VName, Exp] = {}
+        found: list[Stm] = []
+        for stm in code:
+            match stm:
+                case imp.Declare(name, Prim.F32, imp.Apply("sqrt", _, (arg,))) if (
+                        name not in self.assigned and self.assigned.isdisjoint(variables(arg))
+                        and isinstance(arg, imp.Var)):
+                    roots[name] = arg
+            found.append(self._statement(stm, roots))
+        return tuple(found)
+
+    def _statement(self, stm: Stm, roots: dict[VName, Exp]) -> Stm:
+        def change(exp: Exp) -> Exp:
+            match exp:
+                case imp.Apply("div", Prim.F32, (left, imp.Var(name))) if name in roots:
+                    return imp.Apply("div_sqrt", Prim.F32, (change(left), roots[name]))
+            return map_parts(exp, change)
+
+        match stm:
+            case imp.For(body=body) | imp.While(body=body) | imp.AtomicUpdate(body=body):
+                return replace(stm, body=self.block(body))
+            case imp.If(_, then_, else_):
+                return replace(stm, then_=self.block(then_), else_=self.block(else_))
+        return map_statement(stm, change, lambda inner: inner)

@@ -1,0 +1,94 @@
+"""Several groups side by side: short rows that make one group of the device together.
+
+A kernel for one row per group is one for several if all rows come to the same barriers
+(:func:`runelift.ir.imp.uniformity.among_groups`).  Each row keeps its own work-items, a *team*, and
+its own local memory; only who is launched together changes.  Where the rows do not come out even,
+teams without a row take part in the barriers, and in what decides about these, but in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from runelift.codegen.passes.masks import last_uses, masked
+from runelift.ir import imp
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import statements, subexpressions
+from runelift.ir.imp.uniformity import Uniformity, among_groups
+from runelift.ir.names import VName
+
+
+def may_team(code: Sequence[Stm]) -> bool:
+    """Whether groups that run ``code`` side by side come to the same barriers.
+
+    Code that asks what was in memory before it changed that is not looked into.
+    """
+    return among_groups(code).barriers_meet and not any(
+        isinstance(stm, imp.Peek) or (isinstance(stm, imp.Atomic) and stm.old is not None)
+        for stm in statements(code))
+
+
+def only_if(present: imp.Var, code: Sequence[Stm]) -> tuple[Stm, ...]:
+    """``code`` for groups side by side, those of which do nothing that are not ``present``."""
+    assigned = frozenset(s.name for s in statements(code) if isinstance(s, imp.Assign))
+    return tuple(_Masks(present, among_groups(code), assigned).block(code))
+
+
+@dataclass(frozen=True, slots=True)
+class _Masks:
+    """Puts what lies between barriers under a condition.
+
+    What is the same in all groups is computed by all, since it may decide about barriers; it reads
+    no memory that anybody writes.
+    """
+
+    present: imp.Var
+    common: Uniformity
+    assigned: frozenset[VName]
+    free: set[VName] = field(default_factory=set)
+
+    def block(self, code: Sequence[Stm]) -> Iterator[Stm]:
+        """The statements of a block that all groups run."""
+        held: list[Stm] = []
+        last = last_uses(code)
+        for place, stm in enumerate(code):
+            match stm:
+                case imp.Declare(name, _, init) if (
+                        name not in self.common.varying or self._harmless(name, init)):
+                    yield stm
+                    continue
+                case imp.Assign(name) if name not in self.common.varying:
+                    inside: Stm = stm
+                case imp.Barrier() | imp.Shuffle():
+                    inside = stm
+                case imp.For() | imp.While() if self._together(stm):
+                    inside = replace(stm, body=tuple(self.block(stm.body)))
+                case imp.If(_, then_, else_) if self._together(stm):
+                    inside = replace(stm, then_=tuple(self.block(then_)),
+                                     else_=tuple(self.block(else_)))
+                case _:
+                    held.append(stm)
+                    continue
+            yield from masked(self.present, held, last, place)
+            held = []
+            yield inside
+        yield from masked(self.present, held, last, len(code))
+
+    def _harmless(self, name: VName, init: Exp | None) -> bool:
+        """Whether a variable may have its first value in all groups: what no memory decides."""
+        parts = () if init is None else tuple(subexpressions(init))
+        if any(isinstance(e, imp.Load) or (isinstance(e, imp.Var) and e.name not in self.free
+                                           and e.name in self.common.varying) for e in parts):
+            return False
+        if name not in self.assigned:
+            self.free.add(name)
+        return True
+
+    def _together(self, stm: Stm) -> bool:
+        """Whether all groups must run a loop or branch."""
+        declared = {s.name for s in statements((stm,)) if isinstance(s, imp.Declare)}
+        return any(isinstance(s, imp.Barrier | imp.Shuffle)
+                   or (isinstance(s, imp.Assign) and s.name not in declared
+                       and s.name not in self.common.varying)
+                   for s in statements((stm,)))

@@ -1,0 +1,1 @@
+"""The host plan: the language, and what is known about its buffers."""

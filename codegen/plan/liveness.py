@@ -1,0 +1,146 @@
+"""Liveness of device memory: where in a plan a buffer's last use is.
+
+A name of the plan is a buffer or a scalar, never both, and several names may stand for one
+buffer; memory is free when all of them are released.  The queue runs commands in order, so a
+buffer can be released as soon as its last command is *issued*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from runelift.codegen.plan import distribution, plan
+from runelift.ir.names import VName
+
+NameSet = Set[VName]
+
+
+def release_dead(host: plan.Plan) -> plan.Plan:
+    """The plan with a Release after the last use of every buffer that is no result."""
+    params = {spec.name for spec in host.params if spec.shape is not None}
+    results = {spec.name for spec in host.results if spec.shape is not None}
+    releaser = _Releaser(frozenset(_made(host.steps, set(params))))
+    steps = releaser.block(host.steps, results)
+    unused = releaser.release(params - releaser.live_before(host.steps, results))
+    return replace(host, steps=(*unused, *steps))
+
+
+def _made(steps: tuple[plan.Step, ...], known: set[VName]) -> set[VName]:
+    """The names that stand for buffers in ``steps``, added to ``known``."""
+    for step in steps:
+        match step:
+            case plan.Alloc(name) | plan.Promise(name):
+                known.add(name)
+            case plan.Bind(target, source) if source in known:
+                known.add(target)
+            case _:
+                for inner in plan.bodies(step):
+                    _made(inner, known)
+    return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Releaser:
+    buffers: frozenset[VName]
+
+    def release(self, names: NameSet) -> tuple[plan.Step, ...]:
+        """A Release of those of ``names`` that are buffers; nothing if there are none."""
+        dead = sorted(names & self.buffers, key=lambda name: name.tag)
+        return (plan.Release(tuple(dead)),) if dead else ()
+
+    def block(self, steps: tuple[plan.Step, ...], live: NameSet) -> tuple[plan.Step, ...]:
+        """The steps with releases, where ``live`` is what is used after them."""
+        backwards: list[plan.Step] = []
+        for step in reversed(steps):
+            if isinstance(step, plan.Release):
+                continue
+            before = self.live_before((step,), live)
+            step, after = self._step(step, before, live)
+            backwards += [*after, step]
+            live = before
+        return tuple(reversed(backwards))
+
+    def _step(self, step: plan.Step, before: NameSet,
+              live: NameSet) -> tuple[plan.Step, tuple[plan.Step, ...]]:
+        """One step with releases inside of it, and the releases that follow it."""
+        match step:
+            case plan.Branch(cond, then_, else_):
+                sides = [(*self.release(before - self.live_before(side, live)),
+                          *self.block(side, live)) for side in (then_, else_)]
+                return plan.Branch(cond, sides[0], sides[1]), ()
+            case plan.Fill(name, steps):
+                # It may be skipped, so nothing that it uses may be released inside.
+                filled = plan.Fill(name, self.block(steps, live | before | {name}))
+                return filled, self.release((before | {name}) - live)
+            case plan.CountedLoop(_, _, body):
+                again = self.live_before(body, frozenset())
+                return (replace(step, body=self.block(body, live | again)),
+                        self.release(again - live))
+            case plan.WhileLoop(cond, body):
+                again = self.live_before(body, frozenset()) | {cond}
+                return (replace(step, body=self.block(body, live | again)),
+                        self.release(again - live))
+            case plan.Operation(_, _, steps):
+                # It may be run again, so what it reads outlives it.
+                read = self.live_before((step,), frozenset())
+                return (replace(step, steps=self.block(steps, live | read)),
+                        self.release(read - live))
+            case plan.Choose(_, versions):
+                # A version may be given up half-way, so what it reads outlives the choice.
+                read = self.live_before((step,), frozenset())
+                inside = tuple(replace(v, steps=self.block(v.steps, live | read))
+                               for v in versions)
+                return replace(step, versions=inside), self.release(read - live)
+        return step, self.release((_used(step) | _defined(step)) - live)
+
+    def live_before(self, steps: tuple[plan.Step, ...], live: NameSet) -> NameSet:
+        """The buffers that are used by ``steps``, or after them, before they are set again."""
+        for step in reversed(steps):
+            match step:
+                case plan.Fill(name, steps):
+                    live = live | {name} | self.live_before(steps, live | {name})
+                case plan.CountedLoop(_, _, body):
+                    live = live | self.live_before(body, frozenset())
+                case plan.WhileLoop(cond, body):
+                    live = live | self.live_before(body, frozenset()) | ({cond} & self.buffers)
+                case plan.Operation(_, _, steps):
+                    live = self.live_before(steps, live)
+                case plan.Branch() | plan.Choose():
+                    live = frozenset[VName]().union(
+                        *(self.live_before(inner, live) for inner in plan.bodies(step)))
+                case _:
+                    live = ((live - _defined(step)) | _used(step)) & self.buffers
+        return live
+
+
+def _defined(step: plan.Step) -> NameSet:
+    match step:
+        case plan.Alloc(name) | plan.Bind(name) | plan.Promise(name):
+            return {name}
+    return frozenset()
+
+
+def _used(step: plan.Step) -> NameSet:
+    """The names that a step without inner steps may use as buffers."""
+    match step:
+        case plan.Launch(_, args):
+            return {arg for arg in args if isinstance(arg, VName)}
+        case plan.Read(_, _, name):
+            return {name}
+        case plan.CopyBuffer(target, source):
+            return {target, source}
+        case plan.Bind(_, source):
+            return {source} if isinstance(source, VName) else frozenset()
+        case (plan.ComputeSize() | plan.Alloc() | plan.Release() | plan.Compute()
+              | plan.ConvertScalar() | plan.Check() | plan.Promise() | plan.Statuses()
+              | plan.Settle() | distribution.ShareOut() | distribution.Teams()
+              | distribution.SubGroup() | distribution.Spread() | distribution.Width()
+              | distribution.Tile() | distribution.Block() | distribution.Strip()
+              | distribution.Coarse()):
+            return frozenset()
+        case (plan.Branch() | plan.CountedLoop() | plan.WhileLoop() | plan.Choose()
+              | plan.Fill() | plan.Operation()):
+            raise AssertionError("inner steps are looked at on their own")
+    assert_never(step)

@@ -1,0 +1,83 @@
+"""Parameters: numbers that kernels are launched or built with, and that do not change results.
+
+Each belongs to one operation of one code version, so that every version has a space of its own.
+The lowering asks for a parameter where it needs the number; which values are possible, and what
+is taken where nobody has chosen, depends on the device
+(:mod:`runelift.runtime.geometry.parameter_space`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from runelift.ir.names import Names, VName
+
+
+class Quantity(Enum):
+    """What a parameter counts; the value is the last part of its name."""
+
+    GROUP = "group"
+    GROUPS = "groups"
+    SHORT = "short"
+    LANES = "lanes"
+    CHUNK = "chunk"
+    TEAMS = "teams"
+    WIDTH = "width"
+    SIDE = "side"
+    ROWS = "rows"
+    COLUMNS = "columns"
+    POINTS = "points"
+    STEPS = "steps"
+    SPLIT = "split"
+    TILE = "tile"
+    UNROLL = "unroll"
+
+    @property
+    def meaning(self) -> str:
+        """What is counted, in words."""
+        return MEANINGS[self]
+
+
+MEANINGS = {
+    Quantity.GROUP: "work-items of a group",
+    Quantity.GROUPS: "groups where work-items loop",
+    Quantity.SHORT: "length up to which one work-item goes through a segment alone",
+    Quantity.LANES: "least work-items of a group that shares a row",
+    Quantity.CHUNK: "elements that a work-item has at a time",
+    Quantity.TEAMS: "rows that a group has side by side",
+    Quantity.WIDTH: "points of a map that a work-item has",
+    Quantity.SIDE: "rows and columns of work-items in a group",
+    Quantity.ROWS: "rows of the points of a work-item",
+    Quantity.COLUMNS: "columns of the points of a work-item",
+    Quantity.POINTS: "segments that a work-item reduces together",
+    Quantity.STEPS: "elements of a segment that it combines at a time",
+    Quantity.SPLIT: "work-items that share such a segment",
+    Quantity.TILE: "iterations whose elements a group brings to local memory, 1 for none",
+    Quantity.UNROLL: "iterations of loops over data that are put in a row",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter ``main.OPERATION.QUANTITY``, and the variable of the plan that holds it."""
+
+    name: str
+    quantity: Quantity
+    variable: VName
+
+
+@dataclass(slots=True)
+class Parameters:
+    """The parameters of an operation, made as the lowering asks for them."""
+
+    operation: str
+    names: Names
+    found: dict[Quantity, Parameter] = field(default_factory=dict)
+
+    def variable(self, quantity: Quantity) -> VName:
+        """The variable that holds the number."""
+        if quantity not in self.found:
+            self.found[quantity] = Parameter(f"{self.operation}.{quantity.value}", quantity,
+                                             self.names.fresh(quantity.value))
+        return self.found[quantity].variable

@@ -1,0 +1,376 @@
+"""The host plan: what the host does to run one entry point.
+
+A plan is a structured program over host scalars, device buffers and views of them.  It is
+made from the versioned IR by :mod:`~runelift.codegen.hostplan.host`, which asks
+:mod:`~runelift.codegen.hostplan.dispatch` to lower each segmented operation into steps of this very
+language, and it is printed as straight-line Python by :mod:`~runelift.codegen.emit.python`.  Its
+steps that decide how the work of a launch is divided are in
+:mod:`~runelift.codegen.plan.distribution`.
+
+Buffers hold elements in row-major order.  Sizes are :class:`runelift.ir.sizes.Size` over host
+scalars of type i64; :data:`GROUP_SIZE` and the like are variables that the runtime binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from runelift.codegen.plan.distribution import Distribution, ShareOut
+from runelift.codegen.plan.parameters import Parameter, Quantity
+from runelift.ir import imp
+from runelift.ir.guards import Guard, Kind
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size
+from runelift.ir.source import Loc
+from runelift.ir.types import Atom, i64
+
+GROUP_SIZE = VName("group_size", 0)
+"""The default number of work-items in a work-group on the device that runs."""
+NUM_GROUPS = VName("num_groups", 0)
+"""The default number of work-groups of a kernel whose work-items loop."""
+SEQUENTIAL_SEGMENT = VName("sequential_segment", 0)
+"""Up to which length a work-item reduces or scans a whole segment alone on the device."""
+LOCAL_BYTES = VName("local_bytes", 0)
+"""How much local memory a work-group can have on the device."""
+COUNTERS = VName("counters", 0)
+"""A buffer of NUM_GROUPS i32s that are 0 before and after every kernel."""
+COHERENT = VName("coherent", 0)
+"""1 where groups see, after a fence, what others wrote in the same launch, else 0."""
+DEVICE_SIZES = (GROUP_SIZE, NUM_GROUPS, SEQUENTIAL_SEGMENT, LOCAL_BYTES, COHERENT)
+DEFAULTS: dict[Quantity, Atom] = {
+    Quantity.GROUP: GROUP_SIZE, Quantity.GROUPS: NUM_GROUPS, Quantity.SHORT: SEQUENTIAL_SEGMENT}
+"""What a parameter is where nobody has chosen; others are 0, which leaves it to the host."""
+
+
+NOTHING = Size(())
+START: imp.Exp = imp.Lit(i64(0))
+
+# Buffers
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc:
+    """A buffer of ``count`` elements (at least one is allocated) from the pool."""
+
+    name: VName
+    prim: Prim
+    count: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The last use of ``names`` has been; their memory may be used again."""
+
+    names: tuple[VName, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyBuffer:
+    """Copy ``count`` elements, from ``start`` on in ``source``, to the start of ``target``."""
+
+    target: VName
+    source: VName
+    prim: Prim
+    count: Size
+    start: imp.Exp = START
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Read element ``index`` of a buffer into a host scalar; waits for the device."""
+
+    name: VName
+    prim: Prim
+    buffer: VName
+    index: imp.Exp
+
+
+# Scalars
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """``name := op.prim(args)`` on host scalars; division by zero fails at ``loc``."""
+
+    name: VName
+    op: str
+    prim: Prim
+    args: tuple[Atom, ...]
+    loc: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertScalar:
+    """``name := convert.from.to(arg)``."""
+
+    name: VName
+    from_: Prim
+    to: Prim
+    arg: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeSize:
+    """``name := size``."""
+
+    name: VName
+    size: Size
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """``target := source`` for scalars and buffers alike (a loop's or branch's results)."""
+
+    target: VName
+    source: Atom
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """There is nothing in buffer ``name`` yet; whoever needs it fills it before."""
+
+    name: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Steps that make the promised buffer ``name``, unless that was done before."""
+
+    name: VName
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Fail with ``message`` (``{}`` for the args) unless ``cond``."""
+
+    cond: Atom
+    message: str
+    args: tuple[Atom, ...]
+    loc: Loc | None = None
+
+
+# Kernels
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Run a kernel with one argument per parameter of the kernel, in order.
+
+    ``groups`` work-groups of ``group`` work-items.  A launch of 0 groups does nothing.  The host
+    knows the kernel's constants under the same names; a kernel is built for their values.  If it
+    has teams, groups of the device are that many of these.
+    """
+
+    kernel: imp.Kernel
+    args: tuple[Atom, ...]
+    groups: Size
+    group: Size
+    loc: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Statuses:
+    """``name`` is the device's buffer for what groups tell each other: ``words`` u64s or more.
+
+    See :mod:`runelift.codegen.segops.segscan_single_pass`, which alone uses it.
+    """
+
+    name: VName
+    words: Size
+
+
+# Control
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """The steps of one segmented operation, which depend on its parameters.
+
+    They can be run again: they read nothing that they release, and what they need and write is
+    there before.  ``early`` are choices that were made before the version was, for them.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    steps: tuple[Step, ...]
+    early: tuple[ShareOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """``if cond then_ else_``."""
+
+    cond: Atom
+    then_: tuple[Step, ...]
+    else_: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """The scalars of the host that change from one iteration of a loop to the next.
+
+    ``carried`` are handed on.  ``steps`` compute from those and the index what kernels are given
+    besides, and then the next ``carried``; ``columns`` are all that kernels are given, with types.
+    """
+
+    carried: tuple[VName, ...]
+    columns: tuple[tuple[VName, Prim], ...]
+    steps: tuple[Step, ...]
+    following: tuple[Bind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedLoop:
+    """``for index below bound``.
+
+    ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
+    (:func:`runelift.codegen.emit.persistent.may_persist`), else None.  ``course``: the scalars that
+    only kernels of such a loop need, so that its body does not compute them.
+    """
+
+    index: VName
+    bound: Atom
+    body: tuple[Step, ...]
+    carried: tuple[VName, ...] | None = None
+    course: Course | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhileLoop:
+    """``while cond``: the body sets ``cond`` again.
+
+    ``in_cell``: whether ``cond`` is a buffer whose only element says so.  ``carried`` is as of
+    counted loops; they need the condition in a buffer.
+    """
+
+    cond: VName
+    body: tuple[Step, ...]
+    in_cell: bool = False
+    carried: tuple[VName, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanVersion:
+    """One alternative: its guard, what it needs of the device, and its steps.
+
+    ``local_bytes`` is the local memory that its most demanding kernel needs; the version is
+    infeasible where the device has less, or where one of the sizes ``groups`` is 0.
+    ``infeasible`` is why code generation gave the version up, if it did.
+    """
+
+    guard: Guard | None
+    kind: Kind
+    steps: tuple[Step, ...]
+    local_bytes: Size = NOTHING
+    infeasible: str | None = None
+    groups: tuple[VName, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """One encounter: run the first feasible version whose guard holds.
+
+    ``sizes`` are the host scalars that the record of the encounter keeps, ``results`` what every
+    version computes.
+    """
+
+    site: str
+    versions: tuple[PlanVersion, ...]
+    sizes: tuple[VName, ...]
+    results: tuple[ValueSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """From here on the versions that were chosen at ``sites`` cannot be given up.
+
+    They have changed memory that the other versions would read.
+    """
+
+    sites: tuple[str, ...]
+
+
+Step: TypeAlias = (
+    Alloc | Release | CopyBuffer | Read | Compute | ConvertScalar | ComputeSize | Bind
+    | Promise | Fill | Check | Launch | Distribution | Statuses | Operation | Branch | CountedLoop
+    | WhileLoop | Choose | Settle
+)
+
+
+def set_by(step: Step) -> VName | None:
+    """The scalar that a step itself sets, or the name that it binds; None if it does neither."""
+    match step:
+        case (Read(name) | Compute(name) | ConvertScalar(name) | ComputeSize(name)
+              | Bind(name)):
+            return name
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSpec:
+    """How an argument or result looks from outside: a scalar or an array and its shape."""
+
+    name: VName
+    prim: Prim
+    shape: tuple[Atom, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """What a caller of an entry point gives.
+
+    Size parameters are bound from the shapes of the arguments, which must agree.
+    """
+
+    entry: str
+    sizes: tuple[VName, ...]
+    params: tuple[ValueSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Interface):
+    """The plan of an entry point."""
+
+    results: tuple[ValueSpec, ...]
+    steps: tuple[Step, ...]
+
+
+def bodies(step: Step) -> tuple[tuple[Step, ...], ...]:
+    """The steps inside of a step: its branches, loop body, or versions that can run."""
+    match step:
+        case Branch(_, then_, else_):
+            return then_, else_
+        case CountedLoop() | WhileLoop():
+            return (step.body,)
+        case Fill(_, steps) | Operation(_, _, steps):
+            return (steps,)
+        case Choose(_, versions):
+            return tuple(v.steps for v in versions if v.infeasible is None)
+    return ()
+
+
+def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, and those inside of them."""
+    for step in steps:
+        yield step
+        for body in bodies(step):
+            yield from all_steps(body)
+
+
+def kernels(steps: Iterable[Step]) -> Iterator[imp.Kernel]:
+    """The kernels that steps launch, in all branches, loops and versions."""
+    return (step.kernel for step in all_steps(steps) if isinstance(step, Launch))
+
+
+def operations(steps: Iterable[Step]) -> Iterator[Operation]:
+    """The operations among the steps and inside of them."""
+    return (step for step in all_steps(steps) if isinstance(step, Operation))
+
+
+def parameters(steps: Iterable[Step]) -> tuple[Parameter, ...]:
+    """The parameters of all operations, in order."""
+    return tuple(p for operation in operations(steps) for p in operation.parameters)

@@ -1,0 +1,38 @@
+"""What versions overwrite of what was there before them: replaying one needs it as it was."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from runelift.codegen.plan import plan
+from runelift.ir import imp
+from runelift.ir.names import VName
+
+
+def overwritten(choice: plan.Choose) -> list[VName]:
+    """The names from before a choice whose buffers its versions may write into.
+
+    The order of steps is not looked at, so there may be more than needed, and never fewer.
+    """
+    written: set[VName] = set()
+    made: set[VName] = set()
+    sources: dict[VName, set[VName]] = defaultdict(set)
+    for step in plan.all_steps([choice]):
+        match step:
+            case plan.Launch(kernel, args):
+                written |= {arg for param, arg in zip(kernel.params, args, strict=True)
+                            if isinstance(param, imp.BufferParam) and param.written
+                            and isinstance(arg, VName)}
+            case plan.CopyBuffer(target):
+                written.add(target)
+            case plan.Bind(target, VName() as source):
+                sources[target].add(source)
+                made.add(target)
+            case plan.Alloc(name) | plan.Promise(name) | plan.Statuses(name):
+                made.add(name)
+    waiting = list(written)
+    while waiting:
+        for source in sources[waiting.pop()] - written:
+            written.add(source)
+            waiting.append(source)
+    return sorted(written - made - {plan.COUNTERS}, key=lambda name: name.tag)

@@ -1,0 +1,1 @@
+"""Kernels for segmented operations over the grid."""

@@ -1,0 +1,395 @@
+"""Boxes: what a work-group needs of arrays, brought to local memory part by part.
+
+An element of a coarse reduction may have a loop of its own: a row of a filter, whose numbers are
+multiplied with as many pixels.  The work-items of a group need nearly the same elements there:
+each dimension of an array is walked by neighbouring segments, by the elements that are combined at
+a time, by neighbouring work-items and by the loop, or by sums of these (access patterns
+``RadiusPat`` and ``InnerPat``, stages 1 and 2 of :mod:`~runelift.ir.patterns`' paper).  So the loop
+is cut into tiles.  Before each, the group copies what its work-items need to local memory: a box,
+in each dimension so long as the sum of what walks it, with the halo that is.  All of it is
+rectangular, so a box holds nothing that the program would not read; what lies beyond the last
+work-item or iteration that there is, is another element of the box.
+
+Since the lengths of a box are constants of the kernel, its elements have fixed distances, and no
+indices are computed in the loop any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+
+from runelift.codegen.kernel.kernel_builder import CodeBuilder
+from runelift.codegen.plan import distribution
+from runelift.codegen.plan.views import ceil_quot, lit, op, unflat_index, volume
+from runelift.codegen.segops.coarsen import Sum, as_sum, varies, varying, written_by
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import (
+    expressions,
+    map_parts,
+    map_statement,
+    statements,
+    subexpressions,
+    variables,
+)
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div
+
+RUN = 4
+"""Elements in a row that one load of the widest kind brings; padded rows are odd multiples of it
+long, so that the loads of neighbouring work-items go to different banks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What walks arrays in a group: names of indices, and the constants of how many there are.
+
+    Segment ``segment`` of ``points``; element ``row + step`` of ``split`` times ``steps``, where
+    ``row`` is the work-item's first; work-item ``x`` of ``across``, of which those up to ``last_x``
+    have segments of their own: their place is ``first + x``, which is written ``column`` where it
+    must not be beyond the last segment.  Work-item ``y`` of ``split`` has other elements.  A tile
+    has ``tile`` iterations.
+    """
+
+    segment: VName
+    points: VName
+    step: VName
+    steps: VName
+    row: VName
+    x: VName
+    across: VName
+    last_x: Exp
+    first: Exp
+    column: Exp
+    y: VName
+    split: VName
+    tile: VName
+
+
+@dataclass(frozen=True, slots=True)
+class Boxed:
+    """Code that finds in local memory what it needs, and what brings it there.
+
+    ``before`` has the code that must run before the loop with an index.
+    """
+
+    code: list[Stm]
+    before: dict[VName, list[Stm]]
+    boxes: tuple[distribution.Box, ...]
+
+
+def boxed(k: CodeBuilder, code: Sequence[Stm], changed: Set[VName], group: Group) -> Boxed:
+    """The code for an element with boxes; their memory becomes part of the kernel ``k``.
+
+    ``changed`` are the memories that the kernel writes elsewhere.
+    CompilerLimitation if there is no loop that all work-items go through together, or nothing
+    in it that they share.
+    """
+    boxer = _Boxer(k, code, changed, group)
+    new = boxer.stms(code)
+    if not boxer.boxes:
+        raise CompilerLimitation("elements whose loops share nothing")
+    return Boxed(new, boxer.before, tuple(boxer.boxes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """A dimension of a box: how far apart its elements are in the array, and what walks it."""
+
+    factor: Exp
+    names: frozenset[VName]
+
+
+class _Boxer:
+    def __init__(self, k: CodeBuilder, code: Sequence[Stm], changed: Set[VName],
+                 group: Group) -> None:
+        self.k, self.group = k, group
+        self.written = written_by(code) | changed
+        seeds = (group.segment, group.step, group.row, group.x, group.y)
+        self.varying = varying(code, (*seeds, *_own(code)))
+        self.assigned = {s.name for s in statements(code) if isinstance(s, imp.Assign)}
+        self.sums = {name: Sum.of(name) for name in (group.segment, group.step, group.row, group.x)}
+        self.before: dict[VName, list[Stm]] = {}
+        self.boxes: list[distribution.Box] = []
+
+    def stms(self, code: Sequence[Stm]) -> list[Stm]:
+        """Statements that all work-items execute together."""
+        found: list[Stm] = []
+        for stm in code:
+            match stm:
+                case imp.Declare(name, Prim.I64, init) if init is not None:
+                    self._note(name, init)
+                    found.append(stm)
+                case imp.For() if not any(map(self._varies, expressions(stm))):
+                    found.append(self._loop(stm))
+                case _:
+                    found.append(stm)
+        return found
+
+    def _varies(self, exp: Exp) -> bool:
+        return varies(exp, self.varying, self.written)
+
+    def _note(self, name: VName, init: Exp) -> None:
+        """What is known of an index; what is the same for all is a name like any other."""
+        if name in self.varying and name not in self.assigned and (
+                total := self.sum_of(init)) is not None:
+            self.sums[name] = total
+
+    def sum_of(self, exp: Exp) -> Sum | None:
+        """An index as a sum of what walks arrays, if it is one."""
+        if exp == self.group.column:
+            return Sum(self.group.first).plus(Sum.of(self.group.x))
+        return as_sum(exp, self.sums, self.varying)
+
+    # A loop
+
+    def _loop(self, loop: imp.For) -> imp.For:
+        """A loop that all go through together: cut into tiles if it is an innermost one."""
+        if any(isinstance(s, imp.For | imp.While | imp.Barrier | imp.AtomicUpdate)
+               for s in statements(loop.body)):
+            return replace(loop, body=tuple(self.stms(loop.body)))
+        if loop.step != lit(1):
+            return loop
+        k, tile = self.k, imp.Var(self.group.tile)
+        start, inner = k.names.fresh("tile"), k.names.fresh("i")
+        inside = _Inside(self, loop, Sum(imp.Var(start)).plus(Sum.of(inner)), inner)
+        body = inside.body()
+        if not inside.found:
+            return loop
+        with k.block() as around:
+            count = k.declare("count", Prim.I64, imp.Apply("min", Prim.I64, (
+                tile, op("sub", loop.bound, imp.Var(start)))))
+            k.emit(imp.For(inner, lit(0), count, lit(1), (
+                imp.Declare(loop.index, Prim.I64, op("add", imp.Var(start), imp.Var(inner))),
+                *body)))
+        with k.block() as fetch:
+            k.emit(imp.Barrier(imp.Space.LOCAL))
+            for array in inside.found:
+                array.fetch(k, self.group, inner, count)
+            k.emit(imp.Barrier(imp.Space.LOCAL))
+        self.before[inner] = fetch
+        for array in inside.found:
+            k.locals.append(imp.LocalArray(array.local, array.prim, array.size(self.group)))
+            self.boxes.append(distribution.Box(array.prim.bytes, tuple(
+                _walks(self.group, side) for side in array.sides)))
+        return imp.For(start, loop.start, loop.bound, tile, tuple(around))
+
+
+def _own(code: Sequence[Stm]) -> Iterator[VName]:
+    """The variables whose values work-items find by themselves."""
+    for stm in statements(code):
+        if isinstance(stm, imp.Declare | imp.Assign) and any(
+                isinstance(part, imp.WorkItem) and part.kind is not imp.Id.GROUP_ID
+                for part in subexpressions(*expressions(stm))):
+            yield stm.name
+
+
+class _Inside:
+    """The body of a loop whose index is ``place``, walked by ``inner``."""
+
+    def __init__(self, boxer: _Boxer, loop: imp.For, place: Sum, inner: VName) -> None:
+        self.boxer, self.loop, self.inner = boxer, loop, inner
+        self.found: list[_Array] = []
+        self.varying = {*boxer.varying, loop.index, inner,
+                        *varying(loop.body, (*boxer.varying, loop.index))}
+        self.sums = {**boxer.sums, loop.index: place}
+        self.own = {s.name for s in statements(loop.body) if isinstance(
+            s, imp.Declare | imp.Peek)}
+
+    def body(self) -> list[Stm]:
+        """The statements, with loads from boxes where that is possible."""
+        found: list[Stm] = []
+        for stm in self.loop.body:
+            if isinstance(stm, imp.Declare) and stm.prim is Prim.I64 and stm.init is not None and (
+                    stm.name not in self.boxer.assigned):
+                total = self._sum(stm.init)
+                if total is not None:
+                    self.sums[stm.name] = total
+                    self.varying.add(stm.name)
+            found += self._statement(stm)
+        return found
+
+    def _sum(self, exp: Exp) -> Sum | None:
+        if exp == self.boxer.group.column:
+            return self.boxer.sum_of(exp)
+        found = as_sum(exp, self.sums, self.varying)
+        if found is None or any(name in self.own for part in (found.same, *(
+                f for f, _ in found.lanes)) for name in variables(part)):
+            return None
+        return found
+
+    def _statement(self, stm: Stm) -> list[Stm]:
+        """A statement after the indices of what it loads from boxes."""
+        indices: list[Stm] = []
+
+        def change(exp: Exp) -> Exp:
+            match exp:
+                case imp.Load(mem, index, prim) if mem not in self.boxer.written and (
+                        array := self._array(mem, index, prim)) is not None:
+                    at = self.boxer.k.names.fresh("at")
+                    indices.append(imp.Declare(at, Prim.I64, array.at(self.boxer.group)))
+                    return imp.Load(array.local, imp.Var(at), prim)
+                case imp.Select() | imp.Apply("and" | "or"):
+                    return exp  # may not be evaluated, so may be beyond the array
+            return map_parts(exp, change)
+
+        if isinstance(stm, imp.If):
+            return [stm]
+        new = map_statement(stm, change, lambda inner: inner)
+        return [*indices, new]
+
+    def _array(self, mem: VName, index: Exp, prim: Prim) -> _Array | None:
+        """The box that a load is from."""
+        total = self._sum(index)
+        if total is None or not total.lanes:
+            return None
+        group, seen = self.boxer.group, list[VName]()
+        sides: list[_Side] = []
+        for factor, names in total.lanes:
+            seen += names
+            sides.append(_Side(factor, frozenset(names)))
+            if (group.row in names) != (group.step in names):
+                return None
+        if len(set(seen)) != len(seen) or self.inner not in seen:
+            return None
+        sides.sort(key=lambda side: (group.step in side.names, group.x in side.names))
+        for each in self.found:
+            if (each.mem, each.base, each.sides) == (mem, total.same, tuple(sides)):
+                return each
+        array = _Array(mem, prim, total.same, tuple(sides), self.boxer.k.names.fresh("box"),
+                       self.inner)
+        self.found.append(array)
+        return array
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """A box: elements ``base`` and further of ``mem`` in every dimension, the last one nearest."""
+
+    mem: VName
+    prim: Prim
+    base: Exp
+    sides: tuple[_Side, ...]
+    local: VName
+    inner: VName
+
+    def at(self, group: Group) -> Exp:
+        """Where in the box the element is that a work-item needs."""
+        return self.place(group, [_total([imp.Var(n) for n in sorted(
+            side.names, key=lambda n: n.tag)]) for side in self.sides])
+
+    def place(self, group: Group, indices: Sequence[Exp]) -> Exp:
+        """Where in the box an element lies."""
+        place: Exp = lit(0)
+        for side, index in zip(self.sides, indices, strict=True):
+            length = _length(group, side)
+            if side is self.sides[-1] and self.is_padded(group):
+                length = _padded(length)
+            place = op("add", op("mul", place, length), index)
+        return place
+
+    def is_padded(self, group: Group) -> bool:
+        """Whether neighbouring work-items load from neighbouring rows."""
+        return group.step in self.sides[-1].names and any(
+            group.x in side.names for side in self.sides[:-1])
+
+    def size(self, group: Group) -> Size:
+        """How many elements there are."""
+        total = Size.of(1)
+        for side in self.sides:
+            walks = [Size.var(group.points), Size.var(group.steps) * Size.var(group.split),
+                     Size.var(group.across), Size.var(group.tile)]
+            chosen = [size for size, walked in zip(walks, _walks(group, side), strict=True)
+                      if walked]
+            length = Size.of(1 - len(chosen))
+            for size in chosen:
+                length = length + size
+            if side is self.sides[-1] and self.is_padded(group):
+                length = _padded_size(length)
+            total = total * length
+        return total
+
+    def fetch(self, k: CodeBuilder, group: Group, inner: VName, count: Exp) -> None:
+        """Copy what the ``count`` iterations of a tile need.
+
+        Work-items that are neighbours copy neighbours, and each of them a column, so that several
+        elements are on their way at a time.
+        """
+        lengths = [_length(group, side) for side in self.sides]
+        near = max(range(len(lengths)), key=lambda n: (
+            group.x in self.sides[n].names, inner in self.sides[n].names))
+        others = [length for n, length in enumerate(lengths) if n != near]
+        used = lengths[near]
+        if inner in self.sides[near].names:
+            used = k.declare("used", Prim.I64, op("sub", used, op(
+                "sub", imp.Var(group.tile), count)))
+
+        def column(place: Exp) -> None:
+            def row(number: Exp) -> None:
+                own = op("add", number, imp.Var(group.y))
+                places = [k.declare("o", Prim.I64, i) for i in unflat_index(own, others)]
+                self._copy(k, group, inner, count, [*places[:near], place, *places[near:]])
+
+            rows = volume(others)
+            whole = op("sub", rows, op("rem", rows, imp.Var(group.split)))
+            k.loop(whole, row, step=imp.Var(group.split), base="row", unroll=True)
+            with k.block() as last:
+                row(whole)
+            k.emit(imp.If(op("lt", op("add", whole, imp.Var(group.y)), rows), tuple(last)))
+
+        k.loop(used, column, start=imp.Var(group.x), step=imp.Var(group.across), base="column")
+
+    def _copy(self, k: CodeBuilder, group: Group, inner: VName, count: Exp,
+              places: Sequence[Exp]) -> None:
+        """Copy an element, or the last one that there is."""
+        beyond = {group.x: op("sub", op("sub", imp.Var(group.across), lit(1)), group.last_x),
+                  inner: op("sub", imp.Var(group.tile), count)}
+        source = self.base
+        for side, place in zip(self.sides, places, strict=True):
+            length, inside = _length(group, side), place
+            if missing := [exp for name, exp in beyond.items() if name in side.names]:
+                inside = imp.Apply("min", Prim.I64, (place, op("sub", op(
+                    "sub", length, lit(1)), _total(missing))))
+            source = op("add", source, op("mul", inside, side.factor))
+        k.emit(imp.Store(self.local, self.place(group, places),
+                         imp.Load(self.mem, source, self.prim), self.prim))
+
+
+def _walks(group: Group, side: _Side) -> tuple[int, int, int, int]:
+    """Whether segments, elements, work-items and iterations walk a dimension, one for each."""
+    known: Mapping[VName, int] = {group.segment: 0, group.step: 1, group.row: 1, group.x: 2}
+    found = [0, 0, 0, 0]
+    for name in side.names:
+        found[known.get(name, 3)] = 1
+    return found[0], found[1], found[2], found[3]
+
+
+def _length(group: Group, side: _Side) -> Exp:
+    """How long a side is, from constants of the kernel."""
+    counts = (imp.Var(group.points), op("mul", imp.Var(group.steps), imp.Var(group.split)),
+              imp.Var(group.across), imp.Var(group.tile))
+    chosen = [count for count, walked in zip(counts, _walks(group, side), strict=True) if walked]
+    return op("sub", _total(chosen), lit(len(chosen) - 1))
+
+
+def _padded(length: Exp) -> Exp:
+    """The least odd multiple of :data:`RUN` that is no less."""
+    runs = ceil_quot(length, lit(RUN))
+    return op("mul", lit(RUN), op("sub", op("mul", lit(2), ceil_quot(
+        op("add", runs, lit(1)), lit(2))), lit(1)))
+
+
+def _padded_size(length: Size) -> Size:
+    """The same of a number that the host computes."""
+    runs = ceil_div(length, Size.of(RUN))
+    return Size.of(RUN) * (Size.of(2) * ceil_div(runs + Size.of(1), Size.of(2)) - Size.of(1))
+
+
+def _total(terms: Sequence[Exp]) -> Exp:
+    total: Exp = lit(0)
+    for term in terms:
+        total = op("add", total, term)
+    return total

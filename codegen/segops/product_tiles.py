@@ -1,0 +1,432 @@
+"""Block tiling: products of arrays whose elements many work-items share.
+
+At every point (i, j) of such a map, a reduction over k combines elements of arrays that vary with
+i and k only, with elements of arrays that vary with j and k only.  A work-group computes a block
+of points.  It goes through k in slabs, brings the slab's elements to local memory once, and every
+work-item combines them at ``rows`` x ``columns`` points, whose totals it keeps in registers.  So an
+element is loaded from global memory once per block and from local memory once per row or column of
+a work-item (Volkov and Demmel 2008, "Benchmarking GPUs to tune dense linear algebra").  The points
+of a work-item lie in runs, whose elements one vector load brings; while a slab is combined, the
+elements of the next are on their way.  The order of combination is that of the sequential
+reduction, so results are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.launch_builder import (
+    GROUP_ID,
+    LID,
+    Lowering,
+    WithScalar,
+    as_name,
+    bind_point,
+    branch,
+    local_arrays,
+    require_scalar,
+    store_results,
+    total,
+    widths,
+)
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.barriers import IS_FIRST
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.views import View, ceil_quot, flat_index, lit, op, unflat_index
+from runelift.codegen.segops.coarsen import Lanes, coarsen
+from runelift.codegen.segops.segred import combine_partials
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.products import Product
+from runelift.ir.sizes import Size, ceil_div
+from runelift.ir.syntax import Body, Index, SliceDim
+from runelift.ir.types import Atom, elem_of, i64
+
+RUN = 4
+"""How many rows or columns of a work-item are neighbours, if it has as many."""
+
+
+def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.Step, ...]) -> None:
+    """The tiled kernel where the device and the sizes are worth it, else other steps."""
+    fresh = lowering.names.fresh
+    space = product.exp.space
+    height, width = (lowering.size(dim.width) for dim in space[-2:])
+    computed = {p.name for stm in product.before for p in stm.pat}
+    length = product.redomap.width
+    prims = dict(zip(product.redomap.arrays, (p.type for p in product.redomap.lam.params),
+                     strict=True))
+    sizes = [sum(elem_of(prims[a]).bytes for a in some) for some in (product.left, product.right)]
+    block = distribution.Block(fresh("group"), fresh("side"), fresh("rows"), fresh("columns"),
+                       fresh("depth"), fresh("cells"), fresh("slabs"), fresh("pieces"), height,
+                       width, total(lowering, space[:-2]),
+                       Size.of(0) if length in computed else lowering.size(length),
+                       (sizes[0], sizes[1]),
+                       (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
+                        lowering.setting(Quantity.COLUMNS)))
+    lowering.steps.append(block)
+    lowering.env = WithScalar(lowering.env, block.pieces)
+    whole = branch(lowering, lambda: _Block(lowering, product, block).launch())
+    split = branch(lowering, lambda: _Pieces(lowering, product, block).launch())
+    apart, one = fresh("apart"), fresh("one")
+    lowering.steps += [
+        plan.Compute(apart, "eq", Prim.I64, (block.rows, i64(0))),
+        plan.Compute(one, "eq", Prim.I64, (block.pieces, i64(1))),
+        plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
+
+
+class _Block:
+    """The kernel of a product."""
+
+    def __init__(self, lowering: Lowering, product: Product, block: distribution.Block) -> None:
+        self.lowering = lowering
+        self.product = product
+        self.k = lowering.builder()
+        self.block = block
+        self.k.constants = list(block.constants())
+        self.unroll: VName | bool = False
+        if lowering.parameters is not None:
+            self.unroll = as_name(lowering.setting(Quantity.UNROLL))
+            self.k.settings = [self.unroll]
+        self.side, self.rows, self.columns, self.depth = (
+            imp.Var(n) for n in (block.side, block.rows, block.columns, block.depth))
+        self.shape = widths(self.k, product.exp.space)
+        self.height, self.width = op("mul", self.side, self.rows), op("mul", self.side,
+                                                                      self.columns)
+        self.length = self.k.scalar(product.redomap.width)
+        self.slabs: dict[VName, VName] = {}
+        self.starts: dict[VName, Exp] = {}
+        self.ahead: dict[VName, VName] = {}
+        self.prims = dict(zip(product.redomap.arrays, (
+            p.type for p in product.redomap.lam.params), strict=True))
+
+    def launch(self) -> None:
+        """The kernel for whole reductions."""
+        outs = self.lowering.results
+        self.place(GROUP_ID)
+        totals = self.reduce(lit(0), self.length)
+        self.points(lambda r, c: self.finish(outs, totals, r, c))
+        self.lowering.launch(self.k, "segmap_tiled", self.blocks(), Size.var(self.block.group),
+                             fits=True)
+
+    def blocks(self) -> Size:
+        """How many blocks there are."""
+        names, side = self.block, Size.var(self.block.side)
+        return (names.batch * ceil_div(names.height, side * Size.var(names.rows))
+                * ceil_div(names.width, side * Size.var(names.columns)))
+
+    def reduce(self, start: Exp, end: Exp) -> list[list[VName]]:
+        """Reduce the elements from ``start`` up to ``end``: the totals at the item's points."""
+        k, names, product = self.k, self.block, self.product
+        side, depth = Size.var(names.side), Size.var(names.depth)
+        for array in sorted(product.left | product.right, key=lambda n: n.tag):
+            across = Size.var(names.rows if array in product.left else names.columns)
+            slab = k.names.fresh("slab")
+            k.locals.append(imp.LocalArray(slab, self.prim(array),
+                                           Size.var(names.slabs) * depth * (
+                                               side * across + Size.of(RUN))))
+            self.slabs[array] = slab
+            self.ahead[array] = k.names.fresh("ahead")
+        totals = self.start()
+        self.prepare(start, end)
+        k.loop(end, lambda first: self.slab(first, end, totals), start=start, step=self.depth,
+               base="slab")
+        return totals
+
+    def prim(self, array: VName) -> Prim:
+        """The type of an array's elements."""
+        prim = self.prims[array]
+        assert isinstance(prim, Prim)
+        return prim
+
+    def place(self, number: Exp) -> None:
+        """Which points the work-item has in block ``number``."""
+        k = self.k
+
+        down, along = (k.declare("blocks", Prim.I64, ceil_quot(size, across)) for size, across in (
+            (self.shape[-2], self.height), (self.shape[-1], self.width)))
+        rest = k.declare("rest", Prim.I64, op("quot", number, along))
+        self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.height))
+        self.start_j = k.declare("start", Prim.I64, op("mul", op("rem", number, along),
+                                                       self.width))
+        self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(
+            k.declare("batch", Prim.I64, op("quot", rest, down)), self.shape[:-2])]
+        self.y = k.declare("y", Prim.I64, op("quot", LID, self.side))
+        self.x = k.declare("x", Prim.I64, op("rem", LID, self.side))
+        self.whole = k.declare("whole", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
+            imp.Apply("le", Prim.I64, (op("add", self.top, self.height), self.shape[-2])),
+            imp.Apply("le", Prim.I64, (op("add", self.start_j, self.width), self.shape[-1])))))
+
+    def each(self, bound: Exp, work: Callable[[Exp], None], base: str = "r") -> None:
+        """An unrolled loop."""
+        index = self.k.names.fresh(base)
+        with self.k.block() as code:
+            work(imp.Var(index))
+        self.k.emit(imp.For(index, lit(0), bound, lit(1), tuple(code), unroll=True))
+
+    def points(self, work: Callable[[Exp, Exp], None]) -> None:
+        """All points of the work-item, by row and column."""
+        self.each(self.rows, lambda r: self.each(self.columns, lambda c: work(r, c), "c"))
+
+    def held(self, r: Exp, c: Exp) -> Exp:
+        """Where the totals of a point are."""
+        return op("add", op("mul", r, self.columns), c)
+
+    # Totals
+
+    def start(self) -> list[list[VName]]:
+        """Private arrays for the totals, set to the neutral elements."""
+        k, totals = self.k, list[list[VName]]()
+        for operator in self.product.redomap.ops:
+            totals.append([k.names.fresh("total") for _ in operator.neutral])
+            for name, atom in zip(totals[-1], operator.neutral, strict=True):
+                k.emit(imp.DeclareArray(name, self._atom_prim(atom), self.block.cells))
+        self.points(lambda r, c: k.emit(*(
+            imp.Store(name, self.held(r, c), k.scalar(atom), self._atom_prim(atom))
+            for names, o in zip(totals, self.product.redomap.ops, strict=True)
+            for name, atom in zip(names, o.neutral, strict=True))))
+        return totals
+
+    def _atom_prim(self, atom: Atom) -> Prim:
+        type_ = self.k.type_of(atom)
+        assert isinstance(type_, Prim)
+        return type_
+
+    # Slabs
+
+    def prepare(self, start: Exp, end: Exp) -> None:
+        """Fetch the first slab."""
+        k = self.k
+        for array, ahead in self.ahead.items():
+            k.emit(imp.DeclareArray(ahead, self.prim(array), self.count(array)))
+        with k.block() as some:
+            for array in self.slabs:
+                self.fetch(array, start)
+        k.emit(imp.If(imp.Apply("lt", Prim.I64, (start, end)), tuple(some)))
+
+    def slab(self, first: Exp, end: Exp, totals: Sequence[Sequence[VName]]) -> None:
+        """Combine the elements of a slab at all points, and fetch the next."""
+        k, slabs = self.k, imp.Var(self.block.slabs)
+        turn = k.declare("turn", Prim.I64, op("rem", op("quot", first, self.depth), slabs))
+        for array in self.slabs:
+            self.starts[array] = k.declare("start", Prim.I64, op("mul", turn, op(
+                "mul", self.depth, op("add", self.across(array), lit(RUN)))))
+            self.put(array)
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+        rest = k.declare("rest", Prim.I64, op("sub", end, first))
+        following = op("add", first, self.depth)
+        with k.block() as all_inside:
+            for array in self.slabs:
+                self.fetch(array, following, inside=True)
+        with k.block() as further:
+            for array in self.slabs:
+                self.fetch(array, following)
+        k.emit(imp.If(
+            imp.Apply("and", Prim.BOOL, (self.whole, imp.Apply("le", Prim.I64, (
+                op("mul", lit(2), self.depth), rest)))),
+            tuple(all_inside),
+            (imp.If(imp.Apply("lt", Prim.I64, (self.depth, rest)), tuple(further)),)))
+        with k.block() as whole:
+            k.loop(self.depth, lambda n: self.combine(first, n, totals), base="n",
+                   unroll=self.unroll)
+        with k.block() as part:
+            k.loop(rest, lambda n: self.combine(first, n, totals), base="n")
+        k.emit(imp.If(imp.Apply("le", Prim.I64, (self.depth, rest)), tuple(whole), tuple(part)))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (slabs, lit(1))), (imp.Barrier(imp.Space.LOCAL),)))
+
+    def across(self, array: VName) -> Exp:
+        """How many rows or columns a block has of an array."""
+        return self.height if array in self.product.left else self.width
+
+    def count(self, array: VName) -> VName:
+        """How many elements of a slab a work-item fetches; slabs are as deep as a block's side."""
+        return self.block.rows if array in self.product.left else self.block.columns
+
+    def fetched(self, array: VName, work: Callable[[Exp, Exp, Exp], None]) -> None:
+        """All elements that the work-item fetches: number, depth and offset within the slab.
+
+        Neighbouring work-items fetch neighbours, and each of them elements as far apart as there
+        are work-items on a side.
+        """
+        k, n = self.k, self.k.names.fresh("load")
+        along_k = self._is_contiguous(array)
+        low, high = (self.x, self.y) if along_k else (self.y, self.x)
+        with k.block() as code:
+            work(imp.Var(n), low, op("add", high, op("mul", imp.Var(n), self.side)))
+        count = self.count(array)
+        k.emit(*coarsen(k.names, code, Lanes(((n, count),), count, imp.Var(n))))
+
+    def fetch(self, array: VName, first: Exp, *, inside: bool = False) -> None:
+        """Read the elements that the block needs; beyond the edges, if there are any, others."""
+        k, left = self.k, array in self.product.left
+        origin = self.top if left else self.start_j
+
+        def at_most(index: Exp, size: Exp) -> Exp:
+            return index if inside else imp.Apply("min", Prim.I64, (
+                index, op("sub", size, lit(1))))
+
+        def element(n: Exp, depth: Exp, offset: Exp) -> None:
+            point = k.declare("at", Prim.I64, at_most(
+                op("add", origin, offset), self.shape[-2 if left else -1]))
+            step = k.declare("k", Prim.I64, at_most(op("add", first, depth), self.length))
+            indices = [*self.outer, point, lit(0)] if left else [*self.outer, lit(0), point]
+            bind_point(k, self.product.exp.space, indices)
+            (view,) = k.body(Body(self.product.needed([array]), (array,)))
+            assert isinstance(view, View)
+            k.emit(imp.Store(self.ahead[array], n, view.read([step]), self.prim(array)))
+
+        self.fetched(array, element)
+
+    def put(self, array: VName) -> None:
+        """Make what was fetched the present slab."""
+        prim = self.prim(array)
+        self.fetched(array, lambda n, depth, offset: self.k.emit(imp.Store(
+            self.slabs[array], self.cell(array, depth, offset),
+            imp.Load(self.ahead[array], n, prim), prim)))
+
+    def cell(self, array: VName, depth: Exp, offset: Exp) -> Exp:
+        """Where an element lies; rows of a slab have spare cells, so that columns do not clash."""
+        return op("add", self.starts[array], op("add", op("mul", depth, op(
+            "add", self.across(array), lit(RUN))), offset))
+
+    def position(self, number: Exp, count: VName, own: Exp) -> Exp:
+        """Where in the block a row or column of the work-item lies: runs, dealt out in turn."""
+        run = imp.Apply("min", Prim.I64, (imp.Var(count), lit(RUN)))
+        start = op("mul", op("add", op("mul", op("quot", number, run), self.side), own), run)
+        return op("add", start, op("rem", number, run))
+
+    def _is_contiguous(self, array: VName) -> bool:
+        """Whether neighbouring elements along k are neighbours in memory, as far as one can see."""
+        made = next((s.exp for s in self.product.before if any(p.name == array for p in s.pat)),
+                    None)
+        return not isinstance(made, Index) or isinstance(made.dims[-1], SliceDim)
+
+    def combine(self, first: Exp, n: Exp, totals: Sequence[Sequence[VName]]) -> None:
+        """Combine the elements at depth ``n`` of the slab at all points."""
+        k, redomap = self.k, self.product.redomap
+        mine: dict[VName, VName] = {}
+        for array in self.slabs:
+            left = array in self.product.left
+            count, start = ((self.block.rows, self.y) if left else (self.block.columns, self.x))
+            mine[array] = k.names.fresh("mine")
+            k.emit(imp.DeclareArray(mine[array], self.prim(array), count))
+            self.collect(array, mine[array], count, n, start)
+        shared: dict[VName, Exp] = {}
+        for array in redomap.arrays:
+            if array not in self.slabs:
+                bind_point(k, self.product.exp.space, [*self.outer, lit(0), lit(0)])
+                (view,) = k.body(Body(self.product.needed([array]), (array,)))
+                assert isinstance(view, View)
+                shared[array] = k.declare("shared", self.prim(array),
+                                          view.read([op("add", first, n)]))
+
+        def point(r: Exp, c: Exp) -> None:
+            args: list[Value] = []
+            for array in redomap.arrays:
+                index = r if array in self.product.left else c
+                args.append(shared[array] if array in shared
+                            else k.declare("e", self.prim(array),
+                                           imp.Load(mine[array], index, self.prim(array))))
+            values = k.apply(redomap.lam, args)
+            for operator, names in zip(redomap.ops, totals, strict=True):
+                prims = [self._atom_prim(a) for a in operator.neutral]
+                held = [k.declare("total", p, imp.Load(m, self.held(r, c), p))
+                        for m, p in zip(names, prims, strict=True)]
+                k.accumulate(operator, held, values[: len(held)])
+                values = values[len(held):]
+                k.emit(*(imp.Store(m, self.held(r, c), t, p)
+                         for m, t, p in zip(names, held, prims, strict=True)))
+
+        self.points(point)
+
+    def collect(self, array: VName, mine: VName, count: VName, n: Exp, start: Exp) -> None:
+        """The elements at depth ``n`` of a slab that the work-item needs, in registers."""
+        prim = self.prim(array)
+        self.each(imp.Var(count), lambda r: self.k.emit(imp.Store(mine, r, imp.Load(
+            self.slabs[array], self.cell(array, n, self.position(r, count, start)), prim), prim)))
+
+    # Results
+
+    def indices(self, r: Exp, c: Exp) -> tuple[list[Exp], Exp]:
+        """The indices of a point of the work-item, and whether there is such a point."""
+        k = self.k
+        i = k.declare("i", Prim.I64, op("add", self.top, self.position(
+            r, self.block.rows, self.y)))
+        j = k.declare("j", Prim.I64, op("add", self.start_j, self.position(
+            c, self.block.columns, self.x)))
+        exists = imp.Apply("and", Prim.BOOL, (imp.Apply("lt", Prim.I64, (i, self.shape[-2])),
+                                              imp.Apply("lt", Prim.I64, (j, self.shape[-1]))))
+        return [*self.outer, i, j], exists
+
+    def finish(self, outs: Sequence[View], totals: Sequence[Sequence[VName]], r: Exp,
+               c: Exp) -> None:
+        """What comes after the reduction, at a point of the work-item."""
+        k = self.k
+        indices, exists = self.indices(r, c)
+        with k.block() as inside:
+            self.conclude(k, outs, indices, [
+                imp.Load(name, self.held(r, c), self._atom_prim(atom))
+                for operator, names in zip(self.product.redomap.ops, totals, strict=True)
+                for name, atom in zip(names, operator.neutral, strict=True)])
+        k.emit(imp.If(exists, tuple(inside)))
+
+    def conclude(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
+                 totals: Sequence[Exp]) -> None:
+        """Write the results of a point from the totals of its reduction."""
+        bind_point(k, self.product.exp.space, indices)
+        store_results(k, outs, indices, k.conclude(self.product, totals))
+
+
+class _Pieces(_Block):
+    """The kernels of a product of few points: a group reduces a piece of a block's elements, and
+    then a group combines the pieces of a point.
+    """
+
+    def launch(self) -> None:
+        """Write both kernels."""
+        lowering, k, ops = self.lowering, self.k, self.product.redomap.ops
+        pieces, points = Size.var(self.block.pieces), total(lowering, self.product.exp.space)
+        partials = [[lowering.temporary("partial", require_scalar(t), points * pieces)
+                     for t in o.lam.ret] for o in ops]
+        count = k.scalar(self.block.pieces)
+        piece = k.declare("piece", Prim.I64, op("rem", GROUP_ID, count))
+        self.place(op("quot", GROUP_ID, count))
+        share = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
+        start = k.declare("start", Prim.I64, op("mul", piece, share))
+        end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
+            op("add", start, share), self.length)))
+        totals = self.reduce(start, end)
+
+        def point(r: Exp, c: Exp) -> None:
+            indices, exists = self.indices(r, c)
+            place = op("add", op("mul", flat_index(indices, self.shape), count), piece)
+            k.emit(imp.If(exists, tuple(
+                imp.Store(out, place, imp.Load(name, self.held(r, c), self._atom_prim(atom)),
+                          self._atom_prim(atom))
+                for o, names, mems in zip(ops, totals, partials, strict=True)
+                for atom, name, out in zip(o.neutral, names, mems, strict=True))))
+
+        self.points(point)
+        lowering.launch(k, "segmap_pieces", self.blocks() * pieces, Size.var(self.block.group),
+                        fits=True)
+        self.combine_pieces(partials)
+
+    def combine_pieces(self, partials: Sequence[Sequence[VName]]) -> None:
+        """A group for each point."""
+        lowering, product = self.lowering, self.product
+        k = lowering.builder_of_groups()
+        outs = lowering.results
+        ops = product.redomap.ops
+        arrays = local_arrays(k, ops, lowering.group)
+        held = k.declare("point", Prim.I64, GROUP_ID)
+        indices = [k.declare("o", Prim.I64, i)
+                   for i in unflat_index(held, widths(k, product.exp.space))]
+        count = k.scalar(self.block.pieces)
+        found = combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
+        with k.block() as first:
+            self.conclude(k, outs, indices, found)
+        k.emit(imp.If(IS_FIRST, tuple(first)))
+        lowering.launch_groups(k, "segmap_combined", total(lowering, product.exp.space))

@@ -1,0 +1,416 @@
+"""Tiles: the pieces of a scan that work-groups take on, each work-item a chunk in private memory.
+
+A tile is a piece of the flat index space, wherever segments start; that is known from the widths.
+:mod:`~runelift.codegen.segops.segscan_two_pass` and
+:mod:`~runelift.codegen.segops.segscan_single_pass` put tiles together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from runelift.codegen.kernel.collectives import group_scan, truth
+from runelift.codegen.kernel.launch_builder import (
+    LID,
+    LSIZE,
+    Lowering,
+    bind_point,
+    require_scalar,
+    reset,
+    scalars,
+    store_results,
+    widths,
+)
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.barriers import PADDING, insert_barriers, padded
+from runelift.codegen.plan import distribution
+from runelift.codegen.plan.views import View, lit, op, unflat_index
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
+from runelift.ir.sizes import Size, ceil_div
+from runelift.ir.syntax import Operator, SegScan
+
+SHORT = 16
+"""Code for elements of at most as many statements is repeated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A scan in tiles: the types of what is scanned per operator, and how groups share it.
+
+    ``subgroup`` work-items in a row can hand each other values.
+    """
+
+    exp: SegScan
+    prims: list[list[Prim]]
+    shares: distribution.Tile
+    subgroup: VName
+    tiles: VName
+
+    def values(self) -> list[Prim]:
+        """The types of what is scanned, over all operators."""
+        return [p for ps in self.prims for p in ps]
+
+
+def combine(k: KernelBuilder, op_: Operator, left: Sequence[imp.Var],
+            right: Sequence[imp.Var], into: Sequence[imp.Var] | None = None) -> None:
+    """``right := op left right``, or ``into := ...``."""
+    results = [k.declare("sum", require_scalar(t), v) for t, v in zip(
+        op_.lam.ret, k.apply(op_.lam, [*left, *right]), strict=True) if not isinstance(v, View)]
+    for target, value in zip(into or right, results, strict=True):
+        k.emit(imp.Assign(target.name, value))
+
+
+class Tile:
+    """A kernel whose groups handle tiles: each work-item has a chunk in private memory.
+
+    On devices that like neighbouring work-items to touch neighbouring elements, elements go
+    through local memory: work-items load any of them, and take those of their chunks.  What lies
+    beyond the last element is neutral.
+    """
+
+    def __init__(self, lowering: Lowering, scan: Scan) -> None:
+        self.lowering = lowering
+        self.scan = scan
+        self.k = lowering.builder()
+        self.k.constants = [scan.shares.group, scan.shares.staged, scan.shares.chunk,
+                            scan.subgroup]
+        self.outs = lowering.results
+        self.number = imp.Var(lowering.names.fresh("tile"))
+        self.chunk = imp.Var(scan.shares.chunk)
+        self.points = imp.Var(scan.shares.points)
+        self.staged = imp.Apply("eq", Prim.I64, (imp.Var(scan.shares.staged), lit(1)))
+        self.shape = widths(self.k, scan.exp.space)
+        self.width = self.shape[-1]
+        cells = Size.var(scan.shares.group) * Size.var(scan.shares.chunk)
+        cells = (cells + ceil_div(cells, Size.of(PADDING))) * Size.var(scan.shares.staged)
+        self.stages = [lowering.names.fresh("stage") for _ in scan.values()]
+        self.k.locals += [imp.LocalArray(name, prim, cells)
+                          for name, prim in zip(self.stages, scan.values(), strict=True)]
+        self.held = [lowering.names.fresh("held") for _ in scan.values()]
+
+    def launch(self, kind: str, groups: Size) -> None:
+        """Finish the kernel."""
+        self.lowering.launch(self.k, kind, groups, Size.var(self.scan.shares.group), fits=True)
+
+    # Places
+
+    def begin(self) -> None:
+        """Where the tile and the work-item's chunk start, and whether the tile is a whole one.
+
+        ``alone`` is whether all of it belongs to one segment, so that nobody has to look for
+        starts, nor to wrap indices around.
+        """
+        k = self.k
+        self.base = k.declare("base", Prim.I64, op("mul", self.number, self.full))
+        self.start = k.declare("start", Prim.I64, op("add", self.base, op("mul", LID, self.chunk)))
+        self.whole = k.declare("whole", Prim.BOOL, imp.Apply("le", Prim.I64, (
+            op("add", self.base, self.full), self.points)))
+        if len(self.shape) > 1:
+            self.column = k.declare("column", Prim.I64, op("rem", self.base, self.width))
+            self.alone = k.declare("alone", Prim.BOOL, imp.Apply("le", Prim.I64, (
+                op("add", self.column, self.length()), self.width)))
+
+    @property
+    def full(self) -> Exp:
+        """The number of elements of a whole tile."""
+        return op("mul", LSIZE, self.chunk)
+
+    def length(self) -> Exp:
+        """The number of elements of the tile."""
+        return imp.Apply("min", Prim.I64, (self.full, op("sub", self.points, self.base)))
+
+    def starts_within(self, length: Exp) -> Exp:
+        """Whether a segment starts among the first ``length`` elements of the tile."""
+        return imp.Apply("or", Prim.BOOL, (
+            imp.Apply("eq", Prim.I64, (self.column, lit(0))),
+            imp.Apply("lt", Prim.I64, (self.width, op("add", self.column, length)))))
+
+    def linked(self, fresh: imp.Var | None) -> Exp:
+        """Whether the total before the work-item's chunk takes in that of earlier tiles."""
+        later: Exp = imp.Apply("lt", Prim.I64, (lit(0), self.number))
+        if fresh is None:
+            return later
+        return imp.Apply("and", Prim.BOOL, (later, imp.Apply("not", Prim.BOOL, (
+            self.starts_within(op("mul", LID, self.chunk)),))))
+
+    # Elements
+
+    def compute(self, indices: Sequence[Exp], *, stored: bool) -> list[Exp]:
+        """The values to be scanned; the map's other results are stored if wanted."""
+        bind_point(self.k, self.scan.exp.space, indices)
+        values, count = self.k.body(self.scan.exp.body), len(self.held)
+        if stored:
+            store_results(self.k, self.outs[count:], indices, values[count:])
+        return [v for v in values[:count] if not isinstance(v, View)]
+
+    def take(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]]) -> None:
+        """Fill the chunks; the code for elements is there twice where it is short."""
+        k, prims = self.k, self.scan.values()
+        k.emit(*(imp.DeclareArray(m, p, self.scan.shares.chunk)
+                 for m, p in zip(self.held, prims, strict=True)))
+        if self._is_short():
+            with k.block() as inside:
+                self._if_alone(lambda alone: self._fill(elements, alone, guarded=False))
+            with k.block() as last:
+                self._fill(elements, guarded=True)
+            k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
+        else:
+            self._fill(elements, guarded=True)
+        with k.block() as collect:
+            k.emit(imp.Barrier(imp.Space.LOCAL))
+            self._each(lambda offset: k.emit(*(
+                imp.Store(held, offset, imp.Load(stage, self._cell(offset), p), p)
+                for held, stage, p in zip(self.held, self.stages, prims, strict=True))))
+        k.emit(imp.If(self.staged, tuple(collect)))
+
+    def _if_alone(self, work: Callable[[bool], None]) -> None:
+        """``work``, told whether the tile is known to belong to one segment."""
+        if len(self.shape) == 1:
+            work(True)
+            return
+        with self.k.block() as one:
+            work(True)
+        with self.k.block() as several:
+            work(False)
+        self.k.emit(imp.If(self.alone, tuple(one), tuple(several)))
+
+    def _is_short(self) -> bool:
+        """Whether the code for an element may be repeated, to have many loads under way."""
+        body = self.scan.exp.body
+        return is_cheap(body) and len(body.stms) <= SHORT
+
+    def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
+              alone: bool = False, *, guarded: bool) -> None:
+        k = self.k
+        step = imp.Select(self.staged, LSIZE, lit(1), Prim.I64)
+        position = k.declare("p", Prim.I64, imp.Select(
+            self.staged, op("add", self.base, LID), self.start, Prim.I64))
+        place = _Walk(k, self.shape, position, alone)
+
+        def element(offset: Exp) -> None:
+            with k.block() as inside:
+                self._put(offset, elements(place.indices(), position))
+            if guarded:
+                with k.block() as outside:
+                    self._put(offset, [k.scalar(a) for o in self.scan.exp.ops for a in o.neutral])
+                k.emit(imp.If(imp.Apply("lt", Prim.I64, (position, self.points)), tuple(inside),
+                              tuple(outside)))
+            else:
+                k.emit(*inside)
+            k.emit(imp.Assign(position.name, op("add", position, step)))
+            place.advance(step)
+
+        self._each(element, unroll=self._is_short())
+
+    def _put(self, offset: Exp, values: Sequence[Exp]) -> None:
+        """Keep the values that a work-item computed ``offset`` steps after its first."""
+        prims, cell = self.scan.values(), padded(self._strided(offset))
+        self.k.emit(imp.If(self.staged, tuple(
+            imp.Store(m, cell, v, p)
+            for m, v, p in zip(self.stages, values, prims, strict=True)), tuple(
+            imp.Store(m, offset, v, p)
+            for m, v, p in zip(self.held, values, prims, strict=True))))
+
+    def _strided(self, offset: Exp) -> Exp:
+        """The place in the tile of what work-items reach for side by side."""
+        return op("add", op("mul", offset, LSIZE), LID)
+
+    def _cell(self, offset: Exp) -> Exp:
+        return padded(op("add", op("mul", LID, self.chunk), offset))
+
+    def _each(self, work: Callable[[Exp], None], *, unroll: bool = True) -> None:
+        """``work`` at every offset of a chunk."""
+        offset = self.k.names.fresh("k")
+        with self.k.block() as code:
+            work(imp.Var(offset))
+        self.k.emit(imp.For(offset, lit(0), self.chunk, lit(1), tuple(code), unroll))
+
+    # Scanning
+
+    def run(self) -> tuple[list[list[imp.Var]], imp.Var | None]:
+        """Scan the chunks: their totals, and whether a segment starts inside of a chunk."""
+        k, exp, prims = self.k, self.scan.exp, self.scan.values()
+        totals = [scalars(k.neutral(o)) for o in exp.ops]
+        flat = [t for ts in totals for t in ts]
+        fresh = k.declare("fresh", Prim.BOOL, truth(False)) if len(self.shape) > 1 else None
+
+        def scan(alone: bool) -> None:
+            place = None if alone else _Walk(k, self.shape, self.start)
+
+            def element(offset: Exp) -> None:
+                if place is not None and fresh is not None:
+                    with k.block() as begin:
+                        reset(k, exp.ops, totals)
+                        k.emit(imp.Assign(fresh.name, truth(True)))
+                    k.emit(imp.If(place.at_start(), tuple(begin)))
+                k.accumulate_all(exp.ops, totals, [
+                    k.declare("x", p, imp.Load(m, offset, p))
+                    for m, p in zip(self.held, prims, strict=True)])
+                k.emit(*(imp.Store(m, offset, t, p)
+                         for m, t, p in zip(self.held, flat, prims, strict=True)))
+                if place is not None:
+                    place.advance(lit(1))
+
+            self._each(element)
+
+        self._if_alone(scan)
+        return totals, fresh
+
+    def exchange(self, totals: Sequence[Sequence[imp.Var]],
+                 fresh: imp.Var | None) -> list[list[imp.Var]]:
+        """The totals before each work-item's chunk, within the tile; not set for the first."""
+        group = Size.var(self.scan.shares.group)
+        with self.k.block() as code:
+            carries = [group_scan(self.k, o, t, group, fresh, self.scan.subgroup)
+                       for o, t in zip(self.scan.exp.ops, totals, strict=True)]
+        self.k.emit(*insert_barriers(code))
+        return carries
+
+    def complete(self, totals: Sequence[Sequence[imp.Var]], carries: Sequence[Sequence[imp.Var]],
+                 fresh: imp.Var | None) -> None:
+        """Make the last work-item's totals those of the tile."""
+        k = self.k
+        with k.block() as join:
+            for op_, total_, carry in zip(self.scan.exp.ops, totals, carries, strict=True):
+                combine(k, op_, carry, total_)
+        later: Exp = imp.Apply("lt", Prim.I64, (lit(0), LID))
+        if fresh is not None:
+            later = imp.Apply("and", Prim.BOOL, (later, imp.Apply("not", Prim.BOOL, (fresh,))))
+        k.emit(imp.If(later, tuple(join)))
+
+    def finish(self, carries: Sequence[Sequence[imp.Var]], linked: Exp,
+               earlier: Sequence[Sequence[Exp]]) -> None:
+        """Take ``earlier``, the totals of all earlier tiles, into the chunks that are linked to
+        them, and write the results.
+        """
+        k = self.k
+        joined = k.declare("linked", Prim.BOOL, linked)
+        with k.block() as join:
+            for op_, ps, before, carry in zip(self.scan.exp.ops, self.scan.prims, earlier, carries,
+                                              strict=True):
+                found = [k.declare("earlier", p, e) for p, e in zip(ps, before, strict=True)]
+                with k.block() as both:
+                    combine(k, op_, found, carry)
+                k.emit(imp.If(imp.Apply("lt", Prim.I64, (lit(0), LID)), tuple(both), tuple(
+                    imp.Assign(c.name, e) for c, e in zip(carry, found, strict=True))))
+        k.emit(imp.If(joined, tuple(join)))
+        self._add(carries, imp.Apply("or", Prim.BOOL, (
+            joined, imp.Apply("lt", Prim.I64, (lit(0), LID)))))
+        self._store()
+
+    def _add(self, carries: Sequence[Sequence[imp.Var]], cond: Exp) -> None:
+        """Take the carries into the elements before the chunk's first segment start."""
+        k, prims = self.k, self.scan.values()
+
+        def add(alone: bool) -> None:
+            place = None if alone else _Walk(k, self.shape, self.start)
+            going = None if alone else k.declare("going", Prim.BOOL, truth(True))
+
+            def element(offset: Exp) -> None:
+                with k.block() as take:
+                    held = [k.declare("x", p, imp.Load(m, offset, p))
+                            for m, p in zip(self.held, prims, strict=True)]
+                    rest = held
+                    for op_, carry in zip(self.scan.exp.ops, carries, strict=True):
+                        combine(k, op_, carry, rest[: len(carry)])
+                        rest = rest[len(carry):]
+                    k.emit(*(imp.Store(m, offset, x, p)
+                             for m, x, p in zip(self.held, held, prims, strict=True)))
+                if place is None or going is None:
+                    k.emit(*take)
+                    return
+                k.emit(imp.If(place.at_start(), (imp.Assign(going.name, truth(False)),)),
+                       imp.If(going, tuple(take)))
+                place.advance(lit(1))
+
+            self._each(element)
+
+        with k.block() as code:
+            self._if_alone(add)
+        k.emit(imp.If(cond, tuple(code)))
+
+    def _store(self) -> None:
+        """Write the chunks to the results."""
+        k, prims = self.k, self.scan.values()
+        with k.block() as by_stage:
+            k.emit(imp.Barrier(imp.Space.LOCAL))
+            self._each(lambda offset: k.emit(*(
+                imp.Store(stage, self._cell(offset), imp.Load(held, offset, p), p)
+                for held, stage, p in zip(self.held, self.stages, prims, strict=True))))
+            k.emit(imp.Barrier(imp.Space.LOCAL))
+            self._write(lambda offset: op("add", self.base, self._strided(offset)), self.stages,
+                        lambda offset: padded(self._strided(offset)))
+        with k.block() as directly:
+            self._write(lambda offset: op("add", self.start, offset), self.held,
+                        lambda offset: offset)
+        k.emit(imp.If(self.staged, tuple(by_stage), tuple(directly)))
+
+    def _write(self, position: Callable[[Exp], Exp], memories: Sequence[VName],
+               cell: Callable[[Exp], Exp]) -> None:
+        """Write a cell of ``memories`` for each offset."""
+        k = self.k
+        outs = [out.reshape((self.points,)) for out in self.outs[: len(self.held)]]
+
+        def element(offset: Exp, *, guarded: bool) -> None:
+            place = k.declare("p", Prim.I64, position(offset))
+            writes = tuple(out.write([place], imp.Load(m, cell(offset), p))
+                           for out, m, p in zip(outs, memories, self.scan.values(), strict=True))
+            k.emit(*((imp.If(imp.Apply("lt", Prim.I64, (place, self.points)), writes),)
+                     if guarded else writes))
+
+        with k.block() as inside:
+            self._each(lambda offset: element(offset, guarded=False))
+        with k.block() as last:
+            self._each(lambda offset: element(offset, guarded=True))
+        k.emit(imp.If(self.whole, tuple(inside), tuple(last)))
+
+
+class _Walk:
+    """The indices of a flat position that moves on; long rows need no divisions for that.
+
+    One that is ``alone`` stays within its row.
+    """
+
+    def __init__(self, k: KernelBuilder, shape: Sequence[Exp], position: imp.Var,
+                 alone: bool = False) -> None:
+        self.k = k
+        self.shape = shape
+        self.position = position
+        self.alone = alone
+        if len(shape) > 1:
+            self.row = k.declare("row", Prim.I64, op("quot", position, shape[-1]))
+            self.column = k.declare("column", Prim.I64, op("rem", position, shape[-1]))
+
+    def indices(self) -> list[Exp]:
+        """The indices of the present element."""
+        if len(self.shape) == 1:
+            return [self.position]
+        return [*unflat_index(self.row, self.shape[:-1]), self.column]
+
+    def at_start(self) -> Exp:
+        """Whether the element is the first of its segment."""
+        return imp.Apply("eq", Prim.I64, (self.column, lit(0)))
+
+    def advance(self, step: Exp) -> None:
+        """Go on by ``step``; the position itself has been moved already."""
+        if len(self.shape) == 1:
+            return
+        onwards = imp.Assign(self.column.name, op("add", self.column, step))
+        if self.alone:
+            self.k.emit(onwards)
+            return
+        width = self.shape[-1]
+        beyond = imp.Apply("le", Prim.I64, (width, self.column))
+        wrap: tuple[imp.Stm, ...] = (
+            imp.Assign(self.row.name, op("add", self.row, lit(1))),
+            imp.Assign(self.column.name, op("sub", self.column, width)))
+        if step != lit(1):
+            wrap += (imp.If(beyond, (
+                imp.Assign(self.row.name, op("add", self.row, op("quot", self.column, width))),
+                imp.Assign(self.column.name, op("rem", self.column, width)))),)
+        self.k.emit(onwards, imp.If(beyond, wrap))

@@ -1,0 +1,196 @@
+"""Wide maps: work-items that compute several points each.
+
+Of a map without loops a work-item does little: it waits for what it loads, and is done.  A device
+that holds all the work-items it can may still have too few bytes on their way to keep its memory
+busy.  Where a work-item has several points it loads the elements for all of them before it stores
+the first result (Volkov 2010, "Better performance at lower occupancy").
+
+Neighbouring work-items still access neighbouring elements: in one dimension, some of them share a
+block, in which the points of a work-item lie as far apart as they are many; else these points are
+neighbours in the last dimension but one, so that they share what they load along it, as in
+stencils, and the arithmetic of indices.  A work-item that has not as many points as the others has
+a loop of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from runelift.codegen.kernel.launch_builder import (
+    GID,
+    Lowering,
+    bind_point,
+    branch,
+    store_results,
+    total,
+    widths,
+)
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index, volume
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp, Stm
+from runelift.ir.imp.traverse import evaluated, statements
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div, product
+from runelift.ir.syntax import SOACS, Body, Loop, SegMap
+from runelift.ir.traverse import bodies_of
+from runelift.ir.types import elem_of, i64, shape_of
+
+BESIDE = 256
+"""So many work-items share a block of points in one dimension, whatever the size of groups is."""
+MOST = 16
+"""A work-item has so many points at most,"""
+MOST_STATEMENTS = 512
+"""and so many statements for all of them together,"""
+MOST_BYTES = 256
+"""and keeps so many bytes of results."""
+
+
+def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]) -> None:
+    """The kernel for several points where that is possible and wanted, else other steps."""
+    try:
+        wide = _Wide(lowering, exp)
+    except CompilerLimitation:
+        lowering.steps += otherwise
+        return
+    several = branch(lowering, wide.launch)
+    rows, beside = (lowering.size(dim.width) for dim in (exp.space[-2:][0], exp.space[-1]))
+    one = lowering.names.fresh("one")
+    lowering.steps += [
+        distribution.Width(wide.width, total(lowering, exp.space), rows, beside, wide.bytes,
+                   not wide.is_flat and wide.shares, wide.most, lowering.setting(Quantity.WIDTH)),
+        plan.Compute(one, "eq", Prim.I64, (wide.width, i64(1))),
+        plan.Branch(one, otherwise, several)]
+
+
+class _Wide:
+    """The kernel; CompilerLimitation if the points of the map have loops, or results are arrays.
+
+    A point loads and stores ``bytes`` bytes; ``shares`` says whether it loads several elements of
+    an array, so that its neighbours may need the same.  A work-item has ``most`` points at most.
+    """
+
+    def __init__(self, lowering: Lowering, exp: SegMap) -> None:
+        if not lowering.stm.pat or any(
+                len(shape_of(p.type)) > len(exp.space) for p in lowering.stm.pat):
+            raise CompilerLimitation("a map whose points are no scalars")
+        if total(lowering, exp.space).constant == 1:
+            raise CompilerLimitation("a map of a single point")
+        if not _is_straight(exp.body):
+            raise CompilerLimitation("a map whose points have loops")
+        self.lowering, self.exp = lowering, exp
+        self.k = lowering.builder()
+        self.width = lowering.names.fresh("width")
+        self.k.constants, self.k.width = [self.width], self.width
+        self.outs = lowering.results
+        self.prims = [elem_of(p.type) for p in lowering.stm.pat]
+        self.cells = [lowering.names.fresh("result") for _ in self.prims]
+        self.shape = widths(self.k, exp.space)
+        self.point: list[Stm] = []
+        with self.k.block() as self.code:
+            self._points()
+        point = list(statements(self.point))
+        if self.k.scratch or self.k.lengths or not all(
+                isinstance(s, imp.Declare | imp.Assign | imp.Store | imp.If | imp.Fail)
+                for s in point):
+            raise CompilerLimitation("a map whose points have memory of their own")
+        results = sum(prim.bytes for prim in self.prims)
+        loads = {part for part in evaluated(point) if isinstance(part, imp.Load)}
+        self.bytes = results + sum(load.prim.bytes for load in loads)
+        self.shares = len(loads) > len({load.mem for load in loads})
+        self.most = MOST
+        while self.most > 1 and (len(point) * self.most > MOST_STATEMENTS
+                                 or results * self.most > MOST_BYTES):
+            self.most //= 2
+        if self.most == 1:
+            raise CompilerLimitation("a map whose points have much to do")
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the space has one dimension."""
+        return len(self.shape) == 1
+
+    def launch(self) -> None:
+        """Launch it."""
+        self.k.emit(*self.code)
+        *outer, last = (self.lowering.size(dim.width) for dim in self.exp.space)
+        width, group = Size.var(self.width), self.lowering.group
+        if self.is_flat:
+            items = ceil_div(last, width * BESIDE) * BESIDE
+        else:
+            *outer, rows = outer
+            items = product(outer) * ceil_div(rows, width) * last
+        self.lowering.launch(self.k, "segmap_wide", ceil_div(items, group), group)
+
+    def _points(self) -> None:
+        """The code for the points of a work-item."""
+        k, width = self.k, imp.Var(self.width)
+        *outer, last = self.shape
+        if self.is_flat:
+            beside = lit(BESIDE)
+            block = op("mul", op("quot", GID, beside), op("mul", width, beside))
+            first = k.declare("first", Prim.I64, op("add", block, op("rem", GID, beside)))
+            end = op("add", first, op("mul", op("sub", width, lit(1)), beside))
+            self._several(lambda n: [op("add", first, op("mul", n, beside))],
+                          op("lt", end, last))
+            return
+        *outer, rows = outer
+        shape = [*outer, k.declare("blocks", Prim.I64, ceil_quot(rows, width)), last]
+        with k.block() as inside:
+            *before, block, column = (k.declare("i", Prim.I64, i)
+                                      for i in unflat_index(GID, shape))
+            top = k.declare("top", Prim.I64, op("mul", block, width))
+            self._several(lambda n: [*before, op("add", top, n), column],
+                          imp.Apply("le", Prim.I64, (op("add", top, width), rows)))
+        k.emit(imp.If(op("lt", GID, volume(shape)), tuple(inside)))
+
+    def _several(self, place: Callable[[Exp], list[Exp]], whole: Exp) -> None:
+        """The points at the places 0 up to the width; all of them exist if ``whole``."""
+        k, width = self.k, imp.Var(self.width)
+
+        def indices(number: Exp) -> list[Exp]:
+            return [k.declare("i", Prim.I64, i) for i in place(number)]
+
+        def compute(number: Exp) -> None:
+            with k.block() as self.point:
+                k.emit(*(imp.Store(cell, number, value, prim) for cell, value, prim in zip(
+                    self.cells, self._values(indices(number)), self.prims, strict=True)))
+            k.emit(*self.point)
+
+        def store(number: Exp) -> None:
+            store_results(k, self.outs, indices(number), [
+                imp.Load(cell, number, prim)
+                for cell, prim in zip(self.cells, self.prims, strict=True)])
+
+        def run(number: Exp) -> None:
+            point = indices(number)
+            exists = [op("lt", i, size) for i, size in zip(point, self.shape, strict=True)]
+            with k.block() as inside:
+                store_results(k, self.outs, point, self._values(point))
+            k.emit(imp.If(exists[-1 if self.is_flat else -2], tuple(inside)))
+
+        with k.block() as together:
+            k.emit(*(imp.DeclareArray(cell, prim, self.width)
+                     for cell, prim in zip(self.cells, self.prims, strict=True)))
+            k.loop(width, compute, base="p", unroll=True)
+            k.loop(width, store, base="p", unroll=True)
+        with k.block() as apart:
+            k.loop(width, run, base="p")
+        k.emit(imp.If(whole, tuple(together), tuple(apart)))
+
+    def _values(self, indices: Sequence[Exp]) -> list[Exp]:
+        """The results of a point."""
+        bind_point(self.k, self.exp.space, indices)
+        values = self.k.body(self.exp.body)
+        found = [value for value in values if not isinstance(value, View)]
+        if len(found) != len(values):
+            raise CompilerLimitation("a map whose points are no scalars")
+        return found
+
+
+def _is_straight(body: Body) -> bool:
+    """Whether nothing in a body is done again and again."""
+    return not any(isinstance(stm.exp, (Loop, *SOACS)) or not all(
+        map(_is_straight, bodies_of(stm.exp))) for stm in body.stms)

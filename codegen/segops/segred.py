@@ -1,0 +1,335 @@
+"""Segmented reductions over the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runelift.codegen.kernel.collectives import group_total
+from runelift.codegen.kernel.column_strips import BREADTH, Columns, Strip
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.launch_builder import (
+    GROUP_ID,
+    LEAST_SHARE,
+    LID,
+    LSIZE,
+    Lowering,
+    Part,
+    bind_point,
+    branch,
+    choose_by_length,
+    each_point,
+    local_arrays,
+    require_scalar,
+    scalars,
+    share,
+    store_results,
+    total,
+    widths,
+)
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.kernel.soacs import SecondOrder
+from runelift.codegen.passes.barriers import IS_FIRST, insert_barriers
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.views import View, lit, op, unflat_index, volume
+from runelift.codegen.segops.segments import segments_of_reduction
+from runelift.codegen.segops.segred_blocked import lower_coarse
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
+from runelift.ir.sizes import Size, ceil_div, greatest, least
+from runelift.ir.syntax import Operator, SegRed
+from runelift.ir.types import Atom, Const, i64
+
+LANE_STATEMENTS = 24
+"""Elements that take more statements are not computed for all lanes of a vector at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A segment that is folded into ``totals``, and where the map's other results go."""
+
+    k: KernelBuilder
+    exp: SegRed
+    totals: Sequence[Sequence[imp.Var]]
+    outs: Sequence[View]
+    outer: Sequence[Exp]
+    """Which segment it is."""
+
+    @property
+    def width(self) -> Exp:
+        """How many elements it has."""
+        return self.k.scalar(self.exp.space[-1].width)
+
+    def element(self, index: Exp) -> list[Value]:
+        """The operands that an element is; the map's other results are stored."""
+        bind_point(self.k, self.exp.space, [*self.outer, index])
+        values = self.k.body(self.exp.body)
+        count = sum(len(t) for t in self.totals)
+        store_results(self.k, self.outs, [*self.outer, index], values[count:])
+        return values[:count]
+
+    def fold(self, start: Exp, bound: Exp, step: Exp) -> None:
+        """Fold the elements start, start + step, ..."""
+        self.k.loop(bound, lambda index: self.k.accumulate_all(
+            self.exp.ops, self.totals, self.element(index)), start=start, step=step, base="e")
+
+    def fold_share(self, item: Exp, items: Exp) -> None:
+        """Fold the share of work-item ``item``, where there are ``items`` of them.
+
+        If the operators commute, those of neighbours are interleaved where these run together, and
+        the share of a work-item that runs by itself is folded by vector instructions.
+        """
+        k, body = self.k, self.exp.body
+        commute = all(o.comm for o in self.exp.ops)
+        if commute and k.host.interleave:
+            self.fold(item, self.width, items)
+            return
+        part = share(k, self.width, item, items)
+        start = part.start
+        if commute and is_cheap(body) and len(body.stms) <= LANE_STATEMENTS:
+            start = self._fold_lanes(part)
+        self.fold(start, part.end, lit(1))
+
+    def _fold_lanes(self, part: Part) -> Exp:
+        """Fold elements as a matrix with a column for each lane of a vector.
+
+        The result is where those begin that are left.
+        """
+        k, ops, lanes = self.k, self.exp.ops, lit(BREADTH)
+        rows = k.declare("rows", Prim.I64, op("quot", op("sub", part.end, part.start), lanes))
+
+        def element(_: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
+            place = op("add", op("add", part.start, op("mul", row, lanes)), point[-1])
+            return self.element(k.declare("e", Prim.I64, place))
+
+        strip = Strip(k, Columns(self.exp.space[-1].width, ops, element, store_results), BREADTH,
+                      (), lit(0), lanes)
+        held = strip.reduce(lit(0), rows)
+        k.loop(lanes, lambda c: k.accumulate_all(ops, self.totals, strip.held(held, c)),
+               base="lane")
+        return k.declare("start", Prim.I64, op("add", part.start, op("mul", rows, lanes)))
+
+
+def segred(lowering: Lowering, exp: SegRed) -> None:
+    """Small segments by work-items, medium ones by groups, few large ones by several groups each.
+
+    Henriksen, Larsen and Oancea, "Compiling generalized histograms and segmented reductions",
+    section 3, has the same three cases.
+    """
+    if len(exp.space) == 1:
+        _segred_shared(lowering, exp, groups_per_segment(lowering, exp))
+        return
+    lower_coarse(lowering, segments_of_reduction(exp), lambda: _segred_apart(lowering, exp))
+
+
+def _segred_apart(lowering: Lowering, exp: SegRed) -> None:
+    """Each segment by itself."""
+    short = branch(lowering, lambda: _segred_items(lowering, exp))
+    long = branch(lowering, lambda: _segred_long(lowering, exp))
+    choose_by_length(lowering, lowering.size(exp.space[-1].width), short, long,
+                     _most_alone(lowering, exp))
+
+
+def _most_alone(lowering: Lowering, exp: SegRed) -> Atom | None:
+    """How many elements a work-item reduces alone; None stands for as many as usual.
+
+    0 where elements take long and there are so few segments that each can have a group.
+    """
+    if is_cheap(exp.body) or not lowering.interleave:
+        return None
+    waves = ceil_div(total(lowering, exp.space[:-1]), lowering.groups)
+    usual = lowering.size(lowering.setting(Quantity.SHORT))
+    return lowering.scalar("alone", least(Size.of(1), waves - 1) * usual)
+
+
+def _segred_long(lowering: Lowering, exp: SegRed) -> None:
+    per = groups_per_segment(lowering, exp)
+    medium = branch(lowering, lambda: _segred_groups(lowering, exp))
+    large = branch(lowering, lambda: _segred_shared(lowering, exp, per))
+    one = lowering.names.fresh("one")
+    lowering.steps += [plan.Compute(one, "le", Prim.I64, (per, i64(1))),
+                       plan.Branch(one, medium, large)]
+
+
+def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
+    """As many groups as the device wants for all segments, but enough work for each work-item."""
+    length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
+    busy = not is_cheap(exp.body)
+    least_share = Size.of(1) if busy and not lowering.interleave else lowering.group * (
+        1 if busy else LEAST_SHARE)
+    useful = greatest(Size.of(1), ceil_div(length, least_share))
+    wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments))
+    return lowering.scalar("per_segment", least(useful, wanted))
+
+
+def _segred_items(lowering: Lowering, exp: SegRed) -> None:
+    """One work-item per segment."""
+    k = lowering.builder()
+    outs = lowering.results
+
+    def segment(outer: list[Exp]) -> None:
+        totals = [scalars(k.neutral(o)) for o in exp.ops]
+        count = sum(len(t) for t in totals)
+        each = _Segment(k, exp, totals, outs[count:], outer)
+        each.fold(lit(0), each.width, lit(1))
+        for out, total_ in zip(outs, [t for ts in totals for t in ts], strict=False):
+            k.store(out, outer, total_)
+
+    each_point(lowering, k, exp.space[:-1], segment, "segred_small", busy=True)
+
+
+def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
+    """One work-group per segment: its work-items fold, then combine in local memory."""
+    k = lowering.builder_of_groups()
+    outs = lowering.results
+    outer_shape = widths(k, exp.space[:-1])
+    arrays = local_arrays(k, exp.ops, lowering.group)
+    held = k.declare("segment", Prim.I64, GROUP_ID)
+    outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
+    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    count = sum(len(t) for t in totals)
+    _Segment(k, exp, totals, outs[count:], outer).fold_share(LID, LSIZE)
+    place = iter(outs)
+    for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
+        found = total_of_group(k, op_, mems, total_)
+        k.emit(imp.If(IS_FIRST, tuple(next(place).write(outer, value) for value in found)))
+    lowering.launch_groups(k, "segred_large", total(lowering, exp.space[:-1]),
+                           _group(lowering, k))
+
+
+def _group(lowering: Lowering, k: KernelBuilder) -> Size:
+    """A work-item with arrays in scratch memory that runs by itself is a group."""
+    return Size.of(1) if k.scratch and not lowering.interleave else lowering.group
+
+
+def _segred_shared(lowering: Lowering, exp: SegRed, per_segment: VName) -> None:
+    """Several groups per segment make partial results, which one group combines.
+
+    That is the last to finish, on devices where it sees what the others wrote; else it needs a
+    launch of its own.  The groups of neighbouring segments are neighbours: what one of them reads,
+    the others may find in the cache, as in the columns of a matrix.
+    """
+    together = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=True))
+    apart = branch(lowering, lambda: _segred_parts(lowering, exp, per_segment, together=False))
+    coherent = lowering.names.fresh("coherent")
+    lowering.steps += [plan.Compute(coherent, "eq", Prim.I64, (plan.COHERENT, i64(1))),
+                       plan.Branch(coherent, together, apart)]
+
+
+def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
+                  together: bool) -> None:
+    groups = total(lowering, exp.space[:-1]) * Size.var(per_segment)
+    partials = [[lowering.temporary("partial", require_scalar(t), groups) for t in o.lam.ret]
+                for o in exp.ops]
+    k = lowering.builder_of_groups()
+    results = lowering.results
+    arrays = local_arrays(k, exp.ops, lowering.group)
+    per, segments = k.scalar(per_segment), volume(widths(k, exp.space[:-1]))
+    segment = k.declare("segment", Prim.I64, op("rem", GROUP_ID, segments))
+    part = k.declare("part", Prim.I64, op("quot", GROUP_ID, segments))
+    place = k.declare("place", Prim.I64, op("add", op("mul", segment, per), part))
+    outer = [k.declare("o", Prim.I64, i)
+             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
+    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    count = sum(len(t) for t in totals)
+    item = k.declare("item", Prim.I64, op("add", op("mul", part, LSIZE), LID))
+    _Segment(k, exp, totals, results[count:], outer).fold_share(item, op("mul", per, LSIZE))
+    for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
+        found = total_of_group(k, op_, mems, total_)
+        stores = tuple(imp.Store(o, place, value, require_scalar(t))
+                       for o, value, t in zip(out, found, op_.lam.ret, strict=True))
+        k.emit(imp.If(IS_FIRST, stores))
+    if together:
+        last = _is_last(k, segment, per)
+        with k.block() as combine:
+            found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
+            _write_combined(k, found, [r.row(*outer) for r in results[:count]])
+        k.emit(imp.If(last, tuple(combine)), imp.Barrier(imp.Space.LOCAL))
+    lowering.launch_groups(k, "segred", groups, _group(lowering, k))
+    if not together:
+        _segred_final(lowering, exp, partials, per_segment)
+
+
+def _segred_final(lowering: Lowering, exp: SegRed, partials: Sequence[Sequence[VName]],
+                  per_segment: VName) -> None:
+    """One group per segment combines its partial results."""
+    k = lowering.builder_of_groups()
+    results = lowering.results
+    arrays = local_arrays(k, exp.ops, lowering.group)
+    segment = k.declare("segment", Prim.I64, GROUP_ID)
+    outer = [k.declare("o", Prim.I64, i)
+             for i in unflat_index(segment, widths(k, exp.space[:-1]))]
+    per, count = k.scalar(per_segment), sum(len(p) for p in partials)
+    found = combine_partials(k, exp.ops, arrays, partials, op("mul", segment, per), per)
+    _write_combined(k, found, [r.row(*outer) for r in results[:count]])
+    lowering.launch_groups(k, "segred_final", total(lowering, exp.space[:-1]))
+
+
+def _is_last(k: KernelBuilder, number: Exp, groups: Exp) -> imp.Var:
+    """Whether this is the last of ``groups`` groups to come here, which then sees what they wrote.
+
+    They count in element ``number`` of the device's counters; the last resets it.
+    """
+    told = k.names.fresh("told")
+    k.locals.append(imp.LocalArray(told, Prim.I32, Size.of(1)))
+    before = k.names.fresh("before")
+    last = imp.Apply("eq", Prim.I64, (
+        imp.Convert(Prim.I32, Prim.I64, imp.Var(before)), op("sub", groups, lit(1))))
+    zero, one = (imp.Lit(Const(value, Prim.I32)) for value in (0, 1))
+    k.emit(imp.If(IS_FIRST, (
+        imp.Fence(),
+        imp.Atomic("add", Prim.I32, plan.COUNTERS, number, one, imp.Space.GLOBAL, before),
+        imp.If(last, (imp.Atomic("and", Prim.I32, plan.COUNTERS, number, zero,
+                                 imp.Space.GLOBAL),)),
+        imp.Store(told, lit(0), imp.Convert(Prim.BOOL, Prim.I32, last), Prim.I32),
+        imp.Fence())))
+    k.emit(imp.Barrier(imp.Space.LOCAL))
+    return k.declare("last", Prim.BOOL, imp.Convert(
+        Prim.I32, Prim.BOOL, imp.Load(told, lit(0), Prim.I32)))
+
+
+def total_of_group(k: KernelBuilder, op_: Operator, mems: Sequence[VName],
+                   totals: Sequence[imp.Var]) -> list[imp.Var]:
+    """The work-items' totals combined, in order, known to all of them.
+
+    ``k`` is a builder of groups; the local ``mems`` have an element for each work-item.
+    """
+    with k.block() as code:
+        found = group_total(k, op_, totals, mems, k.constants[1])
+    k.emit(*insert_barriers(code))
+    return found
+
+
+def combine_partials(k: KernelBuilder, ops: Sequence[Operator], arrays: Sequence[Sequence[VName]],
+                     partials: Sequence[Sequence[VName]], first: Exp,
+                     count: Exp) -> list[imp.Var]:
+    """What a group finds that combines ``count`` partial results from ``first`` on, in order.
+
+    ``k`` is a builder of groups; the local ``arrays`` have an element for each work-item.
+    """
+    found: list[imp.Var] = []
+    part = share(k, count, LID, LSIZE)
+    for op_, mems, sources in zip(ops, arrays, partials, strict=True):
+        totals = scalars(k.neutral(op_))
+        _fold_partials(k, op_, totals, sources, first, part)
+        found += total_of_group(k, op_, mems, totals)
+    return found
+
+
+def _fold_partials(k: KernelBuilder, op_: Operator, totals: Sequence[imp.Var],
+                   sources: Sequence[VName], first: Exp, part: Part) -> None:
+    """Fold the part of a work-item; ``first`` is where the segment begins in ``sources``."""
+    prims = [require_scalar(t) for t in op_.lam.ret]
+    k.loop(part.end, lambda i: k.accumulate(op_, totals, [
+        k.declare("partial", p, imp.Load(s, op("add", first, i), p))
+        for s, p in zip(sources, prims, strict=True)]), start=part.start)
+
+
+def _write_combined(k: KernelBuilder, found: Sequence[Exp], results: Sequence[View]) -> None:
+    """Write what :func:`combine_partials` found."""
+    k.emit(imp.If(IS_FIRST, tuple(result.write([], value) for result, value in zip(
+        results, found, strict=True))))

@@ -1,0 +1,383 @@
+"""Coarse reductions: work-items that reduce several segments together.
+
+Segments often share elements: a point of a convolution needs all but one of those that its
+neighbour needs, and all bodies feel the same others.  A work-item that reduces ``points`` segments
+``steps`` elements at a time loads a shared element once for all of them
+(:mod:`~runelift.codegen.segops.coarsen`).  A group has so many work-items beside each other, in the
+last dimension, as ``split`` leaves of it; that many share each segment, so that there is enough to
+do for a device where segments are few, and combine their totals in local memory.
+
+A work-item's segments are neighbours in one dimension, its *axis*: that in which a step to the
+next element is as one to the next segment, so that segment r + 1 needs at step u what segment r
+needs at step u + 1; else any but the last, so that the accesses of neighbouring work-items stay
+side by side.  If the axis is the last dimension, segments and the elements that are combined at a
+time lie as far apart as the group is wide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from runelift.codegen.kernel.launch_builder import (
+    GROUP_ID,
+    LID,
+    LSIZE,
+    Lowering,
+    as_name,
+    bind_point,
+    branch,
+    local_arrays,
+    require_scalar,
+    share,
+    store_results,
+    widths,
+)
+from runelift.codegen.passes.rsqrt import is_by_root, with_roots
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.views import View, ceil_quot, lit, op, unflat_index
+from runelift.codegen.segops.coarsen import Lanes, coarsen
+from runelift.codegen.segops.local_tiles import Boxed, Group, boxed
+from runelift.codegen.segops.segments import Segments, Sharing, sharing
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.imp import Exp
+from runelift.ir.imp.traverse import blocks
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.sizes import Size, ceil_div, least, product
+from runelift.ir.syntax import SegRed
+from runelift.ir.types import i64
+
+
+def lower_coarse(lowering: Lowering, segments: Segments | None,
+                 otherwise: Callable[[], None]) -> None:
+    """The coarse kernel where segments have something in common, and it is wanted, else others."""
+    shared = None
+    if segments is not None and lowering.parameters is not None:
+        shared = sharing(lowering.type, segments.exp)
+    if segments is None or lowering.parameters is None or shared is None:
+        otherwise()
+        return
+    others = branch(lowering, otherwise)
+    known = dict(lowering.parameters.found)
+    sizes = _sizes(lowering, segments.exp, shared)
+    kernel = partial(_Coarse, lowering, segments, sizes, shared.axis)
+    try:
+        alone = kernel()
+        steps = branch(lowering, alone.launch)
+    except CompilerLimitation:
+        lowering.parameters.found = known
+        lowering.steps += others
+        return
+    sizes = replace(sizes, roots=alone.roots, loops=alone.loops)
+    known = dict(lowering.parameters.found)
+    try:
+        together = kernel(boxes=True)
+        tiled = branch(lowering, together.launch)
+        sizes = replace(sizes, boxes=together.boxes, wanted=(
+            *sizes.wanted[:4], lowering.setting(Quantity.TILE)))
+        loose = lowering.names.fresh("loose")
+        steps = (plan.Compute(loose, "eq", Prim.I64, (sizes.tile, i64(0))),
+                 plan.Branch(loose, steps, tiled))
+    except CompilerLimitation:
+        lowering.parameters.found = known
+    apart = lowering.names.fresh("apart")
+    lowering.steps += [sizes, plan.Compute(apart, "eq", Prim.I64, (sizes.points, i64(0))),
+                       plan.Branch(apart, others, steps)]
+
+
+def _sizes(lowering: Lowering, exp: SegRed, shared: Sharing) -> distribution.Coarse:
+    """How many segments and elements there are, and what is to be chosen."""
+    fresh = lowering.names.fresh
+    *outer, width, length = (lowering.size(dim.width) for dim in exp.space)
+    height = Size.of(0) if shared.axis == len(outer) else outer.pop(shared.axis)
+    return distribution.Coarse(
+        fresh("group"), fresh("across"), fresh("split"), fresh("points"), fresh("steps"),
+        fresh("cells"), fresh("tile"), height, width, product(outer), length, shared.slides,
+        sum(require_scalar(t).bytes for o in exp.ops for t in o.lam.ret),
+        (lowering.group_size, lowering.setting(Quantity.POINTS), lowering.setting(Quantity.STEPS),
+         lowering.setting(Quantity.SPLIT), i64(0)))
+
+
+class _Coarse:
+    """The kernel of a coarse reduction.
+
+    What lies beyond the last segments is computed, but not written: the last blocks of segments
+    begin early enough to be whole, and leave to others what is theirs.
+    """
+
+    def __init__(self, lowering: Lowering, segments: Segments, sizes: distribution.Coarse,
+                 axis: int, *, boxes: bool = False) -> None:
+        self.lowering, self.segments, self.sizes, self.axis = lowering, segments, sizes, axis
+        self.exp = exp = segments.exp
+        self.k = lowering.builder()
+        self.tiled = boxes
+        self.roots, self.loops, self.boxes = False, 0, tuple[distribution.Box, ...]()
+        *self.k.constants, tile = sizes.names()
+        if boxes:
+            self.k.constants.append(tile)
+        self.unroll = as_name(lowering.setting(Quantity.UNROLL))
+        self.k.settings = [self.unroll]
+        self.across, self.split, self.points, self.steps = (
+            imp.Var(n) for n in (sizes.across, sizes.split, sizes.points, sizes.steps))
+        self.r, self.u = lowering.names.fresh("r"), lowering.names.fresh("u")
+        self.prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
+
+    def launch(self) -> None:
+        """Generate and launch it."""
+        k, sizes = self.k, self.sizes
+        outs = self.lowering.results
+        self.changed = {out.mem for out in outs if out.mem is not None}
+        self._place()
+        totals = self._start()
+        self._reduce(totals)
+        with k.block() as alone:
+            self._each_point(lambda r: self._finish(outs, imp.Var(self.x.name), r, [
+                imp.Load(name, r, prim) for names, prims in zip(totals, self.prims, strict=True)
+                for name, prim in zip(names, prims, strict=True)]))
+        with k.block() as together:
+            self._combine(totals, outs)
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (self.split, lit(1))), tuple(alone),
+                      tuple(together)))
+        if k.scratch or k.lengths:
+            raise CompilerLimitation("segments whose work-items need memory")
+        kind = self.segments.kind + ("_boxed" if self.tiled else "")
+        self.lowering.launch(k, kind, self._groups(), Size.var(sizes.group), fits=True)
+
+    def _groups(self) -> Size:
+        sizes, across, points = self.sizes, Size.var(self.sizes.across), Size.var(self.sizes.points)
+        if self._is_flat:
+            return sizes.batch * ceil_div(sizes.width, across * points)
+        return sizes.batch * ceil_div(sizes.height, points) * ceil_div(sizes.width, across)
+
+    @property
+    def _is_flat(self) -> bool:
+        """Whether the axis is the last dimension of segments."""
+        return self.axis == len(self.exp.space) - 2
+
+    # Places
+
+    def _place(self) -> None:
+        """Which segments the work-item has, and which part of their elements."""
+        k = self.k
+        *outer, width = widths(k, self.exp.space[:-1])
+        span = op("mul", self.across, self.points) if self._is_flat else self.across
+        along = k.declare("along", Prim.I64, ceil_quot(width, span))
+        self.x = k.declare("x", Prim.I64, op("rem", LID, self.across))
+        self.y = k.declare("y", Prim.I64, op("quot", LID, self.across))
+        self.first = k.declare("first", Prim.I64, op("mul", op("rem", GROUP_ID, along), span))
+        self.width = width
+        rest = k.declare("rest", Prim.I64, op("quot", GROUP_ID, along))
+        if self._is_flat:
+            self.begin = k.declare("begin", Prim.I64, _least(self.first, _most(
+                op("sub", width, span), lit(0))))
+        else:
+            height = outer.pop(self.axis)
+            down = k.declare("down", Prim.I64, ceil_quot(height, self.points))
+            self.top = k.declare("top", Prim.I64, op("mul", op("rem", rest, down), self.points))
+            self.begin = k.declare("begin", Prim.I64, _least(
+                self.top, op("sub", height, self.points)))
+            rest = k.declare("batch", Prim.I64, op("quot", rest, down))
+        self.outer = [k.declare("o", Prim.I64, i) for i in unflat_index(rest, outer)]
+
+    def _segment(self, x: Exp, r: Exp) -> tuple[list[Exp], Exp]:
+        """The indices of a segment, and whether it is this group's."""
+        last = op("sub", self.width, lit(1))
+        if self._is_flat:
+            found = op("add", op("add", self.begin, x), op("mul", self.across, r))
+            inside = op("add", _least(op("add", self.begin, x), last), op("mul", self.across, r))
+            return [*self.outer, inside], _both(_at_most(self.first, found),
+                                                op("lt", found, self.width))
+        column, row = op("add", self.first, x), op("add", self.begin, r)
+        return ([*self.outer[: self.axis], row, *self.outer[self.axis:], _least(column, last)],
+                _both(_at_most(self.top, row), op("lt", column, self.width)))
+
+    # Totals
+
+    def _each_point(self, work: Callable[[Exp], None]) -> None:
+        """An unrolled loop over the segments of a work-item."""
+        self.k.loop(self.points, work, base="r", unroll=True)
+
+    def _start(self) -> list[list[VName]]:
+        """Private arrays for the totals, set to the neutral elements."""
+        k, totals = self.k, list[list[VName]]()
+        for operator, prims in zip(self.exp.ops, self.prims, strict=True):
+            totals.append([k.names.fresh("total") for _ in prims])
+            k.emit(*(imp.DeclareArray(name, prim, self.sizes.points)
+                     for name, prim in zip(totals[-1], prims, strict=True)))
+            self._each_point(lambda r, o=operator, names=totals[-1], ps=prims: k.emit(*(  # type: ignore[misc]
+                imp.Store(name, r, k.scalar(atom), prim)
+                for name, atom, prim in zip(names, o.neutral, ps, strict=True))))
+        return totals
+
+    # Elements
+
+    def _reduce(self, totals: Sequence[Sequence[VName]]) -> None:
+        """Combine the elements that are the work-item's.
+
+        They follow each other, and so do a work-item's segments, but where segments have one
+        dimension.  There elements lie as far apart as segments if that is what they share, and
+        the operators commute.
+        """
+        k = self.k
+        length = k.scalar(self.exp.space[-1].width)
+        if self.tiled:
+            self._reduce_boxed(totals, length)
+            return
+        if self._is_flat and self.sizes.slides and all(o.comm for o in self.exp.ops):
+            def some(first: Exp) -> None:
+                count = k.declare("count", Prim.I64, ceil_quot(op("sub", length, first),
+                                                               self.across))
+                self._elements(totals, first, self.across, count)
+
+            k.loop(_least(self.across, length), some, start=self.y, step=self.split, base="first")
+            return
+        part = share(k, length, self.y, self.split)
+        count = k.declare("count", Prim.I64, _most(op("sub", part.end, part.start), lit(0)))
+        self._elements(totals, part.start, lit(1), count)
+
+    def _reduce_boxed(self, totals: Sequence[Sequence[VName]], length: Exp) -> None:
+        """Combine the elements that are the work-item's, with boxes.
+
+        The work-items of a group go through the elements together.  What is left over when all had
+        as many is dealt out, and combined without boxes.
+        """
+        k, sizes = self.k, self.sizes
+        if self._is_flat or not all(o.comm for o in self.exp.ops):
+            raise CompilerLimitation("elements that the work-items of a group cannot share")
+        row = k.declare("row", Prim.I64, op("mul", self.y, self.steps))
+        last = k.declare("last", Prim.I64, _least(op("sub", self.across, lit(1)), op(
+            "sub", op("sub", self.width, lit(1)), self.first)))
+        group = Group(self.r, sizes.points, self.u, sizes.steps, row.name, self.x.name,
+                      sizes.across, last, self.first, self._segment(self.x, imp.Var(self.r))[0][-1],
+                      self.y.name, sizes.split, sizes.tile)
+        together = k.declare("together", Prim.I64, op("mul", self.split, self.steps))
+        whole = k.declare("whole", Prim.I64, op("sub", length, op("rem", length, together)))
+
+        def some(number: Exp) -> None:
+            code = self._code(totals, op("add", number, op("add", row, imp.Var(self.u))))
+            found = boxed(k, code, self.changed, group)
+            self.boxes = found.boxes
+            self._emit(found, self._several())
+
+        k.loop(whole, some, step=together, base="n")
+        k.loop(length, lambda n: self._emit(self._code(totals, n), self._single()),
+               start=op("add", whole, self.y), step=self.split, base="n")
+
+    def _several(self) -> Lanes:
+        """All steps of all segments of a work-item."""
+        sizes, u, r = self.sizes, imp.Var(self.u), imp.Var(self.r)
+        return Lanes(((self.u, sizes.steps), (self.r, sizes.points)), sizes.cells,
+                     op("add", op("mul", u, self.points), r))
+
+    def _single(self) -> Lanes:
+        """A step of all segments."""
+        return Lanes(((self.r, self.sizes.points),), self.sizes.points, imp.Var(self.r))
+
+    def _code(self, totals: Sequence[Sequence[VName]], index: Exp) -> tuple[imp.Stm, ...]:
+        """The code for an element of a segment."""
+        k = self.k
+        with k.block() as code:
+            self._element(totals, imp.Var(self.r), k.declare("e", Prim.I64, index))
+        found = with_roots(code)
+        self.roots = any(map(is_by_root, found))
+        self.loops = max(_depth(code), int(self.roots))
+        return found
+
+    def _emit(self, code: Sequence[imp.Stm] | Boxed, lanes: Lanes) -> None:
+        """The code for lanes."""
+        stms, before = (code.code, code.before) if isinstance(code, Boxed) else (code, {})
+        self.k.emit(*coarsen(self.k.names, stms, lanes, self.unroll, before))
+
+    def _elements(self, totals: Sequence[Sequence[VName]], start: Exp, stride: Exp,
+                  count: Exp) -> None:
+        """Combine ``count`` elements: so many at a time as there are steps, then the rest."""
+        k, u = self.k, imp.Var(self.u)
+
+        def element(number: Exp, lanes: Lanes) -> None:
+            self._emit(self._code(totals, op("add", start, op("mul", number, stride))), lanes)
+
+        whole = k.declare("whole", Prim.I64, op("sub", count, op("rem", count, self.steps)))
+        k.loop(whole, lambda n: element(op("add", n, u), self._several()), step=self.steps,
+               base="n")
+        k.loop(count, lambda n: element(n, self._single()), start=whole, base="n")
+
+    def _element(self, totals: Sequence[Sequence[VName]], r: Exp, index: Exp) -> None:
+        """Combine an element of segment ``r``."""
+        k = self.k
+        bind_point(k, self.exp.space, [*self._segment(self.x, r)[0], index])
+        values = k.body(self.exp.body)
+        held = [[k.declare("total", prim, imp.Load(name, r, prim))
+                 for name, prim in zip(names, prims, strict=True)]
+                for names, prims in zip(totals, self.prims, strict=True)]
+        k.accumulate_all(self.exp.ops, held, values)
+        k.emit(*(imp.Store(name, r, value, prim)
+                 for names, prims, some in zip(totals, self.prims, held, strict=True)
+                 for name, prim, value in zip(names, prims, some, strict=True)))
+
+    # Results
+
+    def _combine(self, totals: Sequence[Sequence[VName]], outs: Sequence[View]) -> None:
+        """Combine the totals of the work-items that share a segment, in order."""
+        k, sizes = self.k, self.sizes
+        count = Size.var(sizes.points) * Size.var(sizes.group) * least(
+            Size.of(1), Size.var(sizes.split) - Size.of(1))
+        shared = local_arrays(k, self.exp.ops, count)
+
+        def cell(r: Exp, y: Exp, x: Exp) -> Exp:
+            return op("add", op("mul", op("add", op("mul", r, self.split), y), self.across), x)
+
+        self._each_point(lambda r: k.emit(*(
+            imp.Store(mem, cell(r, self.y, self.x), imp.Load(name, r, prim), prim)
+            for mems, names, prims in zip(shared, totals, self.prims, strict=True)
+            for mem, name, prim in zip(mems, names, prims, strict=True))))
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+
+        def point(number: Exp) -> None:
+            x = k.declare("x", Prim.I64, op("rem", number, self.across))
+            r = k.declare("r", Prim.I64, op("quot", number, self.across))
+
+            def part(y: Exp) -> list[list[imp.Var]]:
+                return [[k.declare("part", prim, imp.Load(mem, cell(r, y, x), prim))
+                         for mem, prim in zip(mems, prims, strict=True)]
+                        for mems, prims in zip(shared, self.prims, strict=True)]
+
+            found = part(lit(0))
+            k.loop(self.split, lambda y: k.accumulate_all(
+                self.exp.ops, found, [v for some in part(y) for v in some]), start=lit(1), base="y")
+            self._finish(outs, x, r, [v for some in found for v in some])
+
+        k.loop(op("mul", self.points, self.across), point, start=LID, step=LSIZE, base="p")
+
+    def _finish(self, outs: Sequence[View], x: Exp, r: Exp, totals: Sequence[Exp]) -> None:
+        """Write the results of a segment if it is this group's."""
+        k = self.k
+        indices, own = self._segment(x, r)
+        with k.block() as write:
+            store_results(k, outs, indices, self.segments.finish(k, indices, totals))
+        k.emit(imp.If(own, tuple(write)))
+
+
+def _depth(code: Sequence[imp.Stm]) -> int:
+    """How many loops are around each other."""
+    return max((isinstance(stm, imp.For | imp.While) + max(map(_depth, blocks(stm)), default=0)
+                for stm in code), default=0)
+
+
+def _least(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("min", Prim.I64, (left, right))
+
+
+def _most(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("max", Prim.I64, (left, right))
+
+
+def _at_most(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("le", Prim.I64, (left, right))
+
+
+def _both(left: Exp, right: Exp) -> Exp:
+    return imp.Apply("and", Prim.BOOL, (left, right))

@@ -1,0 +1,216 @@
+"""Reductions down the columns of matrices, for devices whose work-items run one after the other.
+
+Each work-item has a strip of neighbouring columns (:mod:`runelift.codegen.kernel.column_strips`).
+Where strips are few or columns long, the rows are shared out in pieces, whose totals a second
+kernel combines in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from runelift.codegen.kernel.column_strips import Columns, Strip, is_straight
+from runelift.codegen.kernel.kernel_builder import Value
+from runelift.codegen.kernel.launch_builder import (
+    GROUP_ID,
+    Lowering,
+    WithScalar,
+    bind_point,
+    branch,
+    each_point,
+    scalars,
+    store_results,
+    total,
+    widths,
+)
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.kernel.soacs import SecondOrder
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.views import View, ceil_quot, flat_index, op, unflat_index, volume
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.products import dependences, is_cheap, reducing
+from runelift.ir.sizes import Size, ceil_div
+from runelift.ir.syntax import Body, Dim, Index, PrimOp, SegMap, SegRed, SliceDim, Space, Stm
+from runelift.ir.traverse import free_vars
+from runelift.ir.types import i64
+
+
+def columns_of_map(exp: SegMap) -> Columns | None:
+    """The map as reductions down columns, if it is that."""
+    parts = reducing(exp.body, exp.ret)
+    if parts is None or not is_straight(parts, (dim.index for dim in exp.space)):
+        return None
+    redomap, uses = parts.redomap, dependences(parts.before)
+    column = exp.space[-1].index
+    made = {p.name: s.exp for s in parts.before for p in s.pat}
+    varying = [a for a in redomap.arrays if column in uses.get(a, {a})]
+    near = _neighbours(parts.before, column)
+    if not varying or not all(_is_column(made[a], uses, near, column) for a in varying):
+        return None
+    needed = parts.needed([*redomap.arrays, *parts.inner_names()])
+
+    def element(k: SecondOrder, point: Sequence[Exp], row: Exp) -> Sequence[Value]:
+        bind_point(k, exp.space, point)
+        k.body(Body(needed, ()))
+        return k.apply(redomap.lam, k.elements(redomap.lam, redomap.arrays, row))
+
+    def finish(k: SecondOrder, outs: Sequence[View], point: Sequence[Exp],
+               totals: Sequence[Exp]) -> None:
+        bind_point(k, exp.space, point)
+        store_results(k, outs, point, k.conclude(parts, totals))
+
+    return Columns(redomap.width, redomap.ops, element, finish)
+
+
+def columns_of_reduction(exp: SegRed) -> Columns | None:
+    """The segmented reduction as reductions down columns, if it is that."""
+    *points, row = exp.space
+    if not points or len(exp.body.result) != sum(len(o.neutral) for o in exp.ops) or not all(
+        map(is_cheap, (exp.body, *(o.lam.body for o in exp.ops)))
+    ):
+        return None
+    column, uses = points[-1].index, dependences(exp.body.stms)
+    near = _neighbours(exp.body.stms, column)
+    down = False
+    for stm in exp.body.stms:
+        if isinstance(stm.exp, Index):
+            *rows, last = (_needs(dim, uses) for dim in stm.exp.dims)
+            if any(column in needs for needs in rows) or (column in last
+                                                          and stm.exp.dims[-1] not in near):
+                return None
+            down |= column in last and any(row.index in needs for needs in rows)
+    if not down:
+        return None
+
+    def element(k: SecondOrder, point: Sequence[Exp], index: Exp) -> Sequence[Value]:
+        bind_point(k, exp.space, [*point, index])
+        return k.body(exp.body)
+
+    return Columns(row.width, exp.ops, element, store_results)
+
+
+def _is_column(exp: object, uses: dict[VName, set[VName]], near: set[Dim], column: VName) -> bool:
+    """Whether an array is a column, or a part of one, that ``column`` picks."""
+    if not isinstance(exp, Index):
+        return False
+    *rows, last = exp.dims
+    return (last in near and any(isinstance(dim, SliceDim) for dim in rows)
+            and not any(column in _needs(dim, uses) for dim in rows))
+
+
+def _needs(dim: Dim, uses: dict[VName, set[VName]]) -> set[VName]:
+    """What a dimension of an access depends on."""
+    atoms = (dim.start, dim.count, dim.stride) if isinstance(dim, SliceDim) else (dim,)
+    return {d for a in atoms if isinstance(a, VName) for d in uses.get(a, {a})}
+
+
+def _neighbours(stms: Iterable[Stm], column: VName) -> set[Dim]:
+    """The names that grow by one where ``column`` does."""
+    near, uses = {column}, {column}
+    for stm in stms:
+        if uses.isdisjoint(free_vars(stm)):
+            continue
+        uses |= {p.name for p in stm.pat}
+        match stm.exp:
+            case PrimOp("add", Prim.I64, (x, y)) if (x in near) != (y in near) and (
+                len(uses.intersection((x, y))) == 1
+            ):
+                near.add(stm.pat[0].name)
+            case PrimOp("sub", Prim.I64, (x, y)) if x in near and y not in uses:
+                near.add(stm.pat[0].name)
+    return {*near}
+
+
+def reduce_columns(lowering: Lowering, space: Space, columns: Columns,
+                   otherwise: tuple[plan.Step, ...]) -> None:
+    """Kernels for strips where the device and the sizes are worth it, else other steps."""
+    fresh = lowering.names.fresh
+    strip = distribution.Strip(fresh("group"), fresh("columns"), fresh("pieces"),
+                       lowering.size(space[-1].width), total(lowering, space[:-1]),
+                       lowering.size(columns.length))
+    lowering.steps.append(strip)
+    lowering.env = WithScalar(lowering.env, strip.pieces)
+    whole = branch(lowering, lambda: _whole(lowering, space, columns, strip))
+    split = branch(lowering, lambda: _pieces(lowering, space, columns, strip))
+    apart, one = fresh("apart"), fresh("one")
+    lowering.steps += [
+        plan.Compute(apart, "eq", Prim.I64, (strip.columns, i64(0))),
+        plan.Compute(one, "eq", Prim.I64, (strip.pieces, i64(1))),
+        plan.Branch(apart, otherwise, (plan.Branch(one, whole, split),))]
+
+
+def _whole(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip) -> None:
+    """Whole columns, one strip for each work-item."""
+    k = lowering.builder()
+    outs = lowering.results
+    _strip(k, space, columns, strip, GROUP_ID).whole(outs)
+    lowering.launch(k, "columns", _count(strip), Size.var(strip.group))
+
+
+def _strip(k: KernelBuilder, space: Space, columns: Columns, strip: distribution.Strip,
+           number: Exp) -> Strip:
+    """The code for strip ``number``."""
+    k.constants = list(strip.constants())
+    width, breadth = k.scalar(space[-1].width), imp.Var(strip.columns)
+    along = k.declare("strips", Prim.I64, ceil_quot(width, breadth))
+    held = k.declare("strip", Prim.I64, number)
+    batch = k.declare("batch", Prim.I64, op("quot", held, along))
+    outer = [k.declare("o", Prim.I64, i) for i in unflat_index(batch, widths(k, space[:-1]))]
+    own = k.declare("own", Prim.I64, op("mul", op("rem", held, along), breadth))
+    return Strip(k, columns, strip.columns, outer, own, width)
+
+
+def _count(strip: distribution.Strip) -> Size:
+    """How many strips there are."""
+    return strip.batch * ceil_div(strip.width, Size.var(strip.columns))
+
+
+def _pieces(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip) -> None:
+    """Pieces of columns, and then the pieces of each column together."""
+    pieces, points = Size.var(strip.pieces), total(lowering, space)
+    partials = [lowering.temporary("partial", prim, points * pieces) for prim in columns.prims]
+    k = lowering.builder()
+    count = op("mul", volume(widths(k, space[:-1])), ceil_quot(
+        k.scalar(space[-1].width), imp.Var(strip.columns)))
+    piece = k.declare("piece", Prim.I64, op("quot", GROUP_ID, count))
+    work = _strip(k, space, columns, strip, op("rem", GROUP_ID, count))
+    length = k.scalar(columns.length)
+    share = k.declare("share", Prim.I64, ceil_quot(length, k.scalar(strip.pieces)))
+    start = k.declare("start", Prim.I64, op("mul", piece, share))
+    end = imp.Apply("min", Prim.I64, (op("add", start, share), length))
+    totals = work.reduce(start, k.declare("end", Prim.I64, end))
+    shape = widths(k, space)
+
+    def keep(point: Sequence[Exp], c: Exp) -> None:
+        place = op("add", op("mul", piece, volume(shape)), flat_index(point, shape))
+        k.emit(*(imp.Store(mem, place, value, prim) for mem, value, prim in zip(
+            partials, work.held(totals, c), columns.prims, strict=True)))
+
+    work.each_own(keep)
+    lowering.launch(k, "column_pieces", _count(strip) * pieces, Size.var(strip.group))
+    _combine(lowering, space, columns, strip, partials)
+
+
+def _combine(lowering: Lowering, space: Space, columns: Columns, strip: distribution.Strip,
+             partials: Sequence[VName]) -> None:
+    """A work-item for each point."""
+    k = lowering.builder()
+    outs = lowering.results
+    shape = widths(k, space)
+
+    def point(indices: Sequence[Exp]) -> None:
+        totals = [scalars(k.neutral(o)) for o in columns.ops]
+
+        def fold(piece: Exp) -> None:
+            place = op("add", op("mul", piece, volume(shape)), flat_index(indices, shape))
+            k.accumulate_all(columns.ops, totals, [
+                k.declare("partial", p, imp.Load(m, place, p))
+                for m, p in zip(partials, columns.prims, strict=True)])
+
+        k.loop(k.scalar(strip.pieces), fold, base="piece")
+        columns.finish(k, outs, indices, [t for held in totals for t in held])
+
+    each_point(lowering, k, space, point, "columns_combined")

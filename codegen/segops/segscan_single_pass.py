@@ -1,0 +1,337 @@
+"""Scans in one pass: work-groups look back at the totals of earlier tiles.
+
+A group takes the next tile in order, scans it, and makes its total known; then it waits until
+some earlier tile has made known the total of all elements up to its end, and all tiles after that
+one their own totals.  Put together these give what comes before the tile, so every element is read
+once and written once (Merrill and Garland 2016, "Single-pass parallel prefix scan with decoupled
+look-back").  Unlike there, a group looks back at a fixed window of tiles, and totals are put
+together from the left, one after the other: so results are the same in every run, to the last bit.
+
+What a tile makes known are *words* of 64 bits, each of them written and read as a whole: a status
+and 32 bits of a value.  Values that need several words are there when all of these have the same
+status, so no fences are needed.  A status says what kind of total it belongs to, and in which
+*epoch* it was written: every scan on a device is an epoch, so nothing need be cleared between
+them.  Element 0 of the statuses has the present epoch and how many tiles have been taken; whoever
+takes the last one begins the next epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from runelift.codegen.kernel.launch_builder import GROUP_ID, LID, LSIZE, NUM, Lowering
+from runelift.codegen.kernel.sequential import KernelBuilder
+from runelift.codegen.passes.barriers import IS_FIRST
+from runelift.codegen.plan import plan
+from runelift.codegen.plan.views import lit, op
+from runelift.codegen.segops.scan_tiles import Scan, Tile, combine
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import SAME_BITS, Prim
+from runelift.ir.sizes import Size, least
+from runelift.ir.types import Const
+
+LATE = ("The device did not finish an earlier part of a scan in time; "
+        "the part that waited for it is number {}.")
+
+FIRST_STATUS = 16
+"""Statuses are so far from the count of tiles that they are not in one line of the cache."""
+
+LOADED = 16
+"""How many words of totals a work-item holds while it puts them together."""
+
+OWN, WHOLE = 1, 2
+"""Kinds of totals: of the tile's elements, and of all elements up to its end.
+
+Where a segment starts inside of a tile, its total after that is at once of the second kind.
+"""
+IS_LAST = imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1))))
+
+
+def scan_looking_back(lowering: Lowering, scan: Scan) -> None:
+    """The kernel and its launch."""
+    words = Size.of(sum(_words(p) for p in scan.values()))
+    statuses = lowering.names.fresh("statuses")
+    lowering.steps.append(plan.Statuses(
+        statuses, Size.var(scan.tiles) * words + Size.of(FIRST_STATUS)))
+    tile = Tile(lowering, scan)
+    k = tile.k
+    k.constants.append(scan.shares.window)
+    with k.block() as code:
+        _LookBack(tile, statuses).run()
+    groups = Size.var(scan.tiles)
+    if k.scratch:
+        groups = least(groups, lowering.groups)
+        code = [imp.For(k.names.fresh("turn"), GROUP_ID, imp.Var(scan.tiles), NUM,
+                        (*code, imp.Barrier(imp.Space.LOCAL)))]
+    k.emit(*code)
+    tile.launch("segscan_once", groups)
+
+
+# Words
+
+
+def _words(prim: Prim) -> int:
+    """How many words a value needs."""
+    return 2 if prim.bits == 64 else 1
+
+
+def _halves(value: Exp, prim: Prim) -> list[Exp]:
+    """A value as u32s, the low one first."""
+    if prim.is_float:
+        value, prim = imp.Apply("bits", prim, (value,)), SAME_BITS[prim]
+    if _words(prim) == 1:
+        return [imp.Convert(prim, Prim.U32, value)]
+    wide = imp.Convert(prim, Prim.U64, value)
+    return [imp.Convert(Prim.U64, Prim.U32, wide), _high(wide)]
+
+
+def _value(words: Sequence[Exp], prim: Prim) -> Exp:
+    """The value that words hold; undoes :func:`_halves`."""
+    bits = SAME_BITS[prim] if prim.is_float else prim
+    if _words(prim) == 1:
+        found: Exp = imp.Convert(Prim.U32, bits, imp.Convert(Prim.U64, Prim.U32, words[0]))
+    else:
+        high = imp.Apply("shl", Prim.U64, (words[1], _u64(32)))
+        found = imp.Convert(Prim.U64, bits, imp.Apply("or", Prim.U64, (high, _low(words[0]))))
+    return imp.Apply("bits", bits, (found,)) if prim.is_float else found
+
+
+def _low(word: Exp) -> Exp:
+    return imp.Apply("and", Prim.U64, (word, _u64((1 << 32) - 1)))
+
+
+def _high(word: Exp) -> Exp:
+    return imp.Convert(Prim.U64, Prim.U32, imp.Apply("shr", Prim.U64, (word, _u64(32))))
+
+
+def _u64(value: int) -> Exp:
+    return imp.Lit(Const(value, Prim.U64))
+
+
+def _u32(value: int) -> Exp:
+    return imp.Lit(Const(value, Prim.U32))
+
+
+def _i32(value: int) -> Exp:
+    return imp.Lit(Const(value, Prim.I32))
+
+
+class _LookBack:
+    """What a group does for one tile."""
+
+    def __init__(self, tile: Tile, statuses: VName) -> None:
+        self.tile = tile
+        self.k: KernelBuilder = tile.k
+        self.scan = tile.scan
+        self.statuses = statuses
+        self.window = imp.Var(self.scan.shares.window)
+        prims, window = self.scan.values(), Size.var(self.scan.shares.window)
+        self.told = self._local("told", Prim.U64, Size.of(1))
+        self.latest = self._local("latest", Prim.I32, Size.of(2))
+        self.kinds = self._local("kinds", Prim.I32, window)
+        self.seen = [self._local("seen", p, window) for p in prims]
+        self.before = [self._local("before", p, Size.of(1)) for p in prims]
+
+    def _local(self, base: str, prim: Prim, length: Size) -> VName:
+        name = self.k.names.fresh(base)
+        self.k.locals.append(imp.LocalArray(name, prim, length))
+        return name
+
+    def run(self) -> None:
+        """Take a tile, scan it, look back, and write its results."""
+        tile, k = self.tile, self.k
+        self._take_tile()
+        tile.begin()
+        tile.take(lambda indices, _: tile.compute(indices, stored=True))
+        totals, fresh = tile.run()
+        carries = tile.exchange(totals, fresh)
+        later: Exp = imp.Apply("lt", Prim.I64, (lit(0), tile.number))
+        if fresh is None:
+            self.open: Exp = k.declare("open", Prim.BOOL, later)
+            own = self.open
+        else:
+            self.open = k.declare("open", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
+                later, imp.Apply("lt", Prim.I64, (lit(0), tile.column)))))
+            own = k.declare("own", Prim.BOOL, imp.Apply("and", Prim.BOOL, (
+                later, imp.Apply("not", Prim.BOOL, (tile.starts_within(tile.length()),)))))
+        with k.block() as publish:
+            tile.complete(totals, carries, fresh)
+            self._publish(imp.Select(own, _u32(OWN), _u32(WHOLE), Prim.U32), totals)
+        k.emit(imp.If(IS_LAST, tuple(publish)))
+        latest = self._wait()
+        with k.block() as fold:
+            self._fold(latest, totals, own)
+        k.emit(imp.If(imp.Apply("and", Prim.BOOL, (IS_LAST, self.open)), tuple(fold)),
+               imp.Barrier(imp.Space.LOCAL))
+        before = iter(self.before)
+        tile.finish(carries, tile.linked(fresh), [
+            [imp.Load(next(before), lit(0), p) for p in ps] for ps in self.scan.prims])
+
+    def _take_tile(self) -> None:
+        """The number of the tile, and the epoch."""
+        k, taken = self.k, self.k.names.fresh("taken")
+        last = imp.Apply("eq", Prim.I64, (
+            imp.Convert(Prim.U64, Prim.I64, _low(imp.Var(taken))),
+            op("sub", imp.Var(self.scan.tiles), lit(1))))
+        rest = imp.Apply("sub", Prim.U64, (
+            _u64(1 << 32), imp.Convert(Prim.I64, Prim.U64, imp.Var(self.scan.tiles))))
+        k.emit(imp.If(IS_FIRST, (
+            imp.Atomic("add", Prim.U64, self.statuses, lit(0), _u64(1), imp.Space.GLOBAL, taken),
+            imp.If(last, (imp.Atomic("add", Prim.U64, self.statuses, lit(0), rest,
+                                     imp.Space.GLOBAL),)),
+            imp.Store(self.told, lit(0), imp.Var(taken), Prim.U64),
+            imp.Store(self.latest, lit(0), _i32(-1), Prim.I32))))
+        k.emit(imp.Barrier(imp.Space.LOCAL))
+        ticket = k.declare("ticket", Prim.U64, imp.Load(self.told, lit(0), Prim.U64))
+        k.emit(imp.Declare(self.tile.number.name, Prim.I64, imp.Convert(
+            Prim.U64, Prim.I64, _low(ticket))))
+        self.epoch = k.declare("epoch", Prim.U32, imp.Apply("mul", Prim.U32, (
+            _high(ticket), _u32(4))))
+
+    def _place(self, word: int, number: Exp) -> Exp:
+        """Where a word of a tile is: neighbouring tiles have theirs side by side."""
+        return op("add", op("add", op("mul", lit(word), imp.Var(self.scan.tiles)), number),
+                  lit(FIRST_STATUS))
+
+    def _publish(self, kind: Exp, totals: Sequence[Sequence[imp.Var]]) -> None:
+        """Make the totals of the tile known."""
+        k = self.k
+        status = k.declare("status", Prim.U64, imp.Apply("shl", Prim.U64, (
+            imp.Convert(Prim.U32, Prim.U64, imp.Apply("add", Prim.U32, (self.epoch, kind))),
+            _u64(32))))
+        halves = [half for t, p in zip((t for ts in totals for t in ts), self.scan.values(),
+                                       strict=True) for half in _halves(t, p)]
+        k.emit(*(imp.Atomic("xchg", Prim.U64, self.statuses, self._place(n, self.tile.number),
+                            imp.Apply("or", Prim.U64, (
+                                status, imp.Convert(Prim.U32, Prim.U64, half))),
+                            imp.Space.GLOBAL)
+                 for n, half in enumerate(halves)))
+
+    # Waiting
+
+    def _wait(self) -> imp.Var:
+        """Look at the window of earlier tiles until it says what comes before this one.
+
+        A work-item watches a tile of the window.  The result is odd and not negative if all went
+        well; then half of it is where in the window the last total of kind WHOLE is, and all after
+        it are of kind OWN.
+        """
+        k, patience = self.k, imp.Var(self.scan.shares.patience)
+        latest = k.declare("latest", Prim.I32, _i32(1))
+        going = k.declare("going", Prim.BOOL, self.open)
+        polls = k.declare("polls", Prim.I64, lit(0))
+        kind = k.declare("kind", Prim.I32, _i32(0))
+        watches = imp.Apply("lt", Prim.I64, (LID, self.window))
+        turn = op("and", polls, lit(1))
+        with k.block() as round_:
+            with k.block() as look:
+                self._look(kind)
+            k.emit(imp.If(imp.Apply("and", Prim.BOOL, (
+                watches, imp.Apply("lt", Prim.I32, (kind, _i32(WHOLE))))), tuple(look)))
+            k.emit(imp.Barrier(imp.Space.LOCAL))
+            k.emit(imp.If(IS_FIRST, (imp.Store(
+                self.latest, op("and", op("add", polls, lit(1)), lit(1)), _i32(-1), Prim.I32),)))
+            k.emit(imp.If(imp.Apply("and", Prim.BOOL, (watches, self._is_followed(kind))), (
+                imp.Atomic("max", Prim.I32, self.latest, turn, self._mark(kind),
+                           imp.Space.LOCAL),)))
+            k.emit(imp.Barrier(imp.Space.LOCAL),
+                   imp.Assign(latest.name, imp.Load(self.latest, turn, Prim.I32)),
+                   imp.Assign(polls.name, op("add", polls, lit(1))),
+                   imp.Assign(going.name, imp.Apply("and", Prim.BOOL, (
+                       imp.Apply("not", Prim.BOOL, (_is_found(latest),)),
+                       imp.Apply("lt", Prim.I64, (polls, patience))))))
+        k.emit(imp.While(going, tuple(round_)))
+        return latest
+
+    def _look(self, kind: imp.Var) -> None:
+        """Read the status of the tile that the work-item watches, and its total if there is one."""
+        k, prims = self.k, self.scan.values()
+        number = k.declare("watched", Prim.I64, op(
+            "add", op("sub", self.tile.number, self.window), LID))
+        count = sum(map(_words, prims))
+        with k.block() as read:
+            words = [imp.Var(k.names.fresh("word")) for _ in range(count)]
+            k.emit(*(imp.Peek(w.name, Prim.U64, self.statuses, self._place(n, number))
+                     for n, w in enumerate(words)))
+            status = k.declare("status", Prim.U32, _high(words[0]))
+            found = k.declare("found", Prim.U32, imp.Apply("sub", Prim.U32, (status, self.epoch)))
+            known: Exp = imp.Apply("le", Prim.U32, (found, _u32(WHOLE)))
+            for word in words[1:]:
+                known = imp.Apply("and", Prim.BOOL, (
+                    known, imp.Apply("eq", Prim.U32, (_high(word), status))))
+            ends = list(accumulate(map(_words, prims)))
+            keep = tuple(imp.Store(m, LID, _value(words[end - _words(p):end], p), p)
+                         for m, p, end in zip(self.seen, prims, ends, strict=True))
+            k.emit(imp.If(known, (
+                imp.Assign(kind.name, imp.Convert(Prim.U32, Prim.I32, found)), *keep)))
+        k.emit(imp.If(imp.Apply("le", Prim.I64, (lit(0), number)), tuple(read)))
+        k.emit(imp.Store(self.kinds, LID, kind, Prim.I32))
+
+    def _is_followed(self, kind: imp.Var) -> Exp:
+        """Whether the work-item's total is of another kind than OWN, unlike the next one.
+
+        Only one such work-item, mostly, has to tell the others.
+        """
+        after = op("add", LID, lit(1))
+        return imp.Apply("and", Prim.BOOL, (
+            imp.Apply("not", Prim.BOOL, (imp.Apply("eq", Prim.I32, (kind, _i32(OWN))),)),
+            imp.Apply("or", Prim.BOOL, (
+                imp.Apply("eq", Prim.I64, (after, self.window)),
+                imp.Apply("eq", Prim.I32, (
+                    imp.Load(self.kinds, after, Prim.I32), _i32(OWN)))))))
+
+    def _mark(self, kind: imp.Var) -> Exp:
+        """A number that grows along the window, and is odd for totals of kind WHOLE."""
+        return imp.Apply("add", Prim.I32, (
+            imp.Apply("mul", Prim.I32, (imp.Convert(Prim.I64, Prim.I32, LID), _i32(2))),
+            imp.Select(imp.Apply("eq", Prim.I32, (kind, _i32(WHOLE))), _i32(1), _i32(0),
+                       Prim.I32)))
+
+    # Putting together
+
+    def _fold(self, latest: imp.Var, totals: Sequence[Sequence[imp.Var]], own: Exp) -> None:
+        """Put the totals of the window together, make the tile's known, and tell the group."""
+        k = self.k
+        k.fail_unless(_is_found(latest), LATE, [self.tile.number])
+        first = k.declare("first", Prim.I64, imp.Apply("div", Prim.I64, (
+            imp.Convert(Prim.I32, Prim.I64, imp.Apply("max", Prim.I32, (latest, _i32(0)))),
+            lit(2))))
+        before = iter([k.declare("before", p, imp.Load(m, first, p))
+                       for m, p in zip(self.seen, self.scan.values(), strict=True)])
+        sums = [[next(before) for _ in ps] for ps in self.scan.prims]
+
+        def add(place: Exp, count: int) -> None:
+            loaded = [iter([k.declare("x", p, imp.Load(m, op("add", place, lit(n)), p))
+                            for m, p in zip(self.seen, self.scan.values(), strict=True)])
+                      for n in range(count)]
+            for seen in loaded:
+                for op_, sum_ in zip(self.scan.exp.ops, sums, strict=True):
+                    combine(k, op_, sum_, [next(seen) for _ in sum_], sum_)
+
+        start, together = op("add", first, lit(1)), self._together()
+        single = k.declare("single", Prim.I64, op("add", start, op(
+            "rem", op("sub", self.window, start), lit(together))))
+        k.loop(single, lambda w: add(w, 1), start=start, base="w")
+        k.loop(self.window, lambda w: add(w, together), start=single, step=lit(together), base="w")
+        with k.block() as publish:
+            for op_, sum_, total in zip(self.scan.exp.ops, sums, totals, strict=True):
+                combine(k, op_, sum_, total)
+            self._publish(_u32(WHOLE), totals)
+        k.emit(imp.If(own, tuple(publish)))
+        k.emit(*(imp.Store(m, lit(0), s, p) for m, s, p in zip(
+            self.before, (s for ss in sums for s in ss), self.scan.values(), strict=True)))
+
+    def _together(self) -> int:
+        """How many totals are loaded before they are put together, since local memory is slow."""
+        return max(1, LOADED // sum(map(_words, self.scan.values())))
+
+
+def _is_found(latest: imp.Var) -> Exp:
+    """Whether what :meth:`_LookBack._wait` found says what comes before the tile."""
+    return imp.Apply("and", Prim.BOOL, (
+        imp.Apply("le", Prim.I32, (_i32(0), latest)),
+        imp.Apply("eq", Prim.I32, (
+            imp.Apply("and", Prim.I32, (latest, _i32(1))), _i32(1)))))

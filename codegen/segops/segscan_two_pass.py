@@ -1,0 +1,262 @@
+"""Segmented scans over the grid, tile by tile.
+
+Work-groups scan tiles: pieces of the flat index space, regardless of where segments start.  Where
+a device can, they look back at each other's totals
+(:mod:`~runelift.codegen.segops.segscan_single_pass`). Elsewhere one kernel finds the total of
+every tile, one work-group scans the totals, and one kernel scans the tiles for good, so elements
+are computed or read twice and written once.  Where segments start is known from the widths; a
+total counts only up to the first start (Blelloch 1990, "Prefix sums and their applications",
+section 1.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runelift.codegen.kernel.collectives import group_scan, truth
+from runelift.codegen.kernel.launch_builder import (
+    GROUP_ID,
+    LID,
+    LSIZE,
+    NUM,
+    Lowering,
+    WithScalar,
+    bind_point,
+    branch,
+    choose_by_length,
+    each_point,
+    require_scalar,
+    reset,
+    scalars,
+    share,
+    store_results,
+    total,
+)
+from runelift.codegen.passes.barriers import insert_barriers
+from runelift.codegen.plan import distribution, plan
+from runelift.codegen.plan.parameters import Quantity
+from runelift.codegen.plan.views import lit, op
+from runelift.codegen.segops.scan_tiles import Scan, Tile, combine
+from runelift.codegen.segops.segscan_single_pass import scan_looking_back
+from runelift.ir import imp
+from runelift.ir.imp import Exp
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.products import is_cheap
+from runelift.ir.sizes import Size, ceil_div, least
+from runelift.ir.syntax import SegScan
+from runelift.ir.types import i64
+
+
+def segscan(lowering: Lowering, exp: SegScan) -> None:
+    """Small segments by work-items, all others by tiles."""
+    if len(exp.space) == 1:
+        _segscan_tiles(lowering, exp)
+        return
+    length = lowering.size(exp.space[-1].width)
+    short = branch(lowering, lambda: _segscan_items(lowering, exp))
+    long = branch(lowering, lambda: _segscan_tiles(lowering, exp))
+    choose_by_length(lowering, length, short, long)
+
+
+def _segscan_items(lowering: Lowering, exp: SegScan) -> None:
+    """One work-item per segment."""
+    k = lowering.builder()
+    outs = lowering.results
+
+    def segment(outer: list[Exp]) -> None:
+        totals = [scalars(k.neutral(o)) for o in exp.ops]
+
+        def element(index: Exp) -> None:
+            indices = [*outer, index]
+            bind_point(k, exp.space, indices)
+            values = k.body(exp.body)
+            count = sum(len(t) for t in totals)
+            store_results(k, outs[count:], indices, values[count:])
+            k.accumulate_all(exp.ops, totals, values)
+            for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
+                k.store(out, indices, t)
+
+        k.loop(k.scalar(exp.space[-1].width), element, base="e")
+
+    each_point(lowering, k, exp.space[:-1], segment, "segscan_small", busy=True)
+
+
+# Tiles
+
+
+def _segscan_tiles(lowering: Lowering, exp: SegScan) -> None:
+    """In one pass where the host says how long groups may wait for each other, else in two."""
+    scan = _share(lowering, exp)
+    once = branch(lowering, lambda: scan_looking_back(lowering, scan))
+    twice = branch(lowering, lambda: _scan_twice(lowering, scan))
+    patient = lowering.names.fresh("patient")
+    lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.shares.patience)),
+                       plan.Branch(patient, once, twice)]
+
+
+def _share(lowering: Lowering, exp: SegScan) -> Scan:
+    """Choose the tiles."""
+    prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
+    fresh = lowering.names.fresh
+    shares = distribution.Tile(fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"),
+                       fresh("patience"), lowering.scalar("points", total(lowering, exp.space)),
+                       sum(p.bytes for ps in prims for p in ps),
+                       (lowering.group_size, lowering.setting(Quantity.CHUNK)))
+    points, tile = Size.var(shares.points), Size.var(shares.group) * Size.var(shares.chunk)
+    subgroup = fresh("subgroup")
+    lowering.steps += [shares, distribution.SubGroup(subgroup, shares.group)]
+    lowering.env = WithScalar(lowering.env, shares.patience)
+    return Scan(exp, prims, shares, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
+
+
+# Two passes
+
+
+@dataclass(frozen=True, slots=True)
+class _Passes:
+    """What the three kernels share besides: names of buffers.
+
+    ``sums`` has the totals of the tiles, per operator and value, and ``flags``, for more than one
+    segment, whether a segment starts in a tile.  ``kept`` has the values of all elements where
+    they are too costly to be computed twice.
+    """
+
+    scan: Scan
+    sums: list[list[VName]]
+    flags: VName | None
+    kept: list[VName]
+
+
+def _scan_twice(lowering: Lowering, scan: Scan) -> None:
+    """The three kernels; a single tile needs only the last, if it computes its elements."""
+    exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.shares.points)
+    passes = _Passes(
+        scan, [[lowering.temporary("sum", p, tiles) for p in ps] for ps in scan.prims],
+        lowering.temporary("flag", Prim.BOOL, tiles) if len(exp.space) > 1 else None,
+        [] if is_cheap(exp.body) else [
+            lowering.temporary("kept", p, points) for p in scan.values()])
+    sums = branch(lowering, lambda: _tile_sums(lowering, passes))
+    carries = branch(lowering, lambda: _scan_sums(lowering, passes))
+    several = lowering.names.fresh("several")
+    compare = plan.Compute(several, "lt", Prim.I64, (i64(1), scan.tiles))
+    if passes.kept:
+        lowering.steps += [*sums, compare, plan.Branch(several, carries, ())]
+    else:
+        lowering.steps += [compare, plan.Branch(several, (*sums, *carries), ())]
+    _scan_tiles(lowering, passes)
+
+
+def _tile_sums(lowering: Lowering, passes: _Passes) -> None:
+    """The total of every tile after its last segment start."""
+    scan = passes.scan
+    tile = Tile(lowering, scan)
+    k = tile.k
+
+    def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:
+        values = tile.compute(indices, stored=bool(passes.kept))
+        for mem, prim, value in zip(passes.kept, scan.values(), values, strict=False):
+            k.emit(imp.Store(mem, position, value, prim))
+        return values
+
+    with k.block() as code:
+        tile.begin()
+        tile.take(elements)
+        totals, fresh = tile.run()
+        carries = tile.exchange(totals, fresh)
+        with k.block() as last:
+            tile.complete(totals, carries, fresh)
+            for mems, total_, ps in zip(passes.sums, totals, scan.prims, strict=True):
+                for mem, t, p in zip(mems, total_, ps, strict=True):
+                    k.emit(imp.Store(mem, tile.number, t, p))
+            if passes.flags is not None:
+                k.emit(imp.Store(passes.flags, tile.number, tile.starts_within(tile.length()),
+                                 Prim.BOOL))
+        k.emit(imp.If(imp.Apply("eq", Prim.I64, (LID, op("sub", LSIZE, lit(1)))), tuple(last)))
+    if k.scratch:
+        k.emit(imp.For(tile.number.name, GROUP_ID, imp.Var(scan.tiles), NUM,
+                       (*code, imp.Barrier(imp.Space.LOCAL))))
+        tile.launch("segscan_sums", least(Size.var(scan.tiles), lowering.groups))
+    else:
+        k.emit(imp.Declare(tile.number.name, Prim.I64, GROUP_ID), *code)
+        tile.launch("segscan_sums", Size.var(scan.tiles))
+
+
+def _scan_tiles(lowering: Lowering, passes: _Passes) -> None:
+    """Every tile, with the carry of those before it."""
+    scan = passes.scan
+    tile = Tile(lowering, scan)
+    k = tile.k
+
+    def elements(indices: Sequence[Exp], position: Exp) -> list[Exp]:
+        if not passes.kept:
+            return tile.compute(indices, stored=True)
+        return [imp.Load(mem, position, p)
+                for mem, p in zip(passes.kept, scan.values(), strict=True)]
+
+    k.emit(imp.Declare(tile.number.name, Prim.I64, GROUP_ID))
+    tile.begin()
+    tile.take(elements)
+    totals, fresh = tile.run()
+    carries = tile.exchange(totals, fresh)
+    before = op("sub", tile.number, lit(1))
+    tile.finish(carries, tile.linked(fresh), [
+        [imp.Load(m, before, p) for m, p in zip(mems, ps, strict=True)]
+        for mems, ps in zip(passes.sums, scan.prims, strict=True)])
+    tile.launch("segscan", Size.var(scan.tiles))
+
+
+# Totals of tiles
+
+
+def _scan_sums(lowering: Lowering, passes: _Passes) -> None:
+    """One group scans the totals in place: runs of work-items, then a scan of the runs."""
+    scan, k = passes.scan, lowering.builder_of_groups()
+    exp = scan.exp
+    part = share(k, imp.Var(scan.tiles), LID, LSIZE)
+    totals = [scalars(k.neutral(o)) for o in exp.ops]
+    several = passes.flags is not None
+    fresh = k.declare("fresh", Prim.BOOL, truth(False)) if several else None
+
+    def starts(position: Exp) -> Exp:
+        assert passes.flags is not None
+        return imp.Load(passes.flags, position, Prim.BOOL)
+
+    def held(position: Exp) -> list[list[imp.Var]]:
+        return [[k.declare("x", p, imp.Load(m, position, p)) for m, p in zip(mems, ps, strict=True)]
+                for mems, ps in zip(passes.sums, scan.prims, strict=True)]
+
+    def put(position: Exp, values: Sequence[Sequence[imp.Var]]) -> None:
+        k.emit(*(imp.Store(m, position, v, p)
+                 for mems, vs, ps in zip(passes.sums, values, scan.prims, strict=True)
+                 for m, v, p in zip(mems, vs, ps, strict=True)))
+
+    def run(position: Exp) -> None:
+        if fresh is not None:
+            with k.block() as begin:
+                reset(k, exp.ops, totals)
+                k.emit(imp.Assign(fresh.name, truth(True)))
+            k.emit(imp.If(starts(position), tuple(begin)))
+        k.accumulate_all(exp.ops, totals, [x for xs in held(position) for x in xs])
+        put(position, totals)
+
+    k.loop(part.end, run, start=part.start, base="p")
+    with k.block() as exchange:
+        carries = [group_scan(k, o, t, lowering.group, fresh, k.constants[1])
+                   for o, t in zip(exp.ops, totals, strict=True)]
+    k.emit(*insert_barriers(exchange))
+    going = k.declare("going", Prim.BOOL, imp.Apply("lt", Prim.I64, (lit(0), LID)))
+
+    def add(position: Exp) -> None:
+        if fresh is not None:
+            k.emit(imp.If(starts(position), (imp.Assign(going.name, truth(False)),)))
+        with k.block() as take:
+            values = held(position)
+            for op_, carry, xs in zip(exp.ops, carries, values, strict=True):
+                combine(k, op_, carry, xs)
+            put(position, values)
+        k.emit(imp.If(going, tuple(take)))
+
+    k.loop(part.end, add, start=part.start, base="p")
+    lowering.launch_groups(k, "segscan_carries", Size.of(1))

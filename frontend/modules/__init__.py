@@ -1,0 +1,1 @@
+"""The module language, evaluated away."""

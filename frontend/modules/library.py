@@ -1,0 +1,58 @@
+"""The part of the prelude that is written in the language: ``library.fut``."""
+
+from __future__ import annotations
+
+import copy
+import re
+from functools import cache
+from importlib.resources import files
+
+from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.nodes import walk
+from runelift.frontend.syntax.parser import parse
+from runelift.ir.source import Source
+
+
+def with_library(program: ast.Flat) -> ast.Flat:
+    """``program`` with the library functions that it names in front, and those that these name."""
+    used: set[str] = set()
+    named = _names(program)
+    if _defined().isdisjoint(name.rpartition(".")[2] for name in named):
+        return program  # the library need not be parsed, which takes longer than most programs
+    named &= _library().keys()
+    while named:
+        used |= named
+        named = set().union(*(_names(_library()[name]) for name in named)) & (
+            _library().keys() - used)
+    decs = [copy.deepcopy(dec) for name, dec in _library().items() if name in used]
+    return ast.Flat(program.span, (*decs, *program.decs))
+
+
+@cache
+def _text() -> str:
+    return files("runelift.frontend").joinpath("library.fut").read_text()
+
+
+@cache
+def _defined() -> frozenset[str]:
+    """What the library defines, by a look at its text: names without those of their modules."""
+    return frozenset(re.findall(r"^ *def ([\w']+)", _text(), re.MULTILINE))
+
+
+@cache
+def _library() -> dict[str, ast.ValDec]:
+    found: dict[str, ast.ValDec] = {}
+    for dec in parse(Source("library.fut", _text())).decs:
+        match dec:
+            case ast.ValDec(_, name):
+                found[name] = dec
+            case module_ast.ModDec(_, name, module_ast.ModBody(_, members)):
+                for member in members:
+                    if isinstance(member, ast.ValDec):
+                        member.name = f"{name}.{member.name}"
+                        found[member.name] = member
+    return found
+
+
+def _names(tree: ast.Flat | ast.ValDec) -> set[str]:
+    return {node.name.name for node in walk(tree) if isinstance(node, ast.Name)}

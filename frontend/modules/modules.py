@@ -1,0 +1,494 @@
+"""The module language, evaluated away before anything else.
+
+Modules are structures of names; evaluating a module expression emits its value and type
+declarations under globally unique names (``M.x``) and yields the structure that says what they are
+called outside.  A parametric module is a closure that is evaluated anew for each application
+(Elsman, Henriksen, Annenkov and Oancea, "Static interpretation of higher-order modules in
+Futhark", ICFP 2018).  What is left are declarations without modules.
+
+Ascription hides what a module type does not list, and the definitions of types that it leaves out
+(:mod:`runelift.frontend.modules.sealing`).  The parameters of parametric modules stay transparent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+from runelift.frontend.modules.assumed import HAVING, assumed, is_parametric, prelude_signature
+from runelift.frontend.modules.recursion import as_loop
+from runelift.frontend.modules.renaming import rename, with_params
+from runelift.frontend.modules.sealing import Sealing, hides
+from runelift.frontend.modules.structures import (
+    PRIMS,
+    Builtin,
+    Functor,
+    Mod,
+    Signature,
+    Specified,
+    Structure,
+    find_module,
+    find_signature,
+    type_member,
+    wrong,
+)
+from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.nodes import put_at, walk
+from runelift.frontend.syntax.prelude import LIBRARY_MODULES, signature
+from runelift.ir.errors import Diagnostic, Label, ProgramError
+from runelift.ir.source import Span
+
+Reader: TypeAlias = Callable[[Path, Span], module_ast.Module]
+"""Reads and parses an imported file."""
+
+T = TypeVar("T")
+NOTHING = Signature()
+
+
+def flatten_modules(module: module_ast.Module, read: Reader) -> ast.Flat:
+    """``module`` and all that it imports as declarations without modules."""
+    evaluator = _Evaluator(read)
+    evaluator.declarations(module.decs, Structure(), Structure(), "", entries=True)
+    return ast.Flat(module.span, tuple(evaluator.out))
+
+
+class _Evaluator:
+    def __init__(self, read: Reader) -> None:
+        self.out: list[ast.CoreDec] = []
+        self._read = read
+        self._used = {"|>", "<|"}
+        """Those of declarations, and of operators that are checked unlike functions."""
+        self._types: dict[str, ast.TypeDec] = {}
+        self._files: dict[Path, Structure | None] = {}
+        self._signatures: dict[str, Signature] = {}
+        """Module types of the prelude."""
+        self._checked: set[module_ast.ModLambda] = set()
+        self._sealing = Sealing(self._fresh, self._emit)
+
+    def _fresh(self, name: str) -> str:
+        """A name that no other declaration has."""
+        found, count = name, 1
+        while found in self._used:
+            count += 1
+            found = f"{name}'{count}"
+        self._used.add(found)
+        return found
+
+    def _emit(self, dec: ast.CoreDec) -> None:
+        """Add a declaration to the result."""
+        if isinstance(dec, ast.TypeDec):
+            self._types[dec.name] = dec
+        self.out.append(dec)
+
+    # Declarations
+
+    def declarations(self, decs: Iterable[module_ast.Dec], scope: Structure, exported: Structure,
+                     prefix: str, *, entries: bool = False) -> None:
+        """Evaluate declarations: they extend ``scope`` and, unless local, ``exported``."""
+        seen: dict[tuple[type[module_ast.Dec], str], Span] = {}
+        for dec in decs:
+            if isinstance(dec, ast.ValDec | ast.TypeDec | module_ast.ModDec | module_ast.SigDec):
+                place = dec.name_span if isinstance(dec, ast.ValDec) else dec.span
+                first = seen.setdefault((type(dec), dec.name), place)
+                if first is not place:
+                    raise ProgramError(Diagnostic(
+                        "duplicate-name", place, f"Duplicate definition of '{dec.name}'.",
+                        (Label(first, "first defined here"),)))
+            self._declaration(dec, scope, exported, prefix, entries)
+
+    def _declaration(self, dec: module_ast.Dec, scope: Structure, exported: Structure, prefix: str,
+                     entries: bool) -> None:
+        found = Structure()
+        match dec:
+            case ast.ValDec(span, name):
+                if name in ("&&", "||"):
+                    raise wrong("not-definable", span, f"The operator {name} cannot be defined "
+                                "anew, because it does not evaluate all of its operands.")
+                found.values[name] = self._value(dec, scope, prefix, entries)
+            case ast.TypeDec(span, name, type_params):
+                _check_distinct([p.name for p in type_params], span)
+                found.types[name] = self._type(dec, scope, prefix)
+            case module_ast.ModDec(_, name, mod):
+                found.modules[name] = self.evaluate(mod, scope, f"{prefix}{name}.")
+            case module_ast.SigDec(_, name, sig):
+                found.signatures[name] = self._signature(sig, scope)
+            case module_ast.OpenDec(span, mod):
+                # a name that it keeps to itself must be none that the program can write
+                opened = self.evaluate(mod, scope, prefix or "open.")
+                if isinstance(opened, Functor):
+                    raise wrong("not-a-structure", span, "A parametric module cannot be opened.",
+                                "Apply it to a module first.")
+                found = (Structure(opened=(opened.prim,)) if isinstance(opened, Builtin)
+                         else opened)
+            case module_ast.LocalDec(_, inner):
+                self._declaration(inner, scope, Structure(), prefix, entries)
+        scope.add(found)
+        exported.add(found)
+
+    def _value(self, dec: ast.ValDec, scope: Structure, prefix: str,
+               entries: bool) -> ast.QualName:
+        known = scope.value(dec.name) or signature((), dec.name)
+        new = rename(dec if known else as_loop(dec), scope)
+        new.name = self._fresh(prefix + dec.name)
+        new.entry = dec.entry and entries
+        self.out.append(new)
+        return ast.QualName((), new.name)
+
+    def _type(self, dec: ast.TypeDec, scope: Structure, prefix: str) -> ast.QualName:
+        new = rename(dec, scope)
+        new.name = self._fresh(prefix + dec.name)
+        self._check_elements(new)
+        for node in walk(new.definition):
+            if isinstance(node, ast.TypeName) and not new.kind:
+                known = self._types.get(node.name.name)
+                if known is not None and known.kind == "~":
+                    raise wrong("lifted-abbreviation", dec.span, "Non-size-lifted type "
+                                "abbreviations may not contain size-lifted types.",
+                                f"Declare it as type~ {dec.name}.")
+        self._emit(new)
+        return ast.QualName((), new.name)
+
+    # Modules
+
+    def evaluate(self, mod: module_ast.ModExp, scope: Structure, prefix: str) -> Mod:
+        """The module that an expression is; its declarations are named after ``prefix``."""
+        match mod:
+            case module_ast.ModName(span, name):
+                if name.name in LIBRARY_MODULES and name.name not in scope.modules:
+                    raise wrong("not-a-module", span, f"The '{name}' module may not be used in "
+                                "module expressions.")
+                return find_module((*name.quals, name.name), scope, span)
+            case module_ast.ModBody(_, decs):
+                for dec in decs:
+                    if isinstance(dec, ast.ValDec) and dec.entry:
+                        raise wrong("bad-entry", dec.span, "Entry points may not be declared "
+                                    "inside of modules.", "Write def.")
+                found = Structure()
+                self.declarations(decs, scope.copy(), found, prefix)
+                return found
+            case module_ast.ModApply(span, fun, arg):
+                functor = self.evaluate(fun, scope, prefix)
+                if not isinstance(functor, Functor):
+                    raise wrong("not-parametric", span, "This module has no parameter.")
+                given = self.evaluate(arg, scope, f"{prefix}{functor.param}.")
+                wanted = self._signature(functor.sig, functor.scope)
+                inner = functor.scope.copy()
+                inner.modules[functor.param] = self._ascribe(given, wanted, arg.span)
+                kept, checked = len(self.out), not is_parametric(wanted)
+                made = self.evaluate(functor.body, inner, prefix)
+                for dec in self.out[kept:]:
+                    if isinstance(dec, ast.ValDec):
+                        dec.instance = checked
+                return made
+            case module_ast.ModAscript(span, inner_mod, sig):
+                wanted = self._signature(sig, scope)
+                plain = self._ascribe(self.evaluate(inner_mod, scope, prefix), wanted, span)
+                if hides(wanted):
+                    return self._sealing.seal(plain, wanted, prefix, Structure())
+                return plain
+            case module_ast.ModLambda(_, param, sig, body):
+                functor = Functor(param, sig, body, scope.copy())
+                if mod not in self._checked:  # first inside of a parametric module around it
+                    self._checked.add(mod)
+                    self._check_functor(functor, prefix)
+                return functor
+            case module_ast.ModImport(span, path):
+                return self._import(path, span)
+
+    def _check_functor(self, functor: Functor, prefix: str) -> None:
+        """A parametric module is right for any module of the type of its parameter.
+
+        Its declarations for a module of which nothing else is known are there to be checked.
+        """
+        sig = self._signature(functor.sig, functor.scope)
+        if is_parametric(sig):
+            return
+        kept, files = len(self.out), dict(self._files)
+        inner = functor.scope.copy()
+        inner.modules[functor.param] = assumed(sig, f"{functor.param}.", self._fresh, self._emit)
+        self.evaluate(functor.body, inner, prefix)
+        for dec in self.out[kept:]:
+            self._check_elements(dec)
+            if isinstance(dec, ast.ValDec):
+                dec.only_checks = True
+        self._files = files
+
+    def _prelude(self, name: str, span: Span) -> Signature:
+        """What a module type of the prelude lists, which is asked for at ``span``."""
+        if name not in self._signatures:
+            self._signatures[name] = self._signature(prelude_signature(name), Structure())
+
+        def here(listed: dict[str, Specified]) -> dict[str, Specified]:
+            return {each: replace(specified, spec=replace(specified.spec, span=span),
+                                  prims=HAVING[name]) for each, specified in listed.items()}
+
+        listed = self._signatures[name]
+        return Signature(here(listed.values), here(listed.types))
+
+    def _check_elements(self, dec: ast.CoreDec) -> None:
+        """Elements of arrays are not of a type that may have functions or sizes inside."""
+        for node in walk(dec):
+            if isinstance(node, ast.TypeArray) and isinstance(node.elem, ast.TypeName):
+                name = node.elem.name
+                known = self._types.get(name.name)
+                if known is not None and known.kind:
+                    raise wrong("lifted-element", node.span, "Cannot create array with elements "
+                                f'of type "{name}", which is lifted: it might contain functions '
+                                "or sizes of its own.")
+
+    def _import(self, path: str, span: Span) -> Structure:
+        place = (Path(span.source.name).parent / f"{path}.fut").resolve()
+        if place not in self._files:
+            self._files[place] = None
+            found = Structure()
+            self.declarations(self._read(place, span).decs, Structure(), found,
+                              f"{place.stem}.")
+            self._files[place] = found
+        structure = self._files[place]
+        if structure is None:
+            raise wrong("cyclic-import", span, f"'{path}' imports itself.")
+        return structure
+
+    # Module types
+
+    def _signature(self, sig: module_ast.SigExp, scope: Structure,
+                   known: Signature = NOTHING) -> Signature:
+        """What a module type lists, which stands in one that lists ``known`` before it."""
+        match sig:
+            case module_ast.SigName(span, ast.QualName((), name)) if (
+                    name in HAVING and name not in scope.signatures):
+                return self._prelude(name, span)
+            case module_ast.SigName(span, name):
+                return find_signature(name, scope, span)
+            case module_ast.SigBody(_, specs):
+                found = Signature()
+                inner = scope.copy()
+                for spec in specs:
+                    more = self._spec(spec, inner, known.plus(found))
+                    if not isinstance(spec, module_ast.IncludeSpec):
+                        _check_new(more, found, spec.span)
+                    found = found.plus(more)
+                return found
+            case module_ast.SigWith():
+                return self._refined(sig, self._signature(sig.sig, scope, known), scope, known)
+            case module_ast.SigArrow():
+                return Signature(arrow=(sig, scope.copy()))
+
+    def _refined(self, sig: module_ast.SigWith, base: Signature, scope: Structure,
+                 known: Signature) -> Signature:
+        """``base with t = u``: the module type in which ``t`` is known to be ``u``."""
+        inner = base
+        for qual in sig.name.quals:
+            if qual not in inner.modules:
+                return base
+            inner = inner.modules[qual]
+        if sig.name.name not in inner.types:
+            raise wrong("unknown-type", sig.span,
+                        f"The module type has no type '{sig.name.name}'.")
+        old = inner.types[sig.name.name].spec
+        if isinstance(old, module_ast.TypeSpec) and old.definition is not None:
+            raise wrong("unknown-type", sig.span,
+                        f"The module type says already what type '{sig.name.name}' is.")
+        kind = old.kind if isinstance(old, module_ast.TypeSpec) else ""
+        spec = module_ast.TypeSpec(sig.span, sig.name.name, sig.type_params, sig.definition, kind)
+        outside = not any(isinstance(node, ast.TypeName) and node.name.name in known.types
+                          for node in walk(sig.definition))
+        return base.refined((*sig.name.quals, sig.name.name),
+                            Specified(spec, scope.copy(), outside))
+
+    def _spec(self, spec: module_ast.Spec, scope: Structure, known: Signature) -> Signature:
+        """What one line of a module type lists, after those that list ``known``."""
+        match spec:
+            case module_ast.ValSpec(span, name, type_params, type_exp):
+                _check_distinct([p.name for p in type_params], span)
+                _check_arguments(type_exp, set())
+                _check_type_names(type_exp, scope, known, type_params)
+                return Signature(values={name: Specified(spec, scope)})
+            case module_ast.TypeSpec(span, name, type_params):
+                _check_distinct([p.name for p in type_params], span)
+                _check_type_names(spec.definition, scope, known, type_params)
+                return Signature(types={name: Specified(spec, scope)})
+            case module_ast.ModSpec(_, name, sig):
+                inner = scope.copy()
+                inner.types |= {name: ast.QualName((), name) for name in known.types}
+                return Signature(modules={name: self._signature(sig, inner)})
+            case module_ast.IncludeSpec(_, sig):
+                return self._signature(sig, scope, known)
+
+    def _ascribe(self, mod: Mod, sig: Signature, span: Span,
+                 outer: Structure | None = None, path: str = "") -> Mod:
+        """The module with only those names that the module type lists.
+
+        It is called ``path``, with a dot behind, in the modules ``outer`` around it.
+        """
+        if isinstance(mod, Functor):
+            if sig.arrow is None:
+                raise wrong("not-a-structure", span, "A module without parameter is asked for "
+                            "here.", "Apply it to a module first.")
+            return self._restricted(mod, *sig.arrow, span)
+        if sig.arrow is not None:
+            raise wrong("not-parametric", span, "A parametric module is asked for here.")
+        if isinstance(mod, Builtin):
+            mod = Structure(opened=(mod.prim,))
+        modules: dict[str, Mod] = _pick(mod.modules.get, sig.modules, "module", span)
+        found = Structure(
+            _pick(mod.value, sig.values, "value", span),
+            _pick(mod.type, sig.types, "type", span))
+        around = Structure(types=dict(outer.types), modules=dict(outer.modules)
+                           ) if outer is not None else Structure()
+        around.modules |= {name: mod.modules[name] for name in sig.modules}
+        for name, specified in sig.types.items():
+            self._check_kind(name, specified.spec, found.types[name], span)
+        typed = self._check_specs(found, around, sig, path, span)
+        around.types |= found.types
+        return Structure(
+            found.values | typed, found.types,
+            {name: self._ascribe(modules[name], inner, span, around, f"{path}{name}.")
+             for name, inner in sig.modules.items()})
+
+    def _restricted(self, functor: Functor, arrow: module_ast.SigArrow, scope: Structure,
+                    span: Span) -> Functor:
+        """``\\(P: S) -> F P : T``: the parametric module F as one of the type ``(P: S) -> T``."""
+        inner, param = scope.copy(), arrow.param or "P"
+        inner.modules["->"] = functor
+        whole, argument = (module_ast.ModName(span, ast.QualName((), name))
+                           for name in ("->", param))
+        applied = module_ast.ModApply(span, whole, argument)
+        body = module_ast.ModAscript(span, applied, arrow.codomain)
+        restricted = Functor(param, arrow.domain, body, inner)
+        self._check_functor(restricted, f"{functor.param}.")
+        return restricted
+
+    def _check_kind(self, name: str, spec: module_ast.ValSpec | module_ast.TypeSpec,
+                    actual: ast.QualName, span: Span) -> None:
+        """A type has the parameters that are specified, and functions inside only if they may."""
+        dec = self._types.get(actual.name)
+        if dec is None or not isinstance(spec, module_ast.TypeSpec):
+            return
+        if [type(p) for p in dec.type_params] != [type(p) for p in spec.type_params]:
+            raise wrong("type-arguments", span, f'The type "{name}" has other parameters than its '
+                        "module type asks for.")
+        if dec.kind == "^" and spec.kind != "^":
+            raise wrong("function-not-allowed", span, f'The type "{name}" may be functional, but '
+                        "its module type asks for a non-lifted one.",
+                        "Non-lifted type abbreviations may not contain functions.")
+
+    def _check_specs(self, found: Structure, around: Structure, sig: Signature,
+                     path: str, span: Span) -> dict[str, ast.QualName]:
+        """Declarations that have types only if the members have those that are specified.
+
+        The result are the functions that have these types: their own may be more general.
+        ``around`` are the members of the modules around, which the module type may name.
+        """
+        typed: dict[str, ast.QualName] = {}
+        for specified in (*sig.types.values(), *sig.values.values()):
+            spec, scope = specified.spec, specified.scope.copy()
+            scope.values |= found.values
+            scope.types |= {**around.types, **found.types}
+            scope.modules |= around.modules
+            if isinstance(spec, module_ast.ValSpec):
+                if _is_known(specified, found):
+                    continue
+                inner = with_params(scope, spec.type_params, ())
+                value = found.values[spec.name]
+                type_exp = rename(spec.type_exp, inner)
+                if specified.prims:
+                    put_at(spec.span, type_exp)
+                general = isinstance(type_exp, ast.TypeArrow)
+                self.out.append(ast.ValDec(
+                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False,
+                    rename(spec.type_params, scope), (), type_exp,
+                    ast.Name(spec.span, value), specified=path + spec.name,
+                    only_checks=not general))
+                if general:
+                    typed[spec.name] = ast.QualName((), self.out[-1].name)
+            elif spec.definition is not None and not spec.type_params:
+                own = ast.TypeName(spec.span, found.types[spec.name])
+                param = ast.PatAscript(spec.span, ast.PatName(span, "x"), own)
+                outer = specified.scope.copy()
+                if not specified.refined:
+                    outer.modules |= around.modules
+                    outer.types |= {**around.types, **{
+                        name: type_ for name, type_ in found.types.items() if name != spec.name}}
+                self.out.append(ast.ValDec(
+                    spec.span, self._fresh(f"val {spec.name}"), spec.span, False, (), (param,),
+                    rename(spec.definition, outer),
+                    ast.Name(spec.span, ast.QualName((), "x")), specified=path + spec.name,
+                    only_checks=True))
+        return typed
+
+
+def _is_known(specified: Specified, found: Structure) -> bool:
+    """Whether a value is a member of a built-in module that is known to be as it is specified."""
+    assert isinstance(specified.spec, module_ast.ValSpec)
+    prim = ".".join(found.values[specified.spec.name].quals)
+    return prim in {each.value for each in specified.prims} and all(
+        found.types[name] == type_member(prim, name) for name in ("t", "int_t")
+        if name in found.types)
+
+
+def _check_type_names(exp: ast.TypeExp | None, scope: Structure, known: Signature,
+                      params: Iterable[ast.SizeParam | ast.TypeParam]) -> None:
+    """The types that a module type names exist, though perhaps no module has it."""
+    names = {*PRIMS, *known.types, *(p.name for p in params)}
+    for node in walk(exp):
+        if isinstance(node, ast.TypeName) and not node.name.quals and (
+                node.name.name not in names and scope.type(node.name.name) is None):
+            raise wrong("unknown-type", node.span, f'Unknown type "{node.name}".')
+
+
+def _check_distinct(names: list[str], span: Span) -> None:
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
+
+
+def _check_new(more: Signature, known: Signature, span: Span) -> None:
+    """A module type lists no name twice."""
+    for each, others in ((more.values, known.values), (more.types, known.types),
+                         (more.modules, known.modules)):
+        for name in each.keys() & others.keys():
+            raise wrong("duplicate-name", span, f'Duplicate: "{name}" was previously defined.')
+
+
+def _check_arguments(exp: ast.TypeExp, names: set[str]) -> None:
+    """The arguments of a specified function have names of their own and sizes that are named,
+    and so has a constant.
+    """
+    if not isinstance(exp, ast.TypeArrow) and _has_anonymous(exp):
+        raise wrong("anonymous-size", exp.span,
+                    "The sizes of a constant must be non-anonymous in a module type.")
+    while isinstance(exp, ast.TypeArrow):
+        if exp.param is not None and exp.param in names:
+            raise wrong("duplicate-name", exp.span,
+                        f'Duplicate: "{exp.param}" was previously defined.')
+        names.add(exp.param or "")
+        if _has_anonymous(exp.domain):
+            raise wrong("anonymous-size", exp.domain.span,
+                        "The sizes of an argument must be non-anonymous in a module type.",
+                        "Name the size: val f [n] : [n]t -> u.")
+        exp = exp.codomain
+
+
+def _has_anonymous(exp: ast.TypeExp) -> bool:
+    match exp:
+        case ast.TypeArray(_, size, elem):
+            return size is None or _has_anonymous(elem)
+        case ast.TypeTuple(_, items):
+            return any(map(_has_anonymous, items))
+        case ast.TypeUnique(_, inner):
+            return _has_anonymous(inner)
+    return False
+
+
+def _pick(find: Callable[[str], T | None], wanted: Iterable[str], what: str,
+          span: Span) -> dict[str, T]:
+    found: dict[str, T] = {}
+    for name in sorted(wanted):
+        if (each := find(name)) is None:
+            raise wrong("missing-member", span,
+                        f"The module has no {what} '{name}', which its module type asks for.")
+        found[name] = each
+    return found

@@ -1,0 +1,175 @@
+"""Functions that call themselves last are loops.
+
+``def f p = if c then e else f a`` is, with names that are new::
+
+    let (again, present) = loop (again, present) = (true, p) while again do
+      let p = present in if c then (false, present) else (true, a)
+    let p = present in e
+
+The loop finds the arguments of the last call, and what is left of the body makes its result.  A
+parameter that every call passes on stays outside of the loop, so that it may be a function.  Size
+parameters are those of the arguments that are there.  Other recursion is left for the type checker
+to refuse: it would take a stack for each work-item.  (Futhark has recursion since release 0.27.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeGuard
+
+from runelift.frontend.syntax import ast
+from runelift.frontend.syntax.nodes import duplicate, walk
+
+
+def as_loop(dec: ast.ValDec) -> ast.ValDec:
+    """A function without calls of itself; the same one if it has none, or others than last ones."""
+    names = [node for node in walk(dec.body) if _mentions(node, dec.name)]
+    if not names or _binds((dec.type_params, dec.params, dec.body), dec.name):
+        return dec
+    calls = list[ast.Apply]()
+
+    def collected(exp: ast.Exp) -> ast.Exp:
+        if _is_call(exp, dec):
+            calls.append(exp)
+        return exp
+
+    _at_ends(dec.body, collected)
+    if len(calls) < len(names):
+        return dec
+    changing = [n for n, param in enumerate(dec.params)
+                if not all(_passes_on(call.args[n], param, dec.body) for call in calls)]
+    values = _all([_value_of(dec.params[n]) for n in changing])
+    if values is None:
+        return dec
+    new = duplicate(dec)
+    new.body = _looping(dec, changing, values)
+    return new
+
+
+def _looping(dec: ast.ValDec, changing: list[int], values: tuple[ast.Exp, ...]) -> ast.Exp:
+    """The body as a loop over the parameters that change.
+
+    The loop has names of its own for them, which the body cannot hide.
+    """
+    span = dec.body.span
+    params = [dec.params[n] for n in changing]
+    again, *names = _new_names(dec, len(params))
+    present = tuple([ast.Name(span, ast.QualName((), name)) for name in names])
+    state = ast.PatTuple(span, tuple([ast.PatName(span, name) for name in (again, *names)]))
+    sizes = tuple(param for param in dec.type_params if isinstance(param, ast.SizeParam) and any(
+        _mentions(node, param.name) for node in walk(tuple(params))))
+
+    def going_on(whether: bool, items: tuple[ast.Exp, ...]) -> ast.Exp:
+        return ast.TupleExp(span, (ast.Literal(span, whether, None), *items))
+
+    def step(exp: ast.Exp) -> ast.Exp:
+        return (going_on(True, tuple([exp.args[n] for n in changing])) if _is_call(exp, dec)
+                else going_on(False, present))
+
+    def with_params(exp: ast.Exp) -> ast.Exp:
+        pattern = params[0] if len(params) == 1 else ast.PatTuple(span, tuple(params))
+        value = present[0] if len(present) == 1 else ast.TupleExp(span, present)
+        return ast.LetPat(span, sizes, pattern, value, exp)
+
+    body = _at_ends(dec.body, step)
+    assert body is not None
+    loop = ast.LoopExp(span, state, going_on(True, values),
+                       ast.WhileForm(span, ast.Name(span, ast.QualName((), again))),
+                       with_params(body))
+    result = _at_ends(dec.body, lambda exp: None if _is_call(exp, dec) else exp)
+    return ast.LetPat(span, (), state, loop, with_params(result or ast.Hole(span)))
+
+
+def _new_names(dec: ast.ValDec, count: int) -> list[str]:
+    """Names for whether the loop goes on and for its arguments, which the function has not."""
+    used = {str(getattr(node, "name", "")) for node in walk((dec.params, dec.body))}
+    found = list[str]()
+    for name in ("again", *["present"] * count):
+        while name in used:
+            name += "'"
+        used.add(name)
+        found.append(name)
+    return found
+
+
+def _at_ends(exp: ast.Exp, work: Callable[[ast.Exp], ast.Exp | None]) -> ast.Exp | None:
+    """An expression with ``work`` of those that may be evaluated last, for its value.
+
+    None stands for what is never evaluated.
+    """
+    new = duplicate(exp)
+    match new:
+        case ast.IfExp():
+            then, otherwise = _at_ends(new.then_, work), _at_ends(new.else_, work)
+            if then is None or otherwise is None:
+                return then or otherwise
+            new.then_, new.else_ = then, otherwise
+        case ast.MatchExp():
+            bodies = [_at_ends(case.body, work) for case in new.cases]
+            if not any(bodies):
+                return None
+            new.cases = tuple([ast.Case(case.span, case.pattern, body or ast.Hole(case.span))
+                               for case, body in zip(new.cases, bodies, strict=True)])
+        case ast.LetPat() | ast.LetFun() | ast.LetWith() | ast.LocalOpen():
+            if (body := _at_ends(new.body, work)) is None:
+                return None
+            new.body = body
+        case ast.AssertExp() | ast.AttrExp():
+            if (value := _at_ends(new.value, work)) is None:
+                return None
+            new.value = value
+        case _:
+            return work(exp)
+    return new
+
+
+def _is_call(exp: ast.Exp, dec: ast.ValDec) -> TypeGuard[ast.Apply]:
+    """Whether this is a call of the function itself, with all arguments."""
+    return (isinstance(exp, ast.Apply) and isinstance(exp.fun, ast.Name)
+            and _mentions(exp.fun, dec.name) and len(exp.args) == len(dec.params))
+
+
+def _mentions(node: object, name: str) -> bool:
+    """Whether a node is a use of a name that is not qualified."""
+    match node:
+        case (ast.Name(_, ast.QualName((), used)) | ast.BinExp(_, ast.QualName((), used))
+              | ast.OpSection(_, ast.QualName((), used))):
+            return used == name
+    return False
+
+
+def _binds(tree: object, name: str) -> bool:
+    """Whether a name stands for something else somewhere in a tree."""
+    return any(isinstance(node, ast.PatName | ast.LetFun | ast.LetWith | ast.SizeParam)
+               and node.name == name for node in walk(tree))
+
+
+def _passes_on(arg: ast.Exp, param: ast.Pattern, body: ast.Exp) -> bool:
+    """Whether an argument is the parameter itself."""
+    while isinstance(param, ast.PatAscript):
+        param = param.pattern
+    return (isinstance(param, ast.PatName) and isinstance(arg, ast.Name)
+            and _mentions(arg, param.name) and not _binds(body, param.name))
+
+
+def _value_of(pattern: ast.Pattern) -> ast.Exp | None:
+    """The value that a pattern has bound; None if it does not bind all of it, or a function."""
+    match pattern:
+        case ast.PatName(span, name):
+            return ast.Name(span, ast.QualName((), name))
+        case ast.PatAscript(_, inner, type_exp) if not isinstance(type_exp, ast.TypeArrow):
+            return _value_of(inner)
+        case ast.PatTuple(span, items):
+            values = _all([_value_of(item) for item in items])
+            return None if values is None else ast.TupleExp(span, values)
+        case ast.PatRecord(span, members):
+            values = _all([_value_of(member) for _, member in members])
+            return None if values is None else ast.RecordExp(span, tuple(zip(
+                [name for name, _ in members], values, strict=True)))
+    return None
+
+
+def _all(values: list[ast.Exp | None]) -> tuple[ast.Exp, ...] | None:
+    """These values, if there is none that is not known."""
+    known = tuple([value for value in values if value is not None])
+    return known if len(known) == len(values) else None

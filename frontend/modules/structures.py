@@ -1,0 +1,227 @@
+"""Names in the module language: what modules are, and what names stand for in them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.layered import Layered
+from runelift.frontend.syntax.prelude import LIBRARY_MODULES, member
+from runelift.ir.errors import Code, Diagnostic, ProgramError
+from runelift.ir.prim import FLOATS, SAME_BITS, Prim
+from runelift.ir.source import Span
+
+PRIMS = frozenset(prim.value for prim in Prim)
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A numeric module such as ``f32``."""
+
+    prim: str
+
+
+@dataclass(slots=True)
+class Structure:
+    """What a module is outside, or a scope inside: source names to what they stand for.
+
+    ``local`` says of variables of the expressions around whether they hide everything else.
+    """
+
+    values: dict[str, ast.QualName] = field(default_factory=dict)
+    types: dict[str, ast.QualName] = field(default_factory=dict)
+    modules: dict[str, Mod] = field(default_factory=dict)
+    signatures: dict[str, Signature] = field(default_factory=dict)
+    opened: tuple[str, ...] = ()
+    local: Layered[str, bool] = field(default_factory=Layered)
+
+    def copy(self) -> Structure:
+        """A structure that can grow without changing this one."""
+        return Structure(dict(self.values), dict(self.types), dict(self.modules),
+                         dict(self.signatures), self.opened, self.local)
+
+    def value(self, name: str) -> ast.QualName | None:
+        """What a name of a variable stands for, also as a member of what is opened."""
+        if name in self.values:
+            return self.values[name]
+        return next((ast.QualName((prim,), name) for prim in reversed(self.opened)
+                     if member(prim, name) is not None), None)
+
+    def type(self, name: str) -> ast.QualName | None:
+        """What a name of a type stands for, also as a member of what is opened."""
+        if name in self.types:
+            return self.types[name]
+        return next((found for prim in reversed(self.opened)
+                     if (found := type_member(prim, name)) is not None), None)
+
+    def add(self, other: Structure) -> None:
+        """Take in all names of another structure, which hide those that were known before."""
+        for prim in other.opened:
+            self._hide_members(prim)
+        self.values |= other.values
+        self.types |= other.types
+        self.modules |= other.modules
+        self.signatures |= other.signatures
+        self.opened += other.opened
+        self._uncover(other.values)
+
+    def _hide_members(self, prim: str) -> None:
+        """Forget what has the name of a member of a built-in module that is opened."""
+        self.values = {k: v for k, v in self.values.items() if member(prim, k) is None}
+        self.types = {k: v for k, v in self.types.items() if type_member(prim, k) is None}
+        self._uncover([name for name in self.local if member(prim, name) is not None])
+
+    def _uncover(self, names: Iterable[str]) -> None:
+        """Variables around no longer hide these names."""
+        covered = {name: False for name in names if self.local.get(name)}
+        if covered:
+            self.local = self.local.child()
+            self.local.update(covered)
+
+    def hiding(self, values: Iterable[str], types: Iterable[str] = ()) -> Structure:
+        """The scope inside of binders of variables and type parameters."""
+        gone, local = set(types), self.local.child()
+        local.update(dict.fromkeys(values, True))
+        kept = {k: v for k, v in self.types.items() if k not in gone} if gone else self.types
+        return Structure(self.values, kept, self.modules, self.signatures, self.opened, local)
+
+
+@dataclass(frozen=True, slots=True)
+class Functor:
+    """A parametric module and the scope that it was written in."""
+
+    param: str
+    sig: module_ast.SigExp
+    body: module_ast.ModExp
+    scope: Structure
+
+
+Mod: TypeAlias = Structure | Functor | Builtin
+
+
+@dataclass(frozen=True, slots=True)
+class Specified:
+    """A value or type that a module type lists, and the scope that this was written in.
+
+    ``refined``: its definition was added by ``with`` and has no names of the module type in it.
+    ``prims``: the built-in modules that are known to have it.
+    """
+
+    spec: module_ast.ValSpec | module_ast.TypeSpec
+    scope: Structure
+    refined: bool = False
+    prims: tuple[Prim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The names that a module type lists.
+
+    ``arrow``: it is that of modules with a parameter, written in that scope.
+    """
+
+    values: dict[str, Specified] = field(default_factory=dict)
+    types: dict[str, Specified] = field(default_factory=dict)
+    modules: dict[str, Signature] = field(default_factory=dict)
+    arrow: tuple[module_ast.SigArrow, Structure] | None = None
+
+    def refined(self, path: tuple[str, ...], definition: Specified) -> Signature:
+        """The module type ``with`` a definition for one of its types."""
+        name, *rest = path
+        if rest:
+            inner = self.modules[name].refined(tuple(rest), definition)
+            return replace(self, modules={**self.modules, name: inner})
+        return replace(self, types={**self.types, name: definition})
+
+    def plus(self, other: Signature) -> Signature:
+        """What either lists; of a type that both list, ``other`` says that it is the same."""
+        return Signature({**self.values, **other.values},
+                         {**self.types, **other.types, **self.types},
+                         {**self.modules, **other.modules})
+
+
+def wrong(code: Code, span: Span, message: str, *hints: str) -> ProgramError:
+    """An error of the user, to be raised."""
+    return ProgramError(Diagnostic(code, span, message, hints=hints))
+
+
+# Names
+
+
+def type_member(prim: str, name: str) -> ast.QualName | None:
+    """What a type of a built-in module stands for; None if the module has none of this name."""
+    if name == "t":
+        return ast.QualName((), prim)
+    if name == "int_t" and Prim(prim) in FLOATS:
+        return ast.QualName((), SAME_BITS[Prim(prim)].value)
+    return None
+
+
+def find_module(path: tuple[str, ...], scope: Structure, span: Span) -> Mod:
+    """The module that a path of names leads to from ``scope``."""
+    mod: Mod = scope
+    for k, part in enumerate(path):
+        inner = mod.modules.get(part) if isinstance(mod, Structure) else None
+        if inner is None and k == 0 and part in PRIMS:
+            inner = Builtin(part)
+        if inner is None and k == 0 and part in LIBRARY_MODULES:
+            inner = Structure({name: ast.QualName((), f"{part}.{name}")
+                               for name in LIBRARY_MODULES[part]})
+        if inner is None:
+            near = difflib.get_close_matches(part, mod.modules, 1) if isinstance(
+                mod, Structure) else []
+            raise wrong("unknown-module", span, f"Unknown module '{'.'.join(path[:k + 1])}'.",
+                        *(f"Did you mean '{n}'?" for n in near))
+        mod = inner
+    return mod
+
+
+def find_signature(name: ast.QualName, scope: Structure, span: Span) -> Signature:
+    """The module type of a name."""
+    around = find_module(name.quals, scope, span) if name.quals else scope
+    if isinstance(around, Structure) and name.name in around.signatures:
+        return around.signatures[name.name]
+    known = around.signatures if isinstance(around, Structure) else ()
+    near = difflib.get_close_matches(name.name, known, 1)
+    raise wrong("unknown-module-type", span, f"Unknown module type '{name}'.",
+                *(f"Did you mean '{n}'?" for n in near))
+
+
+def find_value(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
+    """The global name of a variable; itself if it is not defined in a module."""
+    if name.quals:
+        return member_value(find_module(name.quals, scope, span), name, span)
+    if scope.local.get(name.name):
+        return name
+    return scope.value(name.name) or name
+
+
+def member_value(mod: Mod, name: ast.QualName, span: Span) -> ast.QualName:
+    """The global name of a member of a module."""
+    if isinstance(mod, Builtin):
+        return ast.QualName((mod.prim,), name.name)
+    if isinstance(mod, Structure) and (found := mod.value(name.name)) is not None:
+        return found
+    if isinstance(mod, Functor):
+        raise wrong("not-a-structure", span, f"The module of '{name}' is parametric: it has no "
+                    "members before it is applied.", "Apply it: module M = F N")
+    known = list(mod.values) if isinstance(mod, Structure) else []
+    near = difflib.get_close_matches(name.name, known, 1)
+    raise wrong("unknown-name", span, f"Unknown variable '{name}'.",
+                f"Did you mean '{near[0]}'?" if near else
+                f"The module has {', '.join(known) or 'no variables'}.")
+
+
+def find_type(name: ast.QualName, scope: Structure, span: Span) -> ast.QualName:
+    """The global name of a type; itself if it is not defined in a module."""
+    if not name.quals:
+        return scope.type(name.name) or name
+    mod = find_module(name.quals, scope, span)
+    found = (type_member(mod.prim, name.name) if isinstance(mod, Builtin) else
+             mod.type(name.name) if isinstance(mod, Structure) else None)
+    if found is not None:
+        return found
+    raise wrong("unknown-type", span, f"Unknown type '{name}'.")

@@ -1,0 +1,1 @@
+"""From text to surface syntax, and its types."""

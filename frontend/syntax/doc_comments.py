@@ -1,0 +1,42 @@
+"""Documentation comments, ``-- |``: they stand before a declaration, and nowhere else.
+
+The grammar skips comments, so their places are looked at in the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from runelift.frontend.syntax import ast, module_ast
+from runelift.frontend.syntax.nodes import walk
+from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.source import Source, Span
+
+_PLACES = re.compile(r"""
+    (?P<doc> --\ \| [^\n]* (\n\s*--[^\n]*)*)      # with the comments that go on with it
+  | --[^\n]* | "(\\.|[^"\\])*" | '(\\.|[^'\\\n])'
+""", re.VERBOSE)
+_FOLLOWING = re.compile(r"(?:\s|--[^\n]*)*(\#\[|(?:def|entry|let|type|module|open|import|local|val"
+                        r"|include)(?![\w']))")
+
+
+def check_places(source: Source, module: module_ast.Module) -> None:
+    """ProgramError at the first documentation comment that documents nothing."""
+    if "-- |" not in source.text:
+        return
+    for found in _PLACES.finditer(source.text):
+        if found["doc"] and not _documents(source.text, found.end(), module):
+            end = found.start() + len(found["doc"].partition("\n")[0])
+            raise ProgramError(Diagnostic(
+                "syntax-error", Span(source, found.start(), end), "Documentation comments "
+                "('-- |') are only permitted when preceding declarations.",
+                hints=("Leave out the bar: this is an ordinary comment then.",)))
+
+
+def _documents(text: str, position: int, module: module_ast.Module) -> bool:
+    """Whether a declaration follows; ``let`` also begins expressions."""
+    following = _FOLLOWING.match(text, position)
+    if following is None or following[1] != "let":
+        return following is not None
+    return any(isinstance(node, ast.ValDec) and node.span.start == following.start(1)
+               for node in walk(module))

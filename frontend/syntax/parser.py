@@ -1,0 +1,591 @@
+"""From text to the surface syntax tree.
+
+Lark reads the grammar; :class:`_Builder` turns each production into a node of
+:mod:`~runelift.frontend.syntax.ast` or :mod:`~runelift.frontend.syntax.module_ast`, and applies
+operator precedence to flat chains.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, cast
+
+from lark import Token, Transformer, UnexpectedInput
+from lark.exceptions import VisitError
+
+from runelift.frontend.syntax import ast, module_ast, paths
+from runelift.frontend.syntax.attributes import is_known
+from runelift.frontend.syntax.doc_comments import check_places
+from runelift.frontend.syntax.literals import character, number, string
+from runelift.frontend.syntax.operators import CHARACTERS, precedence, resolve
+from runelift.frontend.syntax.syntax_errors import syntax_error
+from runelift.frontend.tables import SOURCE
+from runelift.ir.errors import Diagnostic, ProgramError
+from runelift.ir.source import Source, Span
+
+MODULES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "bool"})
+"""The built-in modules; ``x.y`` is a member of one of them, or else a field."""
+
+CONSTRUCTORS = 256
+"""The most constructors that a sum type can have."""
+
+
+def parse(source: Source) -> module_ast.Module:
+    """The declarations of a source file; ProgramError at the first syntax error."""
+    module: module_ast.Module = _parse(source, "start")
+    check_places(source, module)
+    return module
+
+
+def parse_type(text: str) -> ast.TypeExp:
+    """A type expression, as the signatures of the prelude hold."""
+    type_: ast.TypeExp = _parse(Source("<type>", text), "type")
+    return type_
+
+
+def parse_exp(source: Source, text: str | None = None) -> ast.Exp:
+    """A single expression; ``text`` is what is read instead, with everything at its place."""
+    exp: ast.Exp = _parse(source, "exp", text)
+    return exp
+
+
+def _parse(source: Source, start: str, text: str | None = None) -> Any:
+    try:
+        tree = SOURCE.grammar().parse(source.text if text is None else text, start=start)
+        return _Builder(source).transform(tree)
+    except UnexpectedInput as error:
+        raise syntax_error(source, error) from None
+    except VisitError as error:
+        if isinstance(error.orig_exc, ProgramError):
+            raise error.orig_exc from None
+        raise
+
+
+class _Builder(Transformer[Token, Any]):
+    """One method per production: its children to a node."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+
+    def _call_userfunc(self, tree: Any, new_children: Any = None) -> Any:
+        children = new_children if new_children is not None else tree.children
+        make = getattr(self, tree.data, None)
+        if make is None:
+            raise AssertionError(f"no builder for {tree.data}")
+        meta = tree.meta
+        start = getattr(meta, "start_pos", 0)
+        end = getattr(meta, "end_pos", 0)
+        try:
+            return make(Span(self.source, start, end), children)
+        except ProgramError as error:
+            raise VisitError(tree.data, tree, error) from error  # type: ignore[no-untyped-call]
+
+    def _token_span(self, token: Token) -> Span:
+        return Span(self.source, token.start_pos or 0, token.end_pos or 0)
+
+    # Declarations
+
+    def start(self, span: Span, children: list[Any]) -> module_ast.Module:
+        return module_ast.Module(span, tuple(children))
+
+    def val_dec(self, span: Span, children: list[Any]) -> ast.ValDec:
+        *front, ret, body = children
+        attrs = tuple(attr for c in front if isinstance(c, _Attributes) for attr in c.names)
+        entry = any(c == "entry" for c in front if isinstance(c, Token))
+        name, name_span = next((c.name, c.span) if isinstance(c, _Spanned) else c
+                               for c in front if isinstance(c, tuple | _Spanned))
+        params = tuple(ast.PatName(self._token_span(c), str(c)) if isinstance(c, Token) else c
+                       for c in front if isinstance(c, ast.Pattern)
+                       or (isinstance(c, Token) and c.type == "NAME"))
+        type_params = tuple(c for c in front if isinstance(c, ast.SizeParam | ast.TypeParam))
+        return ast.ValDec(span, name, name_span, entry, type_params, params, ret,
+                          body, attrs)
+
+    def dec_name(self, span: Span, children: list[Any]) -> tuple[str, Span]:
+        (name,) = children
+        return (name.name if isinstance(name, _Spanned) else str(name)), span
+
+    def type_dec(self, span: Span, children: list[Any]) -> ast.TypeDec:
+        word, name, *params, definition = _without_attrs(children)
+        return ast.TypeDec(span, str(name), tuple(params), definition, str(word)[4:])
+
+    # Modules
+
+    def mod_dec(self, span: Span, children: list[Any]) -> module_ast.ModDec:
+        name, *params, sig, mod = _without_attrs(children)
+        if sig is not None:
+            mod = module_ast.ModAscript(mod.span, mod, sig)
+        for param, domain in reversed(params):
+            mod = module_ast.ModLambda(span, param, domain, mod)
+        return module_ast.ModDec(span, str(name), mod)
+
+    def mod_param(self, span: Span, children: list[Any]) -> tuple[str, module_ast.SigExp]:
+        return str(children[0]), children[1]
+
+    sig_param = mod_param
+
+    def sig_dec(self, span: Span, children: list[Any]) -> module_ast.SigDec:
+        _, name, sig = _without_attrs(children)
+        return module_ast.SigDec(span, str(name), sig)
+
+    def open_dec(self, span: Span, children: list[Any]) -> module_ast.OpenDec:
+        return module_ast.OpenDec(span, children[-1])
+
+    def import_dec(self, span: Span, children: list[Any]) -> module_ast.LocalDec:
+        opened = module_ast.OpenDec(span, self.mod_import(span, children[-1:]))
+        return module_ast.LocalDec(span, opened)
+
+    def local_dec(self, span: Span, children: list[Any]) -> module_ast.LocalDec:
+        return module_ast.LocalDec(span, children[-1])
+
+    def mod_ascript(self, span: Span, children: list[Any]) -> module_ast.ModAscript:
+        return module_ast.ModAscript(span, *children)
+
+    def mod_lambda(self, span: Span, children: list[Any]) -> module_ast.ModLambda:
+        (param, domain), sig, body = children
+        if sig is not None:
+            body = module_ast.ModAscript(body.span, body, sig)
+        return module_ast.ModLambda(span, param, domain, body)
+
+    def mod_app(self, span: Span, children: list[Any]) -> module_ast.ModExp:
+        first, *args = children
+        mod: module_ast.ModExp = first
+        for arg in args:
+            mod = module_ast.ModApply(span, mod, arg)
+        return mod
+
+    def mod_name(self, span: Span, children: list[Any]) -> module_ast.ModName:
+        return module_ast.ModName(span, children[0])
+
+    def mod_body(self, span: Span, children: list[Any]) -> module_ast.ModBody:
+        return module_ast.ModBody(span, tuple(children))
+
+    def mod_import(self, span: Span, children: list[Any]) -> module_ast.ModImport:
+        return module_ast.ModImport(span, str(children[-1])[1:-1])
+
+    def sig_arrow(self, span: Span, children: list[Any]) -> module_ast.SigArrow:
+        domain, codomain = children
+        if isinstance(domain, tuple):
+            return module_ast.SigArrow(span, domain[0], domain[1], codomain)
+        return module_ast.SigArrow(span, None, domain, codomain)
+
+    def sig_with(self, span: Span, children: list[Any]) -> module_ast.SigWith:
+        sig, name, *params, definition = children
+        return module_ast.SigWith(span, sig, name, tuple(params), definition)
+
+    def sig_name(self, span: Span, children: list[Any]) -> module_ast.SigName:
+        return module_ast.SigName(span, children[0])
+
+    def sig_body(self, span: Span, children: list[Any]) -> module_ast.SigBody:
+        return module_ast.SigBody(span, tuple(_without_attrs(children)))
+
+    def val_spec(self, span: Span, children: list[Any]) -> module_ast.ValSpec:
+        name, *params, type_ = children
+        return module_ast.ValSpec(span, name, tuple(params), type_)
+
+    def spec_name(self, span: Span, children: list[Any]) -> str:
+        (name,) = children
+        return name.name if isinstance(name, _Spanned) else str(name)
+
+    def type_spec(self, span: Span, children: list[Any]) -> module_ast.TypeSpec:
+        word, name, *params, definition = children
+        return module_ast.TypeSpec(span, str(name), tuple(params), definition, str(word)[4:])
+
+    def mod_spec(self, span: Span, children: list[Any]) -> module_ast.ModSpec:
+        return module_ast.ModSpec(span, str(children[0]), children[1])
+
+    def include_spec(self, span: Span, children: list[Any]) -> module_ast.IncludeSpec:
+        return module_ast.IncludeSpec(span, children[0])
+
+    def attr(self, span: Span, children: list[Any]) -> _Attributes:
+        (text,) = children
+        return _Attributes((text,) if is_known(text, span) else ())
+
+    def attr_form(self, span: Span, children: list[Any]) -> str:
+        (word,) = children
+        if word.type == "INT" and re.search("[iu]", word):
+            raise ProgramError(Diagnostic("syntax-error", span, "A number in an attribute has no "
+                                          "type."))
+        return str(word)
+
+    def attr_call(self, span: Span, children: list[Any]) -> str:
+        name, *arguments = children
+        return f"{name}({','.join(each for each in arguments if each is not None)})"
+
+    def type_param(self, span: Span, children: list[Any]) -> Any:
+        return children[0]
+
+    def size_param(self, span: Span, children: list[Any]) -> ast.SizeParam:
+        return ast.SizeParam(span, str(children[1]))
+
+    let_size = size_param
+
+    def type_var(self, span: Span, children: list[Any]) -> ast.TypeParam:
+        text = str(children[0])[1:]
+        kind = text[0] if text[0] in "~^" else ""
+        return ast.TypeParam(span, text[len(kind):], kind)
+
+    # Types
+
+    def type_arrow(self, span: Span, children: list[Any]) -> ast.TypeArrow:
+        domain, codomain = children
+        if isinstance(domain, tuple):
+            return ast.TypeArrow(span, domain[0], domain[1], codomain)
+        return ast.TypeArrow(span, None, domain, codomain)
+
+    def named_domain(self, span: Span, children: list[Any]) -> tuple[str, ast.TypeExp]:
+        return str(children[0]), children[1]
+
+    def type_size(self, span: Span, children: list[Any]) -> str:
+        return str(children[1])
+
+    def type_exists(self, span: Span, children: list[Any]) -> ast.TypeExists:
+        *sizes, type_ = children
+        return ast.TypeExists(span, tuple(sizes), type_)
+
+    def type_unique(self, span: Span, children: list[Any]) -> ast.TypeUnique:
+        op, type_ = children
+        if op != "*":
+            raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
+                                          f"Unexpected '{op}' in a type."))
+        return ast.TypeUnique(span, type_)
+
+    def type_app(self, span: Span, children: list[Any]) -> ast.TypeName:
+        name, *args = children
+        return ast.TypeName(span, name, tuple(args))
+
+    def type_arg(self, span: Span, children: list[Any]) -> Any:
+        return children[0]
+
+    def size_arg(self, span: Span, children: list[Any]) -> ast.SizeArg:
+        return ast.SizeArg(span, children[1])
+
+    def type_name(self, span: Span, children: list[Any]) -> ast.TypeName:
+        return ast.TypeName(span, children[0])
+
+    def type_array(self, span: Span, children: list[Any]) -> ast.TypeArray:
+        return ast.TypeArray(span, children[1], children[2])
+
+    def type_tuple(self, span: Span, children: list[Any]) -> Any:
+        items = tuple(c for c in children if c is not None and not isinstance(c, Token))
+        return items[0] if len(items) == 1 else ast.TypeTuple(span, items)
+
+    def type_record(self, span: Span, children: list[Any]) -> ast.TypeExp:
+        fields = [c for c in children if isinstance(c, tuple)]
+        if (items := _as_tuple(fields)) is not None:
+            return ast.TypeTuple(span, items)
+        return ast.TypeRecord(span, tuple(sorted(fields, key=lambda field: str(field[0]))))
+
+    def type_field(self, span: Span, children: list[Any]) -> tuple[str, ast.TypeExp]:
+        return str(children[0]), children[1]
+
+    def type_sum(self, span: Span, children: list[Any]) -> ast.TypeSum:
+        for op in children[1::2]:
+            if op != "|":
+                raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
+                                              f"Unexpected '{op}' in a type."))
+        if len(children) > 2 * CONSTRUCTORS:
+            raise ProgramError(Diagnostic("too-many-constructors", span, "A sum type has at most "
+                                          f"{CONSTRUCTORS} constructors."))
+        constructors = sorted(children[0::2], key=lambda c: str(c[0]))
+        for (name, _), (following, _) in pairwise(constructors):
+            if name == following:
+                raise ProgramError(Diagnostic("duplicate-name", span,
+                                              f"Constructor '#{name}' is listed twice."))
+        return ast.TypeSum(span, tuple(constructors))
+
+    def type_constr(self, span: Span,
+                    children: list[Any]) -> tuple[str, tuple[ast.TypeExp, ...]]:
+        name, *args = children
+        return str(name)[1:], tuple(args)
+
+    def qual_name(self, span: Span, children: list[Any]) -> ast.QualName:
+        parts = [str(children[0]), *(str(c)[1:] for c in children[1:])]
+        return ast.QualName(tuple(parts[:-1]), parts[-1])
+
+    # Patterns
+
+    def pat_ascript(self, span: Span, children: list[Any]) -> ast.PatAscript:
+        return ast.PatAscript(span, *children)
+
+    def pat_name(self, span: Span, children: list[Any]) -> ast.PatName:
+        (name,) = children
+        return name if isinstance(name, ast.PatName) else ast.PatName(span, str(name))
+
+    pat_op = pat_var = pat_name
+
+    def pat_wild(self, span: Span, children: list[Any]) -> ast.PatWild:
+        return ast.PatWild(span)
+
+    def pat_constr(self, span: Span, children: list[Any]) -> ast.PatConstr:
+        name, *items = children
+        return ast.PatConstr(span, str(name)[1:], tuple(items))
+
+    pat_apply = pat_constr
+
+    def pat_literal(self, span: Span, children: list[Any]) -> ast.PatLiteral:
+        literal = self.literal(span, children[-1:])
+        if len(children) > 1:
+            literal.value = -literal.value
+        return ast.PatLiteral(span, literal)
+
+    def pat_attr(self, span: Span, children: list[Any]) -> Any:
+        return children[1]
+
+    def pat_tuple(self, span: Span, children: list[Any]) -> ast.Pattern:
+        items = tuple(c for c in children if c is not None)
+        return items[0] if len(items) == 1 else ast.PatTuple(span, items)
+
+    def pat_record(self, span: Span, children: list[Any]) -> ast.Pattern:
+        fields = [c for c in children if c is not None]
+        if (items := _as_tuple(fields)) is not None:
+            return ast.PatTuple(span, items)
+        return ast.PatRecord(span, tuple(fields))
+
+    def pat_field(self, span: Span, children: list[Any]) -> tuple[str, ast.Pattern]:
+        name, pattern = children
+        if pattern is None:
+            _check_readable(str(name), span)
+        return str(name), pattern or ast.PatName(self._token_span(name), str(name))
+
+    def typed_field(self, span: Span, children: list[Any]) -> tuple[str, ast.Pattern]:
+        name, type_ = children
+        _check_readable(str(name), span)
+        pattern = ast.PatName(self._token_span(name), str(name))
+        return str(name), ast.PatAscript(span, pattern, type_)
+
+    # Expressions
+
+    def ascript(self, span: Span, children: list[Any]) -> ast.Ascript:
+        return ast.Ascript(span, *children)
+
+    def coerce(self, span: Span, children: list[Any]) -> ast.Coerce:
+        return ast.Coerce(span, *children)
+
+    def range(self, span: Span, children: list[Any]) -> ast.Range:
+        first, second, kind, last = children
+        return ast.Range(span, first, second, str(kind), last)
+
+    def update(self, span: Span, children: list[Any]) -> ast.Exp:
+        whole, *steps, value = children
+        return paths.update(span, whole, _path(steps), value)
+
+    def chain(self, span: Span, children: list[Any]) -> ast.Exp:
+        return resolve(children)
+
+    def op(self, span: Span, children: list[Any]) -> Any:
+        name = _operator(children[0])
+        return _Spanned(name.quals, name.name, span)
+
+    section_operator = op
+
+    def negate(self, span: Span, children: list[Any]) -> ast.Exp:
+        return ast.Negate(span, children[1])
+
+    def app_lambda(self, span: Span, children: list[Any]) -> ast.Exp:
+        fun, *args = children
+        if isinstance(fun, ast.Constr) and not fun.args:
+            return ast.Constr(span, fun.name, tuple(args))
+        return ast.Apply(span, fun, tuple(args))
+
+    def app(self, span: Span, children: list[Any]) -> ast.Exp:
+        fun, *args = children
+        if isinstance(fun, ast.Name) and str(fun.name) == "assert" and len(args) == 2:
+            return ast.AssertExp(span, args[0], args[1])
+        if isinstance(fun, ast.Constr) and not fun.args:
+            return ast.Constr(span, fun.name, tuple(args))
+        return ast.Apply(span, fun, tuple(args))
+
+    def local_open(self, span: Span, children: list[Any]) -> ast.LocalOpen:
+        module, _, body = children
+        return ast.LocalOpen(span, module, body)
+
+    def constr(self, span: Span, children: list[Any]) -> ast.Constr:
+        return ast.Constr(span, str(children[0])[1:])
+
+    def literal(self, span: Span, children: list[Any]) -> Any:
+        (token,) = children
+        match token.type:
+            case "TRUE" | "FALSE":
+                return ast.Literal(span, token.type == "TRUE", None)
+            case "CHAR":
+                return ast.Literal(span, character(str(token), span), None)
+            case "STRING":
+                return ast.StringLit(span, string(str(token), span))
+        value, prim = number(str(token), span)
+        return ast.Literal(span, value, prim)
+
+    def hole(self, span: Span, children: list[Any]) -> ast.Hole:
+        return ast.Hole(span)
+
+    def name(self, span: Span, children: list[Any]) -> ast.Name:
+        _check_readable(str(children[0]), span)
+        return ast.Name(span, ast.QualName((), str(children[0])))
+
+    def tuple_exp(self, span: Span, children: list[Any]) -> ast.TupleExp:
+        return ast.TupleExp(span, tuple(c for c in children if c is not None))
+
+    def record(self, span: Span, children: list[Any]) -> ast.Exp:
+        fields = [c for c in children if c is not None]
+        if (items := _as_tuple(fields)) is not None:
+            return ast.TupleExp(span, items)
+        return ast.RecordExp(span, tuple(fields))
+
+    def field(self, span: Span, children: list[Any]) -> tuple[str, ast.Exp]:
+        name, value = children
+        if value is None:
+            _check_readable(str(name), span)
+        pun = ast.Name(self._token_span(name), ast.QualName((), str(name)))
+        return str(name), value if value is not None else pun
+
+    def array(self, span: Span, children: list[Any]) -> ast.ArrayExp:
+        return ast.ArrayExp(span, tuple(c for c in children[1:] if c is not None))
+
+    def project(self, span: Span, children: list[Any]) -> ast.Exp:
+        record, name = children[0], str(children[1])[1:]
+        _check_readable(name, span)
+        if isinstance(record, ast.Name) and not record.name.quals and record.name.name in MODULES:
+            return ast.Name(span, ast.QualName((record.name.name,), name))
+        return ast.Project(span, record, name)
+
+    def index(self, span: Span, children: list[Any]) -> ast.IndexExp:
+        array, _, dims = children
+        return ast.IndexExp(span, array, dims)
+
+    def dims(self, span: Span, children: list[Any]) -> tuple[Any, ...]:
+        return tuple(c for c in children if c is not None)
+
+    def slice(self, span: Span, children: list[Any]) -> ast.SliceExp:
+        if len(children) == 2:  # start :: step
+            return ast.SliceExp(span, children[0], None, children[1])
+        start, stop, step = children
+        return ast.SliceExp(span, start, stop, step)
+
+    def section_op(self, span: Span, children: list[Any]) -> ast.OpSection:
+        return ast.OpSection(span, children[0].plain)
+
+    def section_left(self, span: Span, children: list[Any]) -> ast.OpSection:
+        *operands, op = children
+        if any(precedence(other.name) < precedence(op.name) for other in operands[1::2]):
+            raise ProgramError(Diagnostic(
+                "syntax-error", op.span, f"An operand of '{op.name}' is missing.",
+                hints=("It binds more tightly than what stands before it: use parentheses.",)))
+        return ast.OpSection(span, op.plain, left=resolve(operands))
+
+    def section_right(self, span: Span, children: list[Any]) -> ast.OpSection:
+        return ast.OpSection(span, children[0].plain, right=children[1])
+
+    def section_path(self, span: Span, children: list[Any]) -> ast.Exp:
+        return paths.section(span, _path(children))
+
+    def let_pat(self, span: Span, children: list[Any]) -> ast.LetPat:
+        *sizes, pattern, value, body = children
+        return ast.LetPat(span, tuple(sizes), pattern, value, body)
+
+    def let_fun(self, span: Span, children: list[Any]) -> ast.LetFun:
+        name, *params, ret, value, body = children
+        type_params = tuple(p for p in params if isinstance(p, ast.SizeParam | ast.TypeParam))
+        patterns = tuple(p for p in params if isinstance(p, ast.Pattern))
+        return ast.LetFun(span, str(name), type_params, patterns, ret, value, body)
+
+    def let_with(self, span: Span, children: list[Any]) -> ast.Exp:
+        name, *steps, value, body = children
+        return paths.let_update(span, str(name), self._token_span(name), _path(steps), value, body)
+
+    def if_exp(self, span: Span, children: list[Any]) -> ast.IfExp:
+        return ast.IfExp(span, *children)
+
+    def match_exp(self, span: Span, children: list[Any]) -> ast.MatchExp:
+        value, *cases = children
+        return ast.MatchExp(span, value, tuple(cases))
+
+    def case(self, span: Span, children: list[Any]) -> ast.Case:
+        return ast.Case(span, *children)
+
+    def loop(self, span: Span, children: list[Any]) -> ast.LoopExp:
+        return ast.LoopExp(span, *children)
+
+    def for_form(self, span: Span, children: list[Any]) -> ast.ForForm:
+        pattern, op, bound = children
+        if op != "<":
+            raise ProgramError(Diagnostic("syntax-error", self._token_span(op),
+                                          f"Unexpected '{op}' in a for loop.",
+                                          hints=("Write 'for i < n' or 'for x in xs'.",)))
+        return ast.ForForm(span, pattern, bound)
+
+    def for_in(self, span: Span, children: list[Any]) -> ast.ForInForm:
+        return ast.ForInForm(span, *children)
+
+    def while_form(self, span: Span, children: list[Any]) -> ast.WhileForm:
+        return ast.WhileForm(span, children[0])
+
+    def attr_exp(self, span: Span, children: list[Any]) -> ast.Exp:
+        attribute, exp = children
+        for name in attribute.names:
+            exp = ast.AttrExp(span, name, exp)
+        return cast(ast.Exp, exp)
+
+    def lambda_exp(self, span: Span, children: list[Any]) -> ast.LambdaExp:
+        *params, ret, body = children
+        return ast.LambdaExp(span, tuple(params), ret, body)
+
+    def not_exp(self, span: Span, children: list[Any]) -> ast.Not:
+        return ast.Not(span, children[0])
+
+
+def _check_readable(name: str, span: Span) -> None:
+    """A name that begins with an underscore says that nothing uses what it stands for."""
+    if name.startswith("_"):
+        raise ProgramError(Diagnostic("syntax-error", span, f"Use of '{name}', which begins with "
+                                      "an underscore, as only names do that are not used.",
+                                      hints=("Give it another name.",)))
+
+
+def _path(steps: list[Any]) -> paths.Path:
+    """The fields and indices of a path, without the brackets and dots."""
+    return [step if isinstance(step, tuple) else str(step).removeprefix(".")
+            for step in steps if isinstance(step, tuple) or step.type in {"FIELD", "NAME", "INT"}]
+
+
+def _without_attrs(children: list[Any]) -> list[Any]:
+    return [c for c in children if not isinstance(c, _Attributes)]
+
+
+def _as_tuple(fields: list[tuple[str, Any]]) -> tuple[Any, ...] | None:
+    """The components, if the fields are ``0``, ``1``, ... and so those of a tuple."""
+    known = dict(fields)
+    labels = [str(k) for k in range(len(fields))]
+    if len(fields) == 1 or set(known) != set(labels):
+        return None
+    return tuple(known[label] for label in labels)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attributes:
+    """What ``#[...]`` says: the name of one attribute, or nothing if nobody knows it."""
+
+    names: tuple[str, ...]
+
+
+class _Spanned:
+    """An operator in a chain, and where it stands."""
+
+    def __init__(self, quals: tuple[str, ...], name: str, span: Span) -> None:
+        self.plain = ast.QualName(quals, name)
+        self.name = name
+        self.span = span
+
+
+def _operator(token: Token) -> ast.QualName:
+    text = str(token)
+    if token.type == "BACKTICK":
+        parts = text.strip("`").strip().split(".")
+    elif token.type == "QUAL_OP":
+        first = next(place for place, char in enumerate(text) if char in CHARACTERS)
+        parts = [*text[:first - 1].split("."), text[first:]]
+    else:
+        parts = [text]
+    return ast.QualName(tuple(parts[:-1]), parts[-1])

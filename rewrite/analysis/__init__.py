@@ -1,0 +1,1 @@
+"""What is known about indices and regions of arrays."""

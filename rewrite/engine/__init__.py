@@ -1,0 +1,1 @@
+"""Rules, what they can look up, and the walks that apply them."""

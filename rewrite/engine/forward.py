@@ -1,0 +1,223 @@
+"""The forward walk: every statement is rewritten where all that it uses is already known.
+
+A walk goes over a program once.  It replaces operands by what they are known to stand for,
+applies the rules of a book before and after it has gone inside of a statement, and hands on
+what branches, loops and assertions say about conditions.
+"""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from runelift.ir.consumption import consumed_names
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    SEGOPS,
+    Assert,
+    AtomExp,
+    Body,
+    Exp,
+    ForLoop,
+    Fun,
+    Hist,
+    If,
+    Iota,
+    Lambda,
+    Loop,
+    Map,
+    PrimOp,
+    Program,
+    Redomap,
+    Scanomap,
+    Scatter,
+    SegHist,
+    SegMap,
+    SegRed,
+    SegScan,
+    SegScatter,
+    Stm,
+)
+from runelift.ir.traverse import Mapper, body_of, is_flat, lambda_of, map_exp, map_stm, stm_of
+from runelift.ir.types import FALSE, TRUE, Atom
+from runelift.rewrite.engine.rule import STEPS, Rewriting, RuleBook, rule
+from runelift.rewrite.engine.scope import Scope, is_counting
+
+FACTS = 8
+"""How many operators deep a condition is taken apart."""
+
+
+@rule(AtomExp)
+def copy_propagation(scope: Scope, stm: Stm) -> Atom | None:
+    """let x = a in e ⇒ e[x ↦ a]
+
+    Because: names and constants are values; only arrays have identity, and not in the IR.
+    """
+    match stm:
+        case Stm((param,), AtomExp(atom)) if atom != param.name:
+            return atom
+    return None
+
+
+def rewrite_forward(program: Program, book: RuleBook, rewriting: Rewriting) -> Program:
+    """``program`` after one forward walk with the rules of ``book``."""
+    walk = ForwardWalk(book, rewriting, consumed_names(program))
+    return Program(tuple(walk.fun(fun) for fun in program.funs))
+
+
+class ForwardWalk:
+    """The state of a walk."""
+
+    def __init__(self, book: RuleBook, rewriting: Rewriting,
+                 consumed: frozenset[VName]) -> None:
+        self.book = book
+        self.rewriting = rewriting
+        self.scope = Scope(rewriting.names, consumed)
+        self.facts: list[VName] = []
+        self.shallow = Mapper(self.scope.resolve, lambda name: name, lambda b: b, lambda lam: lam)
+        self.deep = Mapper(lambda a: a, lambda name: name, self.inner_body, self.lambda_)
+
+    def fun(self, fun: Fun) -> Fun:
+        """The function with its body rewritten."""
+        self.scope.bind(fun.params)
+        return replace(fun, body=self.body(fun.body))
+
+    @contextmanager
+    def _block(self, *, inside: bool = False) -> Iterator[None]:
+        """A body: facts and known expressions end with it."""
+        facts = len(self.facts)
+        self.scope.known.append({})
+        self.scope.depth += inside
+        yield
+        self.scope.depth -= inside
+        self.scope.known.pop()
+        for name in self.facts[facts:]:
+            del self.scope.copies[name]
+        del self.facts[facts:]
+
+    def body(self, body: Body, *facts: tuple[Atom, bool]) -> Body:
+        """A body, in which the conditions ``facts`` are known to have these values."""
+        with self._block():
+            for cond, value in facts:
+                self.learn(cond, value)
+            out: list[Stm] = []
+            for stm in body.stms:
+                self.statement(stm, out, STEPS)
+            return body_of(body, out, tuple(map(self.scope.resolve, body.result)))
+
+    def inner_body(self, body: Body) -> Body:
+        """The body of a segmented operation or of a version."""
+        return self.body(body)
+
+    def lambda_(self, lam: Lambda) -> Lambda:
+        """A lambda; the ranges of its parameters are known already."""
+        with self._block(inside=True):
+            params = tuple(map(self.shallow.param, lam.params))
+            self.scope.bind(params)
+            body = self.body(lam.body)
+            return lambda_of(lam, params, body, self.shallow.types(lam.ret))
+
+    def statement(self, stm: Stm, out: list[Stm], steps: int) -> None:
+        """Append what ``stm`` becomes."""
+        if steps == 0:
+            raise self.rewriting.too_long()
+        stm = map_stm(self.shallow, stm)
+        new = self.rewriting.step(self.book, self.scope, stm)
+        if new is None and not is_flat(stm.exp):
+            stm = stm_of(stm, self.inside(stm.exp))
+            new = self.rewriting.step(self.book, self.scope, stm)
+        if new is not None:
+            for each in new:
+                self.statement(each, out, steps - 1)
+            return
+        if isinstance(stm.exp, AtomExp) and self._copied(stm):
+            return
+        if isinstance(stm.exp, Assert):
+            self.learn(stm.exp.cond, True)
+        self.scope.define(stm)
+        out.append(stm)
+
+    def _copied(self, stm: Stm) -> bool:
+        if not self.rewriting.permits(copy_propagation):
+            return False
+        atom: Atom | None = copy_propagation.apply(self.scope, stm)
+        if atom is None:
+            return False
+        self.rewriting.record(copy_propagation, (stm,), ())
+        self.scope.copies[stm.pat[0].name] = self.scope.resolve(atom)
+        return True
+
+    # Inside
+
+    def inside(self, exp: Exp) -> Exp:
+        """``exp`` with its bodies and lambdas rewritten."""
+        match exp:
+            case If(cond, then_, else_, ret):
+                yes, no = self.body(then_, (cond, True)), self.body(else_, (cond, False))
+                return exp if yes is then_ and no is else_ else If(cond, yes, no, ret)
+            case Loop(params, form, body):
+                self.scope.bind(p.param for p in params)
+                if isinstance(form, ForLoop):
+                    self.scope.bind_index(form.index, form.bound)
+                    new = self.body(body)
+                else:
+                    new = self.body(body, (form.cond, True))
+                return exp if new is body else Loop(params, form, new)
+        self._ranges(exp)
+        if isinstance(exp, SEGOPS):
+            with self._block(inside=True):
+                return map_exp(self.deep, exp)
+        return map_exp(self.deep, exp)
+
+    def _ranges(self, exp: Exp) -> None:
+        """Learn the ranges of the indices and parameters that ``exp`` binds."""
+        match exp:
+            case SegMap(space=space) | SegRed(space=space) | SegScan(space=space):
+                for dim in space:
+                    self.scope.bind_index(dim.index, dim.width)
+            case SegScatter(space=space) | SegHist(space=space):
+                for dim in space:
+                    self.scope.bind_index(dim.index, dim.width)
+            case Map() | Redomap() | Scanomap() | Scatter() | Hist():
+                for param, array in zip(exp.lam.params, exp.arrays, strict=True):
+                    source = self.scope.exp(array)
+                    if isinstance(source, Iota) and is_counting(source):
+                        self.scope.bounds[param.name] = source.count
+
+    # Facts
+
+    def learn(self, cond: Atom, value: bool, depth: int = FACTS) -> None:
+        """Take ``cond`` to be ``value`` until the end of the block."""
+        if not isinstance(cond, VName) or cond in self.scope.copies or depth == 0:
+            return
+        self.scope.copies[cond] = TRUE if value else FALSE
+        self.facts.append(cond)
+        match self.scope.exp(cond), value:
+            case PrimOp("not", Prim.BOOL, (x,)), _:
+                self.learn(x, not value, depth - 1)
+            case (PrimOp("and", Prim.BOOL, (x, y)), True) | (PrimOp("or", Prim.BOOL, (x, y)),
+                                                            False):
+                self.learn(x, value, depth - 1)
+                self.learn(y, value, depth - 1)
+            case PrimOp("eq", Prim.I64, (x, y)), True:
+                self._equate(x, y)
+
+    def _equate(self, x: Atom, y: Atom) -> None:
+        """Take one of two equal sizes for the other: a constant, or what is known further out."""
+        known, other = sorted(map(self.scope.resolve, (x, y)), key=self._rank)
+        if isinstance(other, VName) and known != other:
+            self.scope.copies[other] = known
+            self.facts.append(other)
+
+    def _rank(self, atom: Atom) -> tuple[int, int]:
+        if not isinstance(atom, VName):
+            return (-1, 0)
+        return (self.scope.depths.get(atom, 0), atom.tag)
+
+
+def is_free(atom: Atom, bound: set[VName]) -> bool:
+    """Whether ``atom`` is a constant or a name from outside."""
+    return not isinstance(atom, VName) or atom not in bound

@@ -1,0 +1,143 @@
+"""Rewrite rules, rule books, and the driver that applies them.
+
+A rule is a partial function on statements: it returns what stands in the statement's place, or
+None where it does not apply.  Its docstring is its law::
+
+    @rule(Rearrange)
+    def rearrange_nothing(scope: Scope, stm: Stm) -> Replacement:
+        '''rearrange id xs ⇒ xs
+
+        Because: the identity permutation moves nothing.
+        '''
+
+The first line is the law ``lhs ⇒ rhs``; lines that start with ``Provided:``, ``Because:``,
+``Does not handle:`` or ``Source:`` are its notes.  A rule looks through the operands of its
+statement with the :class:`~runelift.rewrite.engine.scope.Scope` and never traverses further than
+its own statement.  Which rules run, how often, and who watches is the :class:`Rewriting`'s.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from runelift.ir.errors import CompilerBug
+from runelift.ir.names import Names
+from runelift.ir.syntax import Exp, Stm
+from runelift.rewrite.engine.scope import Scope
+
+Replacement: TypeAlias = Exp | tuple[Stm, ...] | None
+"""Another expression, statements that bind the same names, or nothing to do."""
+Apply: TypeAlias = Callable[[Scope, Stm], Replacement]
+
+NOTES = ("Provided", "Because", "Does not handle", "Source")
+"""The kinds of notes that a law may have, as they are spelled in docstrings."""
+
+STEPS = 200
+"""How often one statement may be rewritten before its rules are taken not to terminate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule: its name, its law with notes, the nodes it starts from, and the function.
+
+    ``apply`` is what the pass that owns the rule calls; for the rules of a :class:`RuleBook`
+    it is an :data:`Apply`.
+    """
+
+    name: str
+    law: str
+    notes: tuple[tuple[str, str], ...]
+    heads: tuple[type, ...]
+    apply: Callable[..., Any] = field(repr=False)
+
+
+def rule(*heads: type) -> Callable[[Callable[..., Any]], Rule]:
+    """Make a rule that starts from expressions of the types ``heads``."""
+
+    def make(apply: Callable[..., Any]) -> Rule:
+        law, notes = _read_law(apply.__doc__ or "")
+        return Rule(apply.__name__, law, notes, heads, apply)
+
+    return make
+
+
+def _read_law(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The law and the notes of a docstring."""
+    law, *rest = [line.strip() for line in text.strip().splitlines()]
+    notes: list[tuple[str, str]] = []
+    for line in filter(None, rest):
+        kind, colon, said = line.partition(":")
+        if colon and kind in NOTES:
+            notes.append((kind, said.strip()))
+        elif notes:
+            notes[-1] = (notes[-1][0], f"{notes[-1][1]} {line}")
+        else:
+            law = f"{law} {line}"
+    return law, tuple(notes)
+
+
+class RuleBook:
+    """An ordered set of rules, indexed by the node type they start from."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        self.by_head: dict[type, list[Rule]] = {}
+        for each in self.rules:
+            for head in each.heads:
+                self.by_head.setdefault(head, []).append(each)
+
+    def __add__(self, other: RuleBook) -> RuleBook:
+        return RuleBook((*self.rules, *other.rules))
+
+
+Trace: TypeAlias = Callable[[Rule, tuple[Stm, ...], tuple[Stm, ...]], None]
+"""Called with a rule that fired, the statements before, and the statements after."""
+
+
+@dataclass(slots=True)
+class Rewriting:
+    """One run of the optimiser: which rules may fire, how often each did, and who watches.
+
+    ``fuel`` is how many firings are left (None: as many as it takes), so that a wrong rule can
+    be found by bisection.
+    """
+
+    names: Names
+    disabled: frozenset[str] = frozenset()
+    fuel: int | None = None
+    trace: Trace | None = None
+    fired: Counter[str] = field(default_factory=Counter)
+
+    def permits(self, each: Rule) -> bool:
+        """Whether ``each`` may fire."""
+        return self.fuel != 0 and each.name not in self.disabled
+
+    def record(self, each: Rule, before: tuple[Stm, ...], after: tuple[Stm, ...]) -> None:
+        """Note that ``each`` fired."""
+        self.fired[each.name] += 1
+        if self.fuel is not None:
+            self.fuel -= 1
+        if self.trace is not None:
+            self.trace(each, before, after)
+
+    def step(self, book: RuleBook, scope: Scope, stm: Stm) -> tuple[Stm, ...] | None:
+        """What the first rule that applies makes of ``stm``; None if none does."""
+        choosy = self.fuel is not None or bool(self.disabled)
+        for each in book.by_head.get(type(stm.exp), ()):
+            if choosy and not self.permits(each):
+                continue
+            new: Replacement = each.apply(scope, stm)
+            if new is None:
+                continue
+            after = new if isinstance(new, tuple) else (Stm(stm.pat, new, stm.attrs, stm.loc),)
+            self.record(each, (stm,), after)
+            return after
+        return None
+
+    def too_long(self) -> CompilerBug:
+        """The error for a statement whose rules do not come to an end."""
+        often = ", ".join(f"{name} ({count})" for name, count in self.fired.most_common(4))
+        return CompilerBug(f"rewriting does not terminate; the rules that fired most: {often}")

@@ -1,0 +1,1 @@
+"""Passes: from core or versioned IR to the same."""

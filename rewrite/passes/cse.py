@@ -1,0 +1,145 @@
+"""Common subexpressions: what has been computed in scope is not computed again."""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Hashable
+
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import OPS
+from runelift.ir.syntax import (
+    ArrayLit,
+    Body,
+    Concat,
+    Convert,
+    Exp,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Loop,
+    Map,
+    PrimOp,
+    Program,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Stm,
+)
+from runelift.ir.traverse import Mapper, map_body, map_exp, map_lambda
+from runelift.ir.types import Atom, shape_of
+from runelift.rewrite.engine.forward import rewrite_forward
+from runelift.rewrite.engine.pick import let
+from runelift.rewrite.engine.rule import Replacement, Rewriting, RuleBook, rule
+from runelift.rewrite.engine.scope import Scope
+from runelift.rewrite.passes.dead import remove_unused
+
+EVERYWHERE = (PrimOp, Convert, Index, Rearrange, Reshape, Map, Redomap, Scanomap, If, Loop)
+"""Expressions that are shared with the lambdas inside of their scope."""
+NEARBY = (Iota, Replicate, ArrayLit, Concat)
+"""Expressions that a lambda makes for itself faster than it reads them from memory."""
+
+
+@rule(*EVERYWHERE, *NEARBY)
+def common_subexpression(scope: Scope, stm: Stm) -> Replacement:
+    """let x = e₁ in ... let y = e₁ in e₂ ⇒ let x = e₁ in ... e₂[y ↦ x]
+
+    Provided: neither array is consumed; iota, replicate and literals are shared only inside
+    the same lambdas.
+    Because: the first e₁ runs before the second, so it also fails before it.
+    """
+    if any(shape_of(p.type) and scope.consumes(p.name) for p in stm.pat):
+        return None
+    own = tuple(p.name for p in stm.pat)
+    key = _Key((_key(stm.exp), stm.attrs))
+    for known in reversed(scope.known):
+        for exp, found in known.get(key, ()):
+            if found == own or not _equal(exp, stm.exp):
+                continue
+            if isinstance(stm.exp, NEARBY) and not scope.here(found[0]):
+                continue
+            return let(stm.pat, found)
+    scope.known[-1].setdefault(key, []).append((stm.exp, own))
+    return None
+
+
+class _Key:
+    """A key that is looked up in every scope around, so that its hash is computed once."""
+
+    __slots__ = ("content", "hash")
+
+    def __init__(self, content: Hashable) -> None:
+        self.content = content
+        self.hash = hash(content)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self.content == other.content
+
+
+def _key(exp: Exp) -> Hashable:
+    """Equal for expressions that are equal but for bound names, checks and operand order.
+
+    Of an expression with something inside it is a part only, which :func:`_equal` completes.
+    """
+    match exp:
+        case PrimOp(op, prim, args) if OPS[op].commutative:
+            return PrimOp(op, prim, tuple(sorted(args, key=_order)))
+        case Index(array, dims):
+            return Index(array, dims)
+        case Map(width, lam, arrays) | Redomap(width, _, lam, arrays) | Scanomap(
+            width, _, lam, arrays
+        ):
+            return (type(exp), width, arrays, len(lam.body.stms))
+        case If(cond, then_, else_):
+            return (If, cond, len(then_.stms), len(else_.stms))
+        case Loop(params, form, body):
+            return (Loop, type(form), tuple(p.init for p in params), len(body.stms))
+    return exp
+
+
+def _equal(exp: Exp, other: Exp) -> bool:
+    """Whether expressions with equal keys are equal but for bound names."""
+    return not isinstance(exp, Map | Redomap | Scanomap | If | Loop) or (
+        canonical(exp) == canonical(other))
+
+
+def _order(atom: Atom) -> tuple[bool, str]:
+    return (isinstance(atom, VName), str(atom))
+
+
+def canonical(exp: Exp) -> Exp:
+    """``exp`` with its bound names numbered in order, so that equality is up to renaming."""
+    numbers = itertools.count(1)
+    bound: dict[VName, VName] = {}
+
+    def atom(use: Atom) -> Atom:
+        return bound.get(use, use) if isinstance(use, VName) else use
+
+    def bind(name: VName) -> VName:
+        return bound.setdefault(name, VName("", -next(numbers)))
+
+    def body(inner: Body) -> Body:
+        return map_body(mapper, inner)
+
+    def lam(inner: Lambda) -> Lambda:
+        return map_lambda(mapper, inner)
+
+    mapper = Mapper(atom, bind, body, lam)
+    return map_exp(mapper, exp)
+
+
+SHARING = RuleBook([common_subexpression])
+
+
+def eliminate_common(program: Program, names: Names,
+                     rewriting: Rewriting | None = None) -> Program:
+    """``program`` in which equal expressions are computed once per scope."""
+    rewriting = rewriting or Rewriting(names)
+    program = rewrite_forward(program, SHARING, rewriting)
+    return remove_unused(program, rewriting)

@@ -1,0 +1,294 @@
+"""What keeps a device busy: defaults of guards that the bodies of versions tell.
+
+A threshold that nothing has tuned asks for as many points as the device has work-items.  That is
+too much for products, whose work-groups share what they load and whose work-items compute many
+points each; where there are few points, long reductions are done in pieces
+(:mod:`runelift.codegen.segops.product_tiles`).  So it is for reductions of neighbourhoods, as in
+convolutions.
+
+A version with a work-group for each row runs wherever rows fit, unless something speaks for
+versions that follow (:mod:`~runelift.rewrite.passes.rivals`).
+
+An outer version gives a work-item a whole row.  It runs for fewer rows where groups cannot have
+them, so it is told of the groups of the version beside it; and not at all where work-items that run
+together had better share a product, or map elements that lie side by side.
+"""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from runelift.ir.guards import Guard, Kind
+from runelift.ir.names import Names, VName
+from runelift.ir.patterns import Pattern, references
+from runelift.ir.prim import Prim
+from runelift.ir.products import reducing
+from runelift.ir.sizes import greatest, product
+from runelift.ir.syntax import (
+    SEGOPS,
+    Body,
+    Dim,
+    Exp,
+    ForLoop,
+    Fun,
+    Index,
+    Loop,
+    PrimOp,
+    Program,
+    SegMap,
+    SegOp,
+    SegRed,
+    SliceDim,
+    Stm,
+    Version,
+    Versions,
+)
+from runelift.ir.traverse import (
+    bodies_of,
+    body_of,
+    free_vars,
+    lambdas_of,
+    map_inside,
+    stm_of,
+    uses,
+)
+from runelift.ir.types import Type
+from runelift.rewrite.engine.rule import Rewriting, Rule, rule
+from runelift.rewrite.engine.versions import (
+    Types,
+    is_product,
+    operations,
+    operations_of_groups,
+    with_guards,
+)
+from runelift.rewrite.flatten.nest import size_of
+from runelift.rewrite.passes.rivals import (
+    maps_share_nothing,
+    neighbours_map,
+    points_are_laden,
+    points_beat_rows,
+    points_differ,
+    products_beat_reductions,
+    products_beat_rows,
+)
+
+SHARED_POINTS = 4096
+"""From how many points on a product, or a reduction of neighbourhoods, keeps a device busy."""
+
+
+def estimate(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+    """``program`` with what the defaults of its guards depend on."""
+    rewriting = rewriting or Rewriting(names)
+    return Program(tuple(replace(fun, body=_body(fun.body, rewriting, EVERYWHERE, _types(fun)))
+                         for fun in program.funs))
+
+
+def _types(fun: Fun) -> Types:
+    """The types of all names outside of kernels."""
+    types: dict[VName, Type] = {p.name: p.type for p in fun.params}
+    for stm in _outside(fun.body):
+        types |= {p.name: p.type for p in stm.pat}
+        if isinstance(stm.exp, Loop):
+            types |= {p.param.name: p.param.type for p in stm.exp.params}
+            if isinstance(stm.exp.form, ForLoop):
+                types[stm.exp.form.index] = Prim.I64
+    return types
+
+
+def _outside(body: Body) -> Iterator[Stm]:
+    for stm in body.stms:
+        yield stm
+        if not isinstance(stm.exp, SEGOPS):
+            for inner in bodies_of(stm.exp):
+                yield from _outside(inner)
+
+
+def _body(body: Body, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> Body:
+    stms = [_statement(stm, rewriting, laws, types) for stm in body.stms]
+    return body_of(body, stms, body.result)
+
+
+def _statement(stm: Stm, rewriting: Rewriting, laws: tuple[Rule, ...], types: Types) -> Stm:
+    if isinstance(stm.exp, SEGOPS):
+        return stm  # no choice is made inside of kernels
+    inside = (*EVERYWHERE, maps_share_nothing) if isinstance(stm.exp, Loop) else laws
+    stm = stm_of(stm, map_inside(stm.exp, lambda body: _body(body, rewriting, inside, types),
+                                 lambda lam: lam))
+    for law in laws:
+        if isinstance(stm.exp, Versions) and rewriting.permits(law):
+            new = law.apply(stm.exp, types)
+            if new is not None:
+                before, stm = stm, replace(stm, exp=new)
+                rewriting.record(law, (before,), (stm,))
+    return stm
+
+
+@rule(Versions)
+def products_share(exp: Versions, types: Types) -> Exp | None:
+    """versions (par ≥ device: product, …) ⇒ versions (par ≥ min device 4096: product, …)
+
+    Provided: all operations of the version are products.
+    Because: a work-item computes up to 64 points of a product.
+    """
+    return with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
+                       if guard.default is None and is_product(version) else guard)
+
+
+@rule(Versions)
+def neighbours_share(exp: Versions, types: Types) -> Exp | None:
+    """versions (par ≥ device: neighbourhoods, …) ⇒ versions (par ≥ min device 4096: …, …)
+
+    Provided: all operations of the version reduce neighbourhoods of their points.
+    Because: where points are few, several work-items share one, and neighbours what they load
+        (:mod:`runelift.codegen.segops.segred_blocked`); groups for each of them would load
+        everything again.
+    """
+    return with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
+                       if guard.default is None and _has_neighbourhoods(version, types) else guard)
+
+
+def _has_neighbourhoods(version: Version, types: Types) -> bool:
+    """Whether all operations of an outer version reduce neighbourhoods."""
+    found = list(operations(version.body))
+    return (version.kind is Kind.OUTER and bool(found)
+            and all(isinstance(o, SegMap) and reducing(o.body, o.ret) is not None
+                    and any(each.pattern is Pattern.RADIUS
+                            for each in references(o, types.__getitem__)) for o in found))
+
+
+@rule(Versions)
+def roots_share(exp: Versions, types: Types) -> Exp | None:
+    """versions (par ≥ device: quotients by roots, …) ⇒ versions (par ≥ min device 4096: …, …)
+
+    Provided: all operations of the version reduce what is divided by roots of f32, and of arrays
+        that are the same for several points.
+    Because: a work-item makes the quotients of several points together
+        (:mod:`runelift.codegen.passes.rsqrt`), and several work-items share a point where points
+        are few.
+    """
+    return with_guards(exp, lambda version, guard: replace(guard, default=SHARED_POINTS)
+                       if guard.default is None and _divides_by_roots(version, types) else guard)
+
+
+def _divides_by_roots(version: Version, types: Types) -> bool:
+    """Whether all operations of an outer version reduce quotients by roots of shared elements."""
+    found = list(operations(version.body))
+    return version.kind is Kind.OUTER and bool(found) and all(
+        isinstance(o, SegMap) and (parts := reducing(o.body, o.ret)) is not None
+        and _has_quotient(parts.redomap.lam.body)
+        and any(each.pattern is not Pattern.UNKNOWN and each.points < {d.index for d in o.space}
+                for each in references(o, types.__getitem__)) for o in found)
+
+
+def _has_quotient(body: Body) -> bool:
+    """Whether something is divided by a root of an f32."""
+    roots = {stm.pat[0].name for stm in body.stms
+             if isinstance(stm.exp, PrimOp) and stm.exp.op == "sqrt" and stm.exp.prim is Prim.F32}
+    return any(isinstance(stm.exp, PrimOp) and stm.exp.op == "div" and stm.exp.args[1] in roots
+               for stm in body.stms)
+
+
+@rule(Versions)
+def rows_stream(exp: Versions, types: Types) -> Exp | None:
+    """versions (rows: s, group: r, …) ⇒ versions (rows: s, group streams: r, …)
+
+    Provided: all that a group does together is to reduce to scalars; in s, neighbouring rows read
+        elements that are the same, or lie side by side.  Does not handle: neighbourhoods, whose
+        rows had better be reduced together (:mod:`runelift.codegen.segops.segred_blocked`).
+    Because: a group keeps nothing of a row, which then may have any length; and a work-item that
+        has a row waits for memory no more than a group.
+    """
+    outer = next((v for v in exp.alternatives if v.kind is Kind.OUTER), None)
+    rows = [] if outer is None else list(operations(outer.body))
+    if len(rows) != 1 or not isinstance(rows[0], SegMap) or _reads_apart(
+            rows[0].body, {rows[0].space[-1].index}):
+        return None
+    return with_guards(exp, lambda version, guard: replace(guard, streams=True)
+                       if _reduces_rows(version) else guard)
+
+
+def _reads_apart(body: Body, varying: set[VName], walking: bool = False) -> bool:
+    """Whether a place in any but the last dimension of an array is another in the next row.
+
+    In the last one, too, if the row is ``walking`` through it, which is a neighbourhood.
+    ``varying`` are the names that differ from row to row; those in the body are added.
+    """
+    for stm in body.stms:
+        exp, lambdas = stm.exp, lambdas_of(stm.exp)
+        if isinstance(exp, Index) and any(varying.intersection(_named(dim)) for dim in (
+                exp.dims if walking else exp.dims[:-1])):
+            return True
+        if not varying.isdisjoint(uses(exp)):
+            varying.update(p.name for lam in lambdas for p in lam.params)
+        if any(_reads_apart(inner, varying, walking) for inner in bodies_of(exp)) or any(
+                _reads_apart(lam.body, varying, True) for lam in lambdas):
+            return True
+        if varying & free_vars(exp):
+            varying.update(p.name for p in stm.pat)
+    return False
+
+
+def _named(dim: Dim) -> list[VName]:
+    """The names in an index or a slice."""
+    parts = (dim.start, dim.stride) if isinstance(dim, SliceDim) else (dim,)
+    return [part for part in parts if isinstance(part, VName)]
+
+
+def _reduces_rows(version: Version) -> bool:
+    """Whether the work-items of a group do nothing together but reduce a row to scalars."""
+    inside = list(operations_of_groups(version)) if version.kind is Kind.INTRA else []
+    return bool(inside) and all(isinstance(op, SegRed) and len(op.space) == 1 for op in inside)
+
+
+@rule(Versions)
+def loops_stay_in_groups(exp: Versions, types: Types) -> Exp | None:
+    """versions (…, group: loop o, else: loop p) ⇒ versions (…, group looped n: loop o, else: …)
+
+    Provided: o and p have operations, of which the largest in o has n points.
+    Because: what the work-items of a group hand on from one iteration to the next stays on the
+        chip; in the last version each operation of each iteration is a launch.
+    """
+    if next(_in_loops(exp.alternatives[-1].body), None) is None:
+        return None
+    return with_guards(exp, _looped)
+
+
+def _looped(version: Version, guard: Guard) -> Guard:
+    """The guard with the points of the largest operation that stands in a loop of a group."""
+    if version.kind is not Kind.INTRA or guard.groups is None:
+        return guard
+    points = [product([size_of(dim.width) for dim in op.space])
+              for group in operations(version.body) if isinstance(group, SegMap)
+              for op in _in_loops(group.body)]
+    return replace(guard, looped=greatest(*points)) if points else guard
+
+
+def _in_loops(body: Body) -> Iterator[SegOp]:
+    """The operations of the grid, or of a group, that stand in loops."""
+    for stm in body.stms:
+        if not isinstance(stm.exp, SEGOPS):
+            for inner in bodies_of(stm.exp):
+                yield from (operations if isinstance(stm.exp, Loop) else _in_loops)(inner)
+
+
+@rule(Versions)
+def groups_beside_rows(exp: Versions, types: Types) -> Exp | None:
+    """versions (rows: …, group g groups n: …) ⇒ versions (rows, group g groups n: …, …)
+
+    Because: rows that no group can take had better have a work-item each, and so had many rows that
+        neither keeps.
+    """
+    beside = next((v.guard for v in exp.alternatives
+                   if v.guard is not None and v.guard.kind is Kind.INTRA), None)
+    if beside is None:
+        return None
+    return with_guards(exp, lambda version, guard: replace(
+        guard, group=beside.group, groups=beside.groups,
+        streams=beside.streams and guard.default is None) if guard.kind is Kind.OUTER else guard)
+
+
+EVERYWHERE = (products_share, neighbours_share, roots_share, products_beat_rows,
+              products_beat_reductions, points_beat_rows, points_differ, points_are_laden,
+              neighbours_map, rows_stream, loops_stay_in_groups, groups_beside_rows)

@@ -1,0 +1,342 @@
+"""Fusion: which two array operations of a body are brought together, and where they then stand.
+
+Bodies are fused from the inside out.  Inside a body, the dependence graph decides: two
+operations can become one if no third statement needs the first and is needed by the second.
+What stands between them moves in front of the fused operation, or behind it if it needs the
+first.  Nothing moves past an operation that consumes an array it reads, and nothing that
+depends on an assertion moves in front of it.  No computation is repeated: a result that others
+need stays a result of the fused operation.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from runelift.ir.consumption import consumed_by, root_of
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    SOACS,
+    Body,
+    Exp,
+    Hist,
+    Iota,
+    Lambda,
+    Map,
+    Param,
+    Program,
+    Redomap,
+    Reshape,
+    Scanomap,
+    Scatter,
+    Soac,
+    Stm,
+)
+from runelift.ir.traverse import (
+    bodies_of,
+    body_of,
+    free_vars,
+    lambda_of,
+    lambdas_of,
+    map_inside,
+    stm_of,
+)
+from runelift.ir.types import Atom
+from runelift.rewrite.engine.pick import names_in
+from runelift.rewrite.engine.rule import Rewriting, Rule
+from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
+from runelift.rewrite.rules.soac import operands
+from runelift.rewrite.rules.unused import may_fail_on_purpose
+
+BESIDE = (Map | Redomap, Scanomap, Scatter)
+"""What may be fused with its own kind where both read the same array; reductions that the host
+launches need not."""
+ALONE = frozenset({"sequential", "opaque", "nofuse"})
+"""Attributes that hold for a whole operation, and so must not spread to another."""
+
+
+def fuse(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+    """``program`` with array operations fused wherever that repeats no computation."""
+    fuser = _Fuser(rewriting or Rewriting(names))
+    return Program(tuple(replace(fun, body=fuser.body(fun.body)) for fun in program.funs))
+
+
+@dataclass(slots=True)
+class _Node:
+    """A statement of a body in the dependence graph."""
+
+    stm: Stm
+    bound: frozenset[VName]
+    free: frozenset[VName]
+    consumed: frozenset[VName]
+    parallel: bool
+    """Whether an array operation stands inside."""
+
+    @classmethod
+    def of(cls, stm: Stm) -> _Node:
+        """The node of a statement."""
+        return cls(stm, frozenset(p.name for p in stm.pat), frozenset(free_vars(stm)),
+                   frozenset(consumed_by(stm)), _parallel_inside(stm.exp))
+
+    def fused_with(self, second: _Node, fused: Stm) -> _Node:
+        """The node of ``fused``, which stands for this one and the second."""
+        return _Node(fused, frozenset(p.name for p in fused.pat),
+                     (self.free | second.free) - self.bound, self.consumed | second.consumed,
+                     self.parallel or second.parallel)
+
+    @property
+    def width(self) -> Atom | None:
+        """The width, if this is an array operation that may be fused."""
+        exp = self.stm.exp
+        return exp.width if isinstance(exp, SOACS) else None
+
+    @property
+    def reduction(self) -> Redomap | None:
+        """The operation, if it is a reduction that leaves no array."""
+        exp = self.stm.exp
+        return exp if isinstance(exp, Redomap) and len(self.stm.pat) == operands(exp) else None
+
+
+class _Fuser:
+    """The state of fusion over a program."""
+
+    def __init__(self, rewriting: Rewriting) -> None:
+        self.rewriting = rewriting
+        self.defs: dict[VName, Stm] = {}
+        self.depth = 0
+        """How many functions are around what is fused; the host launches what has none."""
+
+    def lambda_(self, lam: Lambda) -> Lambda:
+        self.depth += 1
+        body = self.body(lam.body)
+        self.depth -= 1
+        return lambda_of(lam, lam.params, body, lam.ret)
+
+    def body(self, body: Body) -> Body:
+        """A body, its inner bodies first; fused again where fusion around it has added to it."""
+        stms: list[Stm] = []
+        for stm in body.stms:
+            for param in stm.pat:
+                self.defs[param.name] = stm
+            stms.append(stm_of(stm, map_inside(stm.exp, self.body, self.lambda_)))
+        if sum(isinstance(stm.exp, SOACS) for stm in stms) < 2:
+            return body_of(body, stms, body.result)
+        graph = _Graph(self, stms, body.result)
+        graph.reduce_by_rows()
+        graph.fuse_all(VERTICAL)
+        if graph.fuse_all(HORIZONTAL):
+            graph.fuse_all(VERTICAL)
+        return body_of(body, [node.stm for node in graph.nodes], body.result)
+
+    def roots(self, names: Iterable[VName]) -> set[VName]:
+        """The arrays that ``names`` are views of."""
+        return {root_of(name, self.defs) for name in names}
+
+
+class _Graph:
+    """The statements of one body, in an order that keeps all dependences."""
+
+    def __init__(self, fuser: _Fuser, stms: Iterable[Stm], result: tuple[Atom, ...]) -> None:
+        self.fuser = fuser
+        self.nodes = [_Node.of(stm) for stm in stms]
+        self.result = result
+        self.uses = self._count()
+
+    def _count(self) -> Counter[VName]:
+        """How many statements and results use each name."""
+        uses = Counter(names_in(self.result))
+        for node in self.nodes:
+            uses.update(node.free)
+        return uses
+
+    def reduce_by_rows(self) -> None:
+        """Where a reduction flattens what a nest of maps makes, reduce row by row."""
+        for node in tuple(self.nodes):
+            matrices = self._matrices(node)
+            if matrices and self.fuser.rewriting.permits(reduce_by_rows):
+                stm = reduce_by_rows.apply(node.stm, matrices, self.fuser.rewriting.names)
+                self.fuser.rewriting.record(reduce_by_rows, (node.stm,), (stm,))
+                self.nodes = [_Node.of(stm) if n is node else n for n in self.nodes
+                              if n.bound.isdisjoint(matrices)]
+                self.uses = self._count()
+
+    def _matrices(self, node: _Node) -> dict[VName, Param]:
+        """The matrices behind the flat arrays that a reduction reads, if it can fuse with them."""
+        exp, defs = node.reduction, self.fuser.defs
+        if exp is None:
+            return {}
+        here = {p.name: p for node in self.nodes for p in node.stm.pat}
+        found: dict[VName, Param] = {}
+        for flat in exp.arrays:
+            match defs.get(flat):
+                case Stm(_, Reshape((_,), array)) if flat in here and array in here:
+                    found[flat] = here[array]
+                case _:
+                    return {}
+            if self.uses[flat] != 1 or self.uses[array] != 1:
+                return {}
+        makers = {defs[p.name].pat[0].name for p in found.values()}
+        return found if len(makers) == 1 and _makes_rows(defs[makers.pop()]) else {}
+
+    def fuse_all(self, rules: tuple[Rule, ...]) -> bool:
+        """Fuse from the first statement to the last, each as often as possible; whether any."""
+        vertical = rules is VERTICAL
+        before, position = len(self.nodes), 0
+        while position < len(self.nodes):
+            moved = self._fuse_at(position, rules, vertical)
+            position = position + 1 if moved is None else moved
+        return len(self.nodes) < before
+
+    def _fuse_at(self, position: int, rules: tuple[Rule, ...], vertical: bool) -> int | None:
+        """Fuse something into the node at ``position``; where the fused node stands then."""
+        second = self.nodes[position]
+        width = second.width
+        if width is None:
+            return None
+        for number in range(position - 1, -1, -1):
+            first = self.nodes[number]
+            if first.width != width:
+                continue
+            fits = _feeds(first, second) if vertical else self._beside(first, second)
+            if not fits or not _attributes_agree(first.stm, second.stm):
+                continue
+            for rule in rules:
+                heads = (type(first.stm.exp), type(second.stm.exp))
+                if rule.heads == heads and self.fuser.rewriting.permits(rule):
+                    moved = self._fuse(number, position, rule)
+                    if moved is not None:
+                        return moved
+        return None
+
+    def _fuse(self, number: int, position: int, rule: Rule) -> int | None:
+        """Replace two nodes by one if the order of the others allows it."""
+        first, second = self.nodes[number], self.nodes[position]
+        around = self._around(number, position)
+        if around is None:
+            return None
+        needed = frozenset(name for name in first.bound
+                           if self.uses[name] > (name in second.free))
+        if needed and rule.heads[0] is not Scatter and isinstance(second.stm.exp, Scatter | Hist):
+            return None
+        before, after = around
+        fused: Stm = rule.apply(first.stm, second.stm, needed)
+        self.fuser.rewriting.record(rule, (first.stm, second.stm), (fused,))
+        if first.parallel and second.parallel:
+            fused = replace(fused, exp=map_inside(fused.exp, self.fuser.body,
+                                                  self.fuser.lambda_))
+        for param in fused.pat:
+            self.fuser.defs[param.name] = fused
+        node = first.fused_with(second, fused)
+        self.uses.subtract(first.free)
+        self.uses.subtract(second.free)
+        self.uses.update(node.free)
+        self.nodes[number : position + 1] = [*before, node, *after]
+        return number + len(before)
+
+    def _around(self, number: int, position: int) -> tuple[list[_Node], list[_Node]] | None:
+        """What stands between two nodes: what must come before and after if they are fused."""
+        first, second = self.nodes[number], self.nodes[position]
+        before: list[_Node] = []
+        after: list[_Node] = []
+        dependent = set(first.bound)
+        for node in self.nodes[number + 1 : position]:
+            if node.free & dependent:
+                if may_fail_on_purpose(node.stm.exp):
+                    return None
+                dependent |= node.bound
+                after.append(node)
+            else:
+                before.append(node)
+        if second.free & (dependent - first.bound):
+            return None
+        return None if self._consumed(first, second, before, after) else (before, after)
+
+    def _consumed(self, first: _Node, second: _Node, before: list[_Node],
+                  after: list[_Node]) -> bool:
+        """Whether something would be read after it has been consumed."""
+        roots = self.fuser.roots
+        early = roots(name for node in before for name in node.consumed)
+        late_reads = roots(name for node in after for name in node.free)
+        now = roots(second.consumed)
+        reads = roots(first.free)
+        return bool(reads & early or reads & now or late_reads & early or late_reads & now)
+
+    def _beside(self, first: _Node, second: _Node) -> bool:
+        """Whether two operations share an array or launches, and are simple enough to be one."""
+        one, two = first.stm.exp, second.stm.exp
+        if not any(isinstance(one, kind) and isinstance(two, kind) for kind in BESIDE):
+            return False
+        assert isinstance(one, Soac)
+        assert isinstance(two, Soac)
+        if first.bound & second.free or not (
+            isinstance(one, Map) or isinstance(two, Map) or _scalar_operators(one, two)
+        ):
+            return False
+        if first.parallel or second.parallel:
+            return False
+        if self.fuser.depth == 0 and first.reduction and second.reduction:
+            return True  # there is a launch less; nobody else could share the elements
+        return any(a in two.arrays and not self._is_iota(a) for a in one.arrays)
+
+    def _is_iota(self, name: VName) -> bool:
+        made = self.fuser.defs.get(name)
+        return made is not None and isinstance(made.exp, Iota)
+
+
+def _makes_rows(maker: Stm) -> bool:
+    """Whether a statement is a map whose rows are made by array operations."""
+    if not isinstance(maker.exp, Map):
+        return False
+    body = maker.exp.lam.body
+    made = {p.name for stm in body.stms if isinstance(stm.exp, Map) for p in stm.pat}
+    return made.issuperset(body.result)
+
+
+def _feeds(first: _Node, second: _Node) -> bool:
+    """Whether the second operation reads results of the first, and only element by element."""
+    one, two = first.stm.exp, second.stm.exp
+    if not isinstance(one, Map | Redomap | Scanomap) or not isinstance(two, SOACS):
+        return False
+    elements = {p.name for p in first.stm.pat[operands(one) :]}
+    if not elements & set(two.arrays) or first.bound & _other_uses(two):
+        return False
+    if not first.bound.isdisjoint(set(two.arrays) - elements):
+        return False
+    if isinstance(two, Scatter | Hist) and first.parallel:
+        return False
+    return isinstance(one, Map) or isinstance(two, Map) or _scalar_operators(one, two)
+
+
+def _attributes_agree(first: Stm, second: Stm) -> bool:
+    return not ALONE & (set(first.attrs) ^ set(second.attrs))
+
+
+def _other_uses(soac: Soac) -> set[VName]:
+    """What an operation uses other than element by element."""
+    used = names_in((soac.width,))
+    for lam in lambdas_of(soac):
+        used |= free_vars(lam)
+    match soac:
+        case Redomap(ops=ops) | Scanomap(ops=ops):
+            used |= {name for op in ops for name in names_in(op.neutral)}
+        case Scatter(dests=dests):
+            used |= {d.array for d in dests}
+        case Hist(ops=hist_ops):
+            for op in hist_ops:
+                used |= {*op.dests, *names_in((op.bins, *op.op.neutral))}
+    return used
+
+
+def _scalar_operators(*soacs: Soac) -> bool:
+    """Whether all operators work on scalars; flattening handles a vector operator only alone."""
+    return all(isinstance(type_, Prim) for soac in soacs if isinstance(soac, Redomap | Scanomap)
+               for op in soac.ops for type_ in op.lam.ret)
+
+
+def _parallel_inside(exp: Exp) -> bool:
+    """Whether an array operation stands in a body or lambda of ``exp``."""
+    bodies = (*bodies_of(exp), *(lam.body for lam in lambdas_of(exp)))
+    return any(isinstance(stm.exp, SOACS) or _parallel_inside(stm.exp)
+               for body in bodies for stm in body.stms)

@@ -1,0 +1,287 @@
+"""Hoisting: what does not depend on a lambda, loop or branch leaves it.
+
+Flattening takes an array for irregular when its sizes are computed inside of the nest, so sizes
+must leave as far as they can.  A statement leaves a lambda or a loop only if it cannot fail,
+because the lambda may run for no element; it leaves a branch only if it computes a size.
+"""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from runelift.ir.consumption import consumed_names
+from runelift.ir.names import Names, VName
+from runelift.ir.prim import OPS, Prim
+from runelift.ir.sizes import Size, product
+from runelift.ir.syntax import (
+    ArrayLit,
+    AtomExp,
+    Body,
+    Concat,
+    Convert,
+    Exp,
+    ForLoop,
+    Fun,
+    If,
+    Index,
+    Iota,
+    Lambda,
+    Loop,
+    Map,
+    Param,
+    PrimOp,
+    Program,
+    Rearrange,
+    Redomap,
+    Replicate,
+    Reshape,
+    Scanomap,
+    Stm,
+)
+from runelift.ir.traverse import (
+    Mapper,
+    bodies_of,
+    body_of,
+    free_vars,
+    is_flat,
+    lambda_of,
+    lambdas_of,
+    map_exp,
+    stm_of,
+    uses,
+)
+from runelift.ir.types import Atom, Const, shape_of
+from runelift.rewrite.engine.pick import names_in
+from runelift.rewrite.engine.rule import Rewriting, rule
+from runelift.rewrite.engine.scope import Scope, is_counting
+from runelift.rewrite.rules.unused import sizes_of
+
+LEAVING = (PrimOp, Convert, Index, Rearrange, Reshape, ArrayLit, Concat, If, Loop, Map, Redomap,
+           Scanomap)
+"""Expressions that are hoisted.  Iota and replicate are made faster than they are read."""
+
+
+class Around(Enum):
+    """What a body is the body of."""
+
+    FUN = "fun"
+    LAMBDA = "lambda"
+    LOOP = "loop"
+    BRANCH = "branch"
+
+
+@dataclass(slots=True)
+class _Frame:
+    around: Around
+    out: list[Stm] = field(default_factory=list)
+
+
+def hoist(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+    """``program`` with invariant statements as far out as they may go."""
+    rewriting = rewriting or Rewriting(names)
+    consumed = consumed_names(program)
+    return Program(tuple(Hoister(rewriting, consumed, size_names(fun)).fun(fun)
+                         for fun in program.funs))
+
+
+@rule(*LEAVING)
+def hoist_invariant(hoister: Hoister, stm: Stm) -> int | None:
+    """map (λx → let y = e₁ in e₂) xs ⇒ let y = e₁ in map (λx → e₂) xs
+
+    Provided: x does not occur in e₁, e₁ cannot fail even where the map has no elements, and
+    nothing consumes y.  The same for loops; for branches if y is a size.
+    Does not handle: scalars that a kernel left on the device, which the host would have to read.
+    """
+    here = len(hoister.frames) - 1
+    outermost = max((hoister.level.get(name, 0) for name in free_vars(stm)), default=0)
+    for target in range(outermost, here):
+        if hoister.may_leave(stm, target):
+            return target
+    return None
+
+
+class Hoister:
+    """The state of the walk over one function: the bodies around, and where names are bound."""
+
+    def __init__(self, rewriting: Rewriting, consumed: frozenset[VName],
+                 sizes: frozenset[VName]) -> None:
+        self.rewriting = rewriting
+        self.scope = Scope(rewriting.names, consumed)
+        self.sizes = sizes
+        self.frames: list[_Frame] = []
+        self.level: dict[VName, int] = {}
+        self.lengths: dict[VName, int] = {}
+        self.deep = Mapper(lambda a: a, lambda name: name, lambda b: self.body(b, Around.BRANCH),
+                           self.lambda_)
+
+    def fun(self, fun: Fun) -> Fun:
+        """The function with its invariant statements hoisted."""
+        self.bind(fun.params, 0)
+        return replace(fun, body=self.body(fun.body, Around.FUN))
+
+    def bind(self, params: Iterable[Param], level: int) -> None:
+        """Names bound in the body at ``level``; the sizes of their arrays are not negative."""
+        params = tuple(params)
+        self.scope.bind(params)
+        for param in params:
+            self.level[param.name] = level
+            for size in names_in(shape_of(param.type)):
+                self.lengths[size] = min(level, self.lengths.get(size, level))
+
+    def body(self, body: Body, around: Around) -> Body:
+        """A body without what leaves it."""
+        self.frames.append(_Frame(around))
+        for stm in body.stms:
+            self.statement(stm)
+        return body_of(body, self.frames.pop().out, body.result)
+
+    def lambda_(self, lam: Lambda) -> Lambda:
+        """A lambda without what leaves it."""
+        self.bind(lam.params, len(self.frames))
+        return lambda_of(lam, lam.params, self.body(lam.body, Around.LAMBDA), lam.ret)
+
+    def statement(self, stm: Stm) -> None:
+        """Put ``stm`` into the outermost body that it may go to."""
+        if not is_flat(stm.exp):
+            stm = stm_of(stm, self.inside(stm.exp))
+        target = len(self.frames) - 1
+        if isinstance(stm.exp, LEAVING) and target and self.rewriting.permits(hoist_invariant):
+            found: int | None = hoist_invariant.apply(self, stm)
+            if found is not None:
+                self.rewriting.record(hoist_invariant, (stm,), (stm,))
+                target = found
+        self.frames[target].out.append(stm)
+        self.bind(stm.pat, target)
+        self.scope.define(stm)
+
+    def inside(self, exp: Exp) -> Exp:
+        """``exp`` with its bodies hoisted from."""
+        level = len(self.frames)
+        match exp:
+            case Loop(params, form, body):
+                self.bind((p.param for p in params), level)
+                if isinstance(form, ForLoop):
+                    self.bind((Param(form.index, Prim.I64),), level)
+                    self.scope.bounds[form.index] = form.bound
+                new = self.body(body, Around.LOOP)
+                return exp if new is body else Loop(params, form, new)
+            case Map() | Redomap() | Scanomap():
+                for param, array in zip(exp.lam.params, exp.arrays, strict=True):
+                    source = self.scope.exp(array)
+                    if isinstance(source, Iota) and is_counting(source):
+                        self.scope.bounds[param.name] = source.count
+        return map_exp(self.deep, exp)
+
+    # Conditions
+
+    def may_leave(self, stm: Stm, target: int) -> bool:
+        """Whether ``stm`` may stand in the body at ``target``."""
+        crossed = {frame.around for frame in self.frames[target + 1 :]}
+        if Around.BRANCH in crossed and not self._is_size(stm):
+            return False
+        if any(shape_of(p.type) and self.scope.consumes(p.name) for p in stm.pat):
+            return False
+        if (Around.LAMBDA in crossed and not self._in_lambda(target)
+                and self._reads_device(stm)):
+            return False
+        return self.cannot_fail(stm, target)
+
+    def _is_size(self, stm: Stm) -> bool:
+        return isinstance(stm.exp, PrimOp | Convert) and stm.pat[0].name in self.sizes
+
+    def _in_lambda(self, target: int) -> bool:
+        return any(frame.around is Around.LAMBDA for frame in self.frames[: target + 1])
+
+    def _reads_device(self, stm: Stm) -> bool:
+        """Whether the host would need a scalar from the device, other than a size, for this."""
+        if not isinstance(stm.exp, PrimOp | Convert) or self._is_size(stm):
+            return False
+        return any((made := self.scope.defs.get(name)) is not None
+                   and not isinstance(made.exp, PrimOp | Convert | AtomExp)
+                   for name in uses(stm.exp))
+
+    def cannot_fail(self, stm: Stm, target: int) -> bool:
+        """Whether ``stm`` succeeds wherever its operands are known and the sizes at ``target``."""
+        match stm.exp:
+            case PrimOp(op, prim, args):
+                return not (OPS[op].traps and prim.is_int) or (
+                    isinstance(args[-1], Const) and args[-1].value != 0)
+            case Convert() | AtomExp() | ArrayLit() | Concat():
+                return True
+            case Index(array, dims):
+                return self.scope.selects_inside(array, dims)
+            case Rearrange(perm, array):
+                shape = shape_of(self.scope.type(array))
+                return shape_of(stm.pat[0].type) == tuple(shape[k] for k in perm)
+            case Reshape(shape, array):
+                return self._count(shape) == self._count(shape_of(self.scope.type(array)))
+            case Iota(count) | Replicate((count,), _):
+                return self.is_length(count, target)
+            case If(then_=then_, else_=else_):
+                return self._all(then_, target) and self._all(else_, target)
+            case Loop(_, ForLoop(), body):
+                return self._all(body, target)
+            case Map(width, lam, arrays):
+                return self._map_succeeds(width, arrays, (lam,), target)
+            case Redomap(width, ops, lam, arrays) | Scanomap(width, ops, lam, arrays):
+                return self._map_succeeds(width, arrays, (lam, *(op.lam for op in ops)), target)
+        return False
+
+    def _map_succeeds(self, width: Atom, arrays: tuple[VName, ...], lams: tuple[Lambda, ...],
+                      target: int) -> bool:
+        outer = [shape_of(self.scope.type(array))[0] for array in arrays]
+        return (all(size == width for size in outer)
+                and (bool(outer) or self.is_length(width, target))
+                and all(self._all(lam.body, target) for lam in lams))
+
+    def _all(self, body: Body, target: int) -> bool:
+        return all(self.cannot_fail(stm, target) for stm in body.stms)
+
+    def is_length(self, size: Atom, target: int) -> bool:
+        """Whether ``size`` is the size of an array that exists at ``target``: not negative."""
+        if isinstance(size, Const):
+            return size.value >= 0
+        return self.lengths.get(size, len(self.frames)) <= target
+
+    def _count(self, shape: tuple[Atom, ...]) -> Size:
+        return product([self._size(size) for size in shape])
+
+    def _size(self, atom: Atom) -> Size:
+        """A size as a polynomial of sizes that are not products themselves."""
+        if isinstance(atom, Const):
+            return Size.of(int(atom.value))
+        match self.scope.exp(atom):
+            case PrimOp("mul", Prim.I64, (x, y)):
+                return self._size(x) * self._size(y)
+        return Size.var(atom)
+
+
+def size_names(fun: Fun) -> frozenset[VName]:
+    """The names that are sizes of arrays, and those from which such names are computed."""
+    found: set[VName] = set()
+    made: dict[VName, Exp] = {}
+
+    def look(body: Body) -> None:
+        for stm in body.stms:
+            found.update(sizes_of([p.type for p in stm.pat]))
+            made.update((p.name, stm.exp) for p in stm.pat)
+            if isinstance(stm.exp, Loop):
+                found.update(sizes_of([p.param.type for p in stm.exp.params]))
+            for inner in bodies_of(stm.exp):
+                look(inner)
+            for lam in lambdas_of(stm.exp):
+                found.update(sizes_of([*lam.ret, *(p.type for p in lam.params)]))
+                look(lam.body)
+
+    look(fun.body)
+    todo = list(found)
+    while todo:
+        exp = made.get(todo.pop())
+        if isinstance(exp, PrimOp | Convert):
+            more = set(uses(exp)) - found
+            found |= more
+            todo += more
+    return frozenset(found)

@@ -1,0 +1,277 @@
+"""Fewer launches: what the host would launch by itself becomes part of a kernel beside it.
+
+In loops of small kernels a launch costs more than what it does.  Once nests are flattened, the
+statements of a host body show what will be launched: each segmented operation, each array that is
+filled or copied to be overwritten, and each element that is read to be handed to kernels.
+Flattening and fusion have done before what needs no such knowledge.
+"""
+# ruff: noqa: D403 (a law begins with what it is about)
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from runelift.ir.consumption import consumed_by, root_of
+from runelift.ir.names import Names, VName
+from runelift.ir.placement import SCRATCH
+from runelift.ir.prim import Prim
+from runelift.ir.syntax import (
+    AtomExp,
+    Body,
+    Convert,
+    Copy,
+    Dest,
+    Exp,
+    If,
+    Index,
+    Iota,
+    Level,
+    Loop,
+    Param,
+    PrimOp,
+    Program,
+    Replicate,
+    SegDim,
+    SegHist,
+    SegMap,
+    SegScan,
+    SegScatter,
+    Stm,
+    Versions,
+)
+from runelift.ir.traverse import body_of, free_vars, map_inside, stm_of, substitute_body
+from runelift.ir.types import Atom, elem_of, shape_of, zero
+from runelift.rewrite.engine.rule import Rewriting, Rule, rule
+from runelift.rewrite.engine.scalar_code import body_may_fail, is_scalar_code
+from runelift.rewrite.passes.fuse import ALONE
+from runelift.rewrite.passes.sink import sink_elements
+
+Stms: TypeAlias = tuple[Stm, ...]
+
+
+def save_launches(program: Program, names: Names, rewriting: Rewriting | None = None) -> Program:
+    """``program`` with fewer things for the host to launch."""
+    walk = _Walk(rewriting or Rewriting(names))
+    return Program(tuple(replace(fun, body=walk.body(fun.body)) for fun in program.funs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """A walk over what the host runs."""
+
+    rewriting: Rewriting
+
+    def body(self, body: Body, own: Set[VName] = frozenset()) -> Body:
+        """A body of the host, those inside of it first; ``own`` are the parameters of its loop."""
+        stms = [stm_of(stm, self._inside(stm.exp)) for stm in body.stms]
+        body = body_of(body, stms, body.result)
+        for each in (scatter_with_map, copy_beside, fill_together):
+            body = self._everywhere(each, body)
+        if self.rewriting.permits(sink_elements):
+            sunk: Stms | None = sink_elements.apply(body, own, self.rewriting.names)
+            if sunk is not None:
+                self.rewriting.record(sink_elements, body.stms, sunk)
+                return Body(sunk, body.result)
+        return body
+
+    def _inside(self, exp: Exp) -> Exp:
+        """What the host runs, with the bodies inside."""
+        if isinstance(exp, Loop):
+            own = frozenset(p.param.name for p in exp.params)
+            body = self.body(exp.body, own)
+            return exp if body is exp.body else replace(exp, body=body)
+        if isinstance(exp, If | Versions):
+            return map_inside(exp, self.body, lambda lam: lam)
+        return exp
+
+    def _everywhere(self, each: Rule, body: Body) -> Body:
+        """The body after a rule has been applied to all statements that it starts from."""
+        place = 0
+        while place < len(body.stms):
+            new: Stms | None = None
+            if isinstance(body.stms[place].exp, each.heads) and self.rewriting.permits(each):
+                new = each.apply(body, place, self.rewriting.names)
+            if new is None:
+                place += 1
+                continue
+            self.rewriting.record(each, body.stms, new)
+            place = max(0, place + min(0, len(new) - len(body.stms)))
+            body = Body(new, body.result)
+        return body
+
+
+@rule(SegScatter)
+def scatter_with_map(body: Body, place: int, names: Names) -> Stms | None:
+    """ys = segmap f; d' = segscatter d (g ys) ⇒ a = scratch; (d', ys) = segscatter (d, a) (g f, f)
+
+    Provided: the scatter reads ys element by element, nobody else before it, and neither writes to
+    what f reads; f is scalar code; not both may fail.
+    Because: what is written at a work-item's own place is a map's result, and others may need it.
+    """
+    stms, scatter = body.stms, body.stms[place]
+    exp = scatter.exp
+    assert isinstance(exp, SegScatter)
+    elements = _elements(exp.body, exp.space)
+    defs = {p.name: stm for stm in stms for p in stm.pat}
+    others = free_vars(replace(scatter, exp=replace(exp, body=Body(
+        _without(exp.body.stms, elements), exp.body.result))))
+    for number in range(place - 1, -1, -1):
+        made = stms[number]
+        results = {p.name for p in made.pat}
+        if results.isdisjoint(elements.values()) or not results.isdisjoint(others):
+            continue
+        if _fits(made, scatter) and _can_move(made, stms[number + 1:place + 1], defs):
+            later = free_vars(Body(stms[place + 1:], body.result))
+            needed = [p for p in made.pat if p.name in later]
+            return (*stms[:number], *stms[number + 1:place],
+                    *_scattered(made, scatter, elements, needed, names), *stms[place + 1:])
+    return None
+
+
+def _fits(made: Stm, scatter: Stm) -> bool:
+    """Whether a statement is a map whose work-items can do those of a scatter, too."""
+    one, two = made.exp, scatter.exp
+    if not isinstance(one, SegMap) or not isinstance(two, SegScatter):
+        return False
+    return (one.level is two.level is Level.GRID
+            and [d.width for d in one.space] == [d.width for d in two.space]
+            and all(isinstance(t, Prim) for t in one.ret) and is_scalar_code(one.body.stms)
+            and not (body_may_fail(one.body) and (
+                body_may_fail(two.body) or not is_scalar_code(two.body.stms)))
+            and not ALONE & (set(made.attrs) ^ set(scatter.attrs)))
+
+
+def _can_move(stm: Stm, over: Sequence[Stm], defs: Mapping[VName, Stm]) -> bool:
+    """Whether a map may run as part of the last of the statements behind it."""
+    exp = stm.exp
+    assert isinstance(exp, SegMap)
+    results, fails = {p.name for p in stm.pat}, body_may_fail(exp.body)
+    read = {root_of(name, defs) for name in free_vars(stm)}
+    if any(results & free_vars(each) or (fails and not _is_calm(each.exp)) for each in over[:-1]):
+        return False
+    return not any(root_of(name, defs) in read for each in over for name in consumed_by(each))
+
+
+def _is_calm(exp: Exp) -> bool:
+    """Whether what the host does for it neither fails nor takes long."""
+    return isinstance(exp, Replicate | Copy | Iota | AtomExp | Convert) or (
+        isinstance(exp, PrimOp) and not exp.may_trap)
+
+
+def _scattered(made: Stm, scatter: Stm, elements: Mapping[VName, VName], needed: Sequence[Param],
+               names: Names) -> Iterator[Stm]:
+    """The scatter that does the map, too, and returns what is ``needed`` of it."""
+    one, two = made.exp, scatter.exp
+    assert isinstance(one, SegMap)
+    assert isinstance(two, SegScatter)
+    indices = tuple(d.index for d in two.space)
+    first = substitute_body(one.body, {d.index: index for d, index in zip(
+        one.space, indices, strict=True)})
+    value = {p.name: atom for p, atom in zip(made.pat, first.result, strict=True)}
+    fed = {element: value[array] for element, array in elements.items() if array in value}
+    second = substitute_body(Body(_without(two.body.stms, fed), two.body.result), fed)
+    dests, written = list(two.dests), list[Atom]()
+    for param in needed:
+        scratch = Param(names.fresh(param.name), param.type)
+        yield Stm((scratch,), Replicate(shape_of(param.type), zero(elem_of(param.type))),
+                  (SCRATCH,), made.loc)
+        dests.append(Dest(scratch.name, len(indices)))
+        written += [*indices, value[param.name]]
+    yield replace(scatter, pat=(*scatter.pat, *needed), exp=replace(
+        two, dests=tuple(dests),
+        body=Body((*first.stms, *second.stms), (*second.result, *written))))
+
+
+@rule(Copy)
+def copy_beside(body: Body, place: int, _names: Names) -> Stms | None:
+    """ys = segscan ⊕ (f xs[i]); c = copy xs ⇒ (ys, c) = segscan ⊕ (f xs[i], xs[i])
+
+    Provided: the operation reads all of xs element by element; nobody needs c before; c is changed
+    while xs is needed, so that the copy is not for nothing.
+    """
+    stms, stm = body.stms, body.stms[place]
+    exp, (param,) = stm.exp, stm.pat
+    assert isinstance(exp, Copy)
+    changed = any(param.name in consumed_by(each) for each in stms[place + 1:])
+    if not changed or exp.array not in free_vars(Body(stms[place + 1:], body.result)):
+        return None
+    for number, beside in enumerate(stms):
+        if number > place and param.name in free_vars(beside):
+            break
+        element = _reads_all(beside, exp.array, param)
+        if element is not None:
+            assert isinstance(beside.exp, SegMap | SegScan)
+            inner = beside.exp.body
+            wider = replace(beside, pat=(*beside.pat, param), exp=replace(
+                beside.exp, body=Body(inner.stms, (*inner.result, element)),
+                ret=(*beside.exp.ret, elem_of(param.type))))
+            return tuple(wider if n == number else each
+                         for n, each in enumerate(stms) if n != place)
+    return None
+
+
+def _reads_all(stm: Stm, array: VName, like: Param) -> VName | None:
+    """The name of an array's element at a point, if a map or scan reads it at all points."""
+    match stm.exp:
+        case SegMap(Level.GRID, space, inner) | SegScan(Level.GRID, space, _, inner) if (
+                tuple(d.width for d in space) == shape_of(like.type)
+                and is_scalar_code(inner.stms) and not ALONE & set(stm.attrs)):
+            return next((name for name, read in _elements(inner, space).items() if read == array),
+                        None)
+    return None
+
+
+@rule(SegScatter, SegHist)
+def fill_together(body: Body, place: int, names: Names) -> Stms | None:
+    """a = replicate s x; b = replicate s y; … segscatter (a, b) … ⇒ (a, b) = segmap s (x, y); …
+
+    Provided: nobody else uses a and b.
+    Because: an array that is overwritten has to be filled before, and one kernel can fill several.
+    """
+    exp = body.stms[place].exp
+    uses = Counter(name for stm in body.stms for name in free_vars(stm))
+    uses.update(a for a in body.result if isinstance(a, VName))
+    into = [d.array for d in exp.dests] if isinstance(exp, SegScatter) else [
+        d for op in exp.ops for d in op.dests] if isinstance(exp, SegHist) else []
+    fills = [(n, stm) for n, stm in enumerate(body.stms[:place])
+             if isinstance(stm.exp, Replicate) and not stm.attrs and stm.pat[0].name in into
+             and uses[stm.pat[0].name] == 1 and not _is_row(stm)]
+    for number, stm in fills:
+        shape = shape_of(stm.pat[0].type)
+        alike = [n for n, each in fills if shape_of(each.pat[0].type) == shape]
+        if len(alike) > 1 and number == alike[0]:
+            filled = _filled([body.stms[n] for n in alike], names)
+            return tuple(filled if n == alike[-1] else each
+                         for n, each in enumerate(body.stms) if n not in alike[:-1])
+    return None
+
+
+def _is_row(stm: Stm) -> bool:
+    """Whether an array repeats arrays, and not a scalar."""
+    (param,), exp = stm.pat, stm.exp
+    assert isinstance(exp, Replicate)
+    return len(exp.shape) < len(shape_of(param.type))
+
+
+def _filled(fills: Sequence[Stm], names: Names) -> Stm:
+    """One map for arrays of the same shape, each of which repeats a scalar."""
+    pat = tuple(stm.pat[0] for stm in fills)
+    space = tuple(SegDim(names.fresh("i"), size) for size in shape_of(pat[0].type))
+    values = tuple(stm.exp.value for stm in fills if isinstance(stm.exp, Replicate))
+    return Stm(pat, SegMap(Level.GRID, space, Body((), values),
+                           tuple(elem_of(p.type) for p in pat)), (), fills[0].loc)
+
+
+def _without(stms: Stms, names: Container[VName]) -> Stms:
+    """The statements but for those that bind ``names``."""
+    return tuple(stm for stm in stms if not stm.pat or stm.pat[0].name not in names)
+
+
+def _elements(body: Body, space: Sequence[SegDim]) -> dict[VName, VName]:
+    """The arrays that are read at the very point, by the names of their elements."""
+    here = tuple(d.index for d in space)
+    return {stm.pat[0].name: stm.exp.array for stm in body.stms
+            if isinstance(stm.exp, Index) and stm.exp.dims == here}

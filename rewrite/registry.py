@@ -1,0 +1,67 @@
+"""Passes: named functions from programs to programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from runelift.ir.names import Names
+from runelift.ir.syntax import Program
+from runelift.rewrite.analysis.bounds import PROVING, remove_checks
+from runelift.rewrite.engine.rule import Rewriting, Rule
+from runelift.rewrite.passes.concat_parts import concat_in_parts
+from runelift.rewrite.passes.cse import SHARING, eliminate_common
+from runelift.rewrite.passes.default_guards import EVERYWHERE, estimate
+from runelift.rewrite.passes.fuse import fuse
+from runelift.rewrite.passes.hoist import hoist, hoist_invariant
+from runelift.rewrite.passes.in_place import made_in_place
+from runelift.rewrite.passes.predicate import predicate, predicated_scatter, predicated_updates
+from runelift.rewrite.passes.rivals import maps_share_nothing
+from runelift.rewrite.passes.save_launches import (
+    copy_beside,
+    fill_together,
+    save_launches,
+    scatter_with_map,
+)
+from runelift.rewrite.passes.short_circuit import short_circuit, update_early
+from runelift.rewrite.passes.simplify import SIMPLIFICATION, simplify
+from runelift.rewrite.passes.sink import sink_elements
+from runelift.rewrite.rules.fusion import HORIZONTAL, VERTICAL, reduce_by_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass: its name, what it does, its rules, and the function.
+
+    The third argument of ``run`` says which rules may fire; without it all may.
+    """
+
+    name: str
+    description: str
+    run: Callable[[Program, Names, Rewriting | None], Program]
+    rules: tuple[Rule, ...] = ()
+
+
+SIMPLIFY = Pass("simplify", "rules of algebra, indexing, control and arrays; dead code",
+                simplify, SIMPLIFICATION.rules)
+CSE = Pass("cse", "compute equal expressions once", eliminate_common, SHARING.rules)
+HOIST = Pass("hoist", "move invariant statements out of lambdas, loops and branches", hoist,
+             (hoist_invariant,))
+FUSE = Pass("fuse", "make one array operation of two", fuse,
+            (*VERTICAL, *HORIZONTAL, reduce_by_rows))
+BOUNDS = Pass("bounds", "remove checks that cannot fail", remove_checks, PROVING)
+PREDICATE = Pass("predicate", "conditional updates made by the device", predicate,
+                 (predicated_updates, predicated_scatter))
+LAUNCHES = Pass("launches", "fewer kernels and copies for the host to launch", save_launches,
+                (scatter_with_map, copy_beside, fill_together, sink_elements))
+ESTIMATE = Pass("estimate", "defaults of guards that the bodies of versions tell", estimate,
+                (*EVERYWHERE, maps_share_nothing))
+SHORT_CIRCUIT = Pass("short-circuit", "make values in the arrays that they are meant for",
+                     short_circuit, (concat_in_parts, update_early, made_in_place))
+
+PASSES: tuple[Pass, ...] = (SIMPLIFY, CSE, HOIST, FUSE, BOUNDS, PREDICATE, LAUNCHES,
+                            ESTIMATE, SHORT_CIRCUIT)
+"""All passes."""
+
+RULES: tuple[Rule, ...] = tuple(rule for each in PASSES for rule in each.rules)
+"""The rule book of the optimiser."""

@@ -1,0 +1,197 @@
+"""The command line: ``runelift COMMAND ...``.
+
+The module imports nothing heavy, so that ``runelift --help`` is quick; each command is a
+module of :mod:`runelift.runtime.commands` with two functions, ``configure(parser)`` and
+``execute(args) -> exit status``, imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import atexit
+import errno
+import gc
+import importlib
+import json
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NoReturn, TextIO
+
+from runelift import __version__
+from runelift.ir.errors import CompilerLimitation, ProgramWarning, UserError
+from runelift.runtime.compilation.diagnostics import as_json, as_text
+from runelift.runtime.devices import pyopencl_quirks as bindings
+from runelift.runtime.host.gc_policy import look_seldom
+
+COMMANDS = {
+    "check": "check a program for errors, without running it",
+    "run": "run a program on values from a file or standard input",
+    "test": "run the test blocks of programs",
+    "bench": "time a program on its datasets",
+    "autotune": "find the best thresholds for a program's datasets",
+    "tune-compare": "compare ways to tune, on a program or on the log of a tuning",
+    "dataset": "make random data",
+    "dump": "print a program at a stage of compilation",
+    "explain": "explain an error code, or which flattening rule fired where in a program",
+    "rules": "print the rewrite rules",
+    "devices": "list the OpenCL devices",
+    "doctor": "say what is found on this machine, what is not usable, and why",
+}
+RUNNING = frozenset({"run", "bench"})
+"""The commands that run programs in this process, on a device."""
+HELP = frozenset({"-h", "--help"})
+OK, USER_ERROR, LIMITATION, BUG, INTERRUPTED = 0, 1, 2, 3, 130
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""Why a system refuses to write more."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that exits as for any other mistake of the user."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong with the command line and exit."""
+        self.print_usage(sys.stderr)
+        self.exit(USER_ERROR, f"{self.prog}: {message}\n")
+
+    def parse_known_args(  # type: ignore[override]
+            self, args: Sequence[str] | None = None, namespace: Any = None
+            ) -> tuple[argparse.Namespace, list[str]]:
+        """The options; one that a command does not know is refused with that command's usage."""
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
+def make_parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser of the command line; only ``command`` gets its own arguments."""
+    parser = Parser(prog="runelift", description=(
+        "Compile nested data-parallel programs into several versions, run, time and tune them."),
+        epilog="Exit status: 0 success, 1 an error of yours, 2 a program that is right but not "
+               "supported, 3 a bug in Runelift, 130 interrupted.")
+    parser.add_argument("--version", action="version", version=f"runelift {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True,
+                                     parser_class=Parser)
+    for name, summary in COMMANDS.items():
+        if name == command:
+            module = importlib.import_module(f"runelift.runtime.commands.{name.replace('-', '_')}")
+            sub = commands.add_parser(
+                name, help=summary, description=module.__doc__,
+                formatter_class=argparse.RawDescriptionHelpFormatter)
+            module.configure(sub)
+            sub.set_defaults(execute=module.execute)
+        else:
+            commands.add_parser(name, help=summary)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; the exit status."""
+    look_seldom()
+    bindings.keep_nothing()
+    atexit.register(gc.freeze)  # nobody needs to look for garbage then
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command = next((a for a in arguments if not a.startswith("-")), None)
+    try:
+        with _ahead(command, arguments):
+            args = make_parser(command).parse_args(arguments)
+            with warnings.catch_warnings(action="default", category=UserWarning):
+                warnings.showwarning = _remark
+                status: int = args.execute(args)
+        sys.stdout.flush()
+        return status
+    except (UserError, CompilerLimitation) as error:
+        status = USER_ERROR if isinstance(error, UserError) else LIMITATION
+        if "--json" in arguments:
+            print(json.dumps(as_json(error), indent=2))
+            return status
+        return _complain(as_text(error), status)
+    except RecursionError:
+        return _complain("not supported: the program is nested too deeply.", LIMITATION)
+    except KeyboardInterrupt:
+        return _complain("interrupted.", INTERRUPTED)
+    except BrokenPipeError:
+        _silence()
+        return OK
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
+            _silence()
+            return _complain(f"cannot write {error.filename or 'the output'}: "
+                             f"{error.strerror}.", USER_ERROR)
+        traceback.print_exc()
+        return _complain("this is a bug in Runelift.  Please report it with the program, the "
+                         "command and the text above.", BUG)
+
+
+def _ahead(command: str | None, arguments: Sequence[str]) -> AbstractContextManager[None]:
+    """What takes long is begun before the command has imported anything.
+
+    That is a process in which to run programs, or the driver of the device.
+    """
+    if not HELP.isdisjoint(arguments):
+        return nullcontext()
+    if command in RUNNING:
+        from runelift.runtime.devices.driver import icd as early
+
+        early.begin(_option("--device", arguments))
+    return _tuning_ahead(arguments) if command == "autotune" else nullcontext()
+
+
+@contextmanager
+def _tuning_ahead(arguments: Sequence[str]) -> Iterator[None]:
+    """What tuning needs first: a process that runs programs, the program, to know of devices."""
+    from runelift.runtime.processes.process import started_ahead
+
+    device, policy = _option("--device", arguments), _option("--policy", arguments)
+    program = next((each for each in arguments if each.endswith(".fut")), None)
+    with started_ahead(device) as go:
+        from runelift.runtime.devices.driver.preload import word_for
+        from runelift.runtime.processes.compile_ahead import compiled_ahead
+
+        with compiled_ahead(program, policy or "all") as is_new:
+            go("" if is_new else word_for(program, policy or "all"))
+            from runelift.runtime.devices.driver import icd as early
+            from runelift.runtime.processes.build_pool import tried_ahead
+
+            with tried_ahead(device) if is_new else nullcontext():
+                early.begin(device, runs=False)
+                yield
+
+
+def _option(name: str, arguments: Sequence[str]) -> str | None:
+    """What the arguments say for an option, as far as that is clear before they are parsed."""
+    for number, each in enumerate(arguments):
+        if each == name:
+            return next(iter(arguments[number + 1:]), None)
+        if each.startswith(f"{name}="):
+            return each.partition("=")[2]
+    return None
+
+
+def _silence() -> None:
+    """Nobody takes our output any more; Python must not complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _remark(message: Warning | str, category: type[Warning], filename: str, lineno: int,
+            file: TextIO | None = None, line: str | None = None) -> None:
+    """Show a warning as the user should see it; those about a program name their place."""
+    print(message if isinstance(message, ProgramWarning) else f"runelift: warning: {message}",
+          file=sys.stderr)
+
+
+def _complain(message: str, status: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence()
+    print(f"runelift: {message}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""A program at each stage of compilation, for whoever wants to look at it."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from runelift.codegen.plan.plan import Interface, Plan, kernels
+from runelift.frontend.syntax.signature import Signature
+from runelift.ir.names import Names
+from runelift.ir.source import Source
+from runelift.runtime.cache.fast_pickle import dumps
+
+if TYPE_CHECKING:
+    from runelift.ir.syntax import Program as Core
+    from runelift.rewrite.flatten import Derivation
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """A program before and after optimisation, and after flattening."""
+
+    core: Core
+    optimised: Core
+    versioned: Core
+
+
+class Later:
+    """Stages that stay pickled until somebody looks at them, as runs seldom do."""
+
+    def __init__(self, stages: Stages | bytes) -> None:
+        self._stages = stages
+
+    def __call__(self) -> Stages:
+        """The stages."""
+        if isinstance(self._stages, bytes):
+            self._stages = pickle.loads(self._stages)
+        found: Stages = self._stages  # type: ignore[assignment]
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Later) and self() == other()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[Later], tuple[bytes]]:
+        known = self._stages
+        return Later, (known if isinstance(known, bytes) else dumps(known),)
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A program at each stage of the way."""
+
+    source: Source
+    imports: tuple[Source, ...]
+    stages: Later
+    policy: str
+    names: Names = field(compare=False)
+    interfaces: Mapping[str, Interface]
+    signatures: Mapping[str, Signature]
+    parameters: Mapping[str, int | None]
+    """The attributes ``#[param(name)]`` with the values that they were given, if any."""
+    warned: tuple[Warning, ...] = field(default=(), compare=False)
+    """What the program was warned of when it was compiled."""
+    plans: dict[tuple[str, bool, bool], Plan] = field(default_factory=dict, compare=False)
+    """Those that were asked for, by entry point, ``interleave`` and ``coherent``."""
+    unchecked: set[tuple[str, bool, bool]] = field(default_factory=set, compare=False)
+    """Those of them whose kernels have not been checked yet."""
+    snapshot: str = field(default="", compare=False)
+    """Which one of those that are kept on disk this is (:mod:`~runelift.runtime.cache.programs`),
+    if any."""
+
+    @property
+    def core(self) -> Core:
+        """The program as it comes from the front end."""
+        return self.stages().core
+
+    @property
+    def optimised(self) -> Core:
+        """The program before flattening."""
+        return self.stages().optimised
+
+    @property
+    def versioned(self) -> Core:
+        """The program in versions."""
+        return self.stages().versioned
+
+    def plan(self, entry: str, *, interleave: bool = False, coherent: bool = False,
+             checked: bool = True) -> Plan:
+        """The host plan of an entry point, made when first asked for.
+
+        Its kernels are ``checked``, unless it is only to be known so far what they are.
+
+        ``interleave``: whether neighbouring work-items of the device should access neighbouring
+        elements (:attr:`~runelift.runtime.devices.info.DeviceInfo.interleaves`).  ``coherent``:
+        whether one kernel can run all iterations of a loop
+        (:attr:`~runelift.runtime.devices.info.DeviceInfo.coherent`).  CompilerLimitation if
+        no version of it can be compiled; the interpreter may still run it.
+        """
+        key = entry, interleave, coherent
+        if key not in self.plans:
+            from runelift.codegen.hostplan.host import plan_fun
+
+            (fun,) = (fun for fun in self.versioned.funs if fun.name == entry)
+            self.plans[key] = plan_fun(fun, self.names, interleave=interleave,
+                                       coherent=coherent)
+            self.unchecked.add(key)
+        if checked and key in self.unchecked:
+            from runelift.ir.imp.check import check
+
+            for kernel in kernels(self.plans[key].steps):
+                check(kernel)
+            self.unchecked.remove(key)
+        return self.plans[key]
+
+    @property
+    def derivations(self) -> tuple[Derivation, ...]:
+        """How flattening came to its versions of each entry point, derived once more."""
+        from runelift.rewrite.flatten import derive
+
+        return derive(self.optimised, copy(self.names), policy=self.policy)[1]

@@ -1,0 +1,35 @@
+"""The text of a program at each stage of compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from runelift.codegen.emit.opencl import opencl_program
+from runelift.codegen.emit.python import python_source
+from runelift.codegen.plan.plan import Plan, kernels
+from runelift.ir.errors import UserError
+from runelift.ir.imp.pretty import pretty as pretty_kernels
+from runelift.ir.pretty import pretty
+from runelift.runtime.compilation.compiled import Compiled
+
+
+def stage_text(compiled: Compiled, stage: str, plan: Callable[[], Plan]) -> str:
+    """The text of a program at a stage; UserError if there is no such stage.
+
+    ``plan`` makes the plan of the entry point of which kernels or the host's part are wanted.
+    """
+    match stage:
+        case "core":
+            return pretty(compiled.core)
+        case "opt":
+            return pretty(compiled.optimised)
+        case "flat":
+            return pretty(compiled.versioned)
+        case "imp":
+            return pretty_kernels(kernels(plan().steps))
+        case "kernels":
+            return opencl_program(kernels(plan().steps), {})
+        case "host":
+            return python_source(plan()).source
+        case _:
+            raise UserError(f"Unknown stage '{stage}'.")

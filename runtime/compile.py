@@ -1,0 +1,71 @@
+"""From a file or a text to a program that can be called: ``runelift.compile``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runelift.frontend.syntax.files import read_source
+from runelift.ir.errors import UserError
+from runelift.ir.source import Source
+from runelift.runtime.cache.programs import compile_anew, if_current, read_kept
+from runelift.runtime.devices.info import DeviceInfo, select
+from runelift.runtime.processes import compile_ahead as ahead
+from runelift.runtime.program import Program
+from runelift.runtime.versions.tuning_file import tuning_of
+
+if TYPE_CHECKING:
+    from runelift.runtime.prebuild.first_run import FirstRun
+
+
+def compile(source_or_path: str | Path, *, device: str | None = None,
+            tuning: str | Path | Mapping[str, int] | None = None,
+            settings: Mapping[str, int] | None = None, policy: str = "all",
+            fp_contract: bool = False, runs: bool = True) -> Program:
+    """Compile a program from a path or from source text.
+
+    ``tuning`` is a file or the thresholds themselves; without it ``PATH.tuning`` is used if it
+    exists.  ``settings`` go before it, and must be names of the program with values that its
+    parameters can have.  With ``fp_contract`` the device may round ``a * b + c`` once instead of
+    twice, which is faster, and no longer what the interpreter computes to the last bit.  Where it
+    ``runs`` in this process, others may start to build its kernels.  Raises UserError or
+    CompilerLimitation.
+    """
+    path = _as_path(source_or_path)
+    source = read_source(path) if path is not None else Source("<source>", str(source_or_path))
+    chosen = tuning_of(path, tuning)
+    values = {**chosen.values, **(settings or {})}
+    compiled = if_current(read_kept(source, policy=policy) or ahead.take(source, policy), values)
+    info, first = select(device), None
+    if compiled is None:
+        first = _first_run(info, device, source) if runs else None
+        try:
+            compiled = compile_anew(source, policy=policy, parameters=values)
+        except BaseException:
+            if first is not None:
+                first.end()
+            raise
+    program = Program(compiled, info, values, policy, fp_contract=fp_contract, first=first)
+    for problem in program.problems(settings or {}):
+        raise UserError(problem.replace("; it is ignored", ""))
+    if chosen.file is not None:
+        program.take(chosen, settings or {})
+    return program
+
+
+def _first_run(info: DeviceInfo | None, device: str | None, source: Source) -> FirstRun | None:
+    """Processes for the first run of a program that has to be compiled."""
+    from runelift.runtime.prebuild.first_run import (
+        first_run,  # it imports what other runs do without
+    )
+
+    return first_run(info, device, source)
+
+
+def _as_path(source_or_path: str | Path) -> Path | None:
+    if isinstance(source_or_path, Path):
+        return source_or_path
+    if "\n" in source_or_path or not source_or_path.endswith(".fut"):
+        return None
+    return Path(source_or_path)

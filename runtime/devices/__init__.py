@@ -1,0 +1,1 @@
+"""OpenCL devices: what they can do, their memory, their programs and kernels."""

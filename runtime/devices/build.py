@@ -1,0 +1,99 @@
+"""OpenCL programs: from the cache, or built and put there."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pyopencl as cl
+
+from runelift.codegen.emit.opencl import count_meetings
+from runelift.runtime.cache import disk
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.driver import preload as loading
+from runelift.runtime.devices.driver.build import KERNELS, Bare, driver_keeps, name_of
+from runelift.runtime.devices.info import DeviceInfo
+
+BUILT_ONCE = b""
+"""What lies there in place of a binary that is kept when the program is built a second time."""
+
+
+class Infeasible(Exception):
+    """A version cannot run on this device; ``lasting`` if not at any size."""
+
+    def __init__(self, reason: str, *, lasting: bool = False) -> None:
+        super().__init__(reason)
+        self.lasting = lasting
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the warnings of compilers; for one thread at a time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def build_program(device: Device, source: str, *options: str) -> Any:
+    """A program from the cache, or built and put there; another process may have done so just now.
+
+    NVIDIA's binaries are assembler's text, which the driver translates when it is loaded for the
+    first time.  What was built from its source it has whole, in a cache of its own.
+    """
+    info, context = device.info, device.context
+    name = cache_name(info, source, *options)
+    kept = disk.load(KERNELS, name) if not info.is_simulator else None
+    if kept and info.locked_compiler and driver_keeps():
+        told = told_of(info, source, *options)
+        if told and (loaded := loading.take(context.int_ptr, *told)) is not None:
+            return cl.Program.from_int_ptr(loaded, retain=False)
+        with suppress(cl.Error):
+            return cl.Program(context, source).build(options=_all_options(info, source, options))
+    if kept:
+        try:
+            return cl.Program(context, [info.handle], [kept]).build()
+        except cl.Error:
+            pass  # made by another driver: build it again from the source
+    try:
+        program = cl.Program(context, source).build(options=_all_options(info, source, options))
+    except cl.Error as error:
+        raise Infeasible(f"the kernels do not build: {str(error).splitlines()[0]}\n"
+                         f"{error}", lasting=True) from None
+    if not info.is_simulator:
+        once = info.slow_binaries and kept is None
+        disk.store(KERNELS, name, BUILT_ONCE if once
+                   else program.get_info(cl.program_info.BINARIES)[0])
+    return program
+
+
+def _all_options(info: DeviceInfo, source: str, options: Sequence[str]) -> list[str]:
+    """The options of a build, without optimisation where that would take minutes."""
+    large = source.count("\n") * count_meetings(source) > info.optimised_size
+    return [*options, *(["-cl-opt-disable"] if large else [])]
+
+
+def cache_name(info: DeviceInfo, source: str, *options: str) -> str:
+    """Under which name the binary of a program lies in the cache."""
+    return name_of(info.label, source, " ".join(_all_options(info, source, options)))
+
+
+def told_of(info: DeviceInfo, source: str, *options: str) -> tuple[str, str] | None:
+    """The text and the options that a driver is told to build; None if nobody knows."""
+    bare = bare_of(info)
+    return None if bare is None else (source, bare.told(" ".join(
+        _all_options(info, source, options))))
+
+
+def bare_of(info: DeviceInfo) -> Bare | None:
+    """What others need to build for a device as the bindings do; None if they cannot."""
+    if not info.locked_compiler or info.slow_binaries or info.optimised_size < math.inf:
+        return None
+    context: Any = SimpleNamespace(devices=[info.handle])
+    with suppress(AttributeError, TypeError, ValueError):  # pyopencl does not promise to have it
+        added, _ = cl.Program._process_build_options(context, [])
+        return Bare(info.label, added.decode())
+    return None

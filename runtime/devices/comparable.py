@@ -1,0 +1,68 @@
+"""Devices of one kind: only their times may be compared with each other."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runelift.ir.errors import UserError
+from runelift.runtime.devices.info import DeviceInfo, find_devices, select
+
+
+@dataclass(frozen=True, slots=True)
+class Make:
+    """What devices have in common whose times may be compared."""
+
+    name: str
+    platform: str
+    driver: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.platform}, {self.driver})"
+
+
+def make_of(info: DeviceInfo) -> Make:
+    """What the times of a device say something about."""
+    return Make(info.name, info.platform, info.driver)
+
+
+def select_alike(specs: Sequence[str], *, every: bool = False) -> list[DeviceInfo]:
+    """The devices that ``specs`` name (see :func:`select`), or the best; UserError if unlike.
+
+    With ``every`` all others of this machine that are like them come after these.  The
+    interpreter is no device, so the list is empty if that is meant.
+    """
+    found = [select(spec) for spec in specs or (None,)]
+    if found == [None]:
+        return []
+    infos = [info for info in found if info is not None]
+    if len(infos) < len(found):
+        raise UserError("The interpreter cannot be measured beside devices.")
+    first = make_of(infos[0])
+    for info in infos[1:]:
+        if make_of(info) != first:
+            raise UserError(f"'{first}' and '{make_of(info)}' are unlike, and times of unlike "
+                            "devices must not be mixed.  Give devices with one name and driver, or "
+                            "tune for each by itself.")
+    handles = [info.handle for info in infos]
+    if len(set(handles)) < len(handles):
+        raise UserError(f"--device names '{infos[0].name}' twice; NAME:1 is the second device of "
+                        "that name.")
+    return infos + [info for info in devices_of(first) if every and info.handle not in handles]
+
+
+def devices_of(make: Make) -> list[DeviceInfo]:
+    """The usable devices of this machine that are of this make."""
+    return [info for info in find_devices() if info.problem is None and make_of(info) == make]
+
+
+def spec_of(info: DeviceInfo) -> str:
+    """What :func:`select` finds this device by."""
+    matching = [each for each in find_devices() if each.matches(info.name)]
+    return f"{info.name}:{[each.handle for each in matching].index(info.handle)}"
+
+
+def place_of(info: DeviceInfo) -> str:
+    """Which device of which machine it is, for a log."""
+    return f"{socket.gethostname()}/{spec_of(info)}"

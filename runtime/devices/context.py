@@ -1,0 +1,195 @@
+"""Opened devices: their queues, their memory, and what kernels share from launch to launch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from runelift.codegen.emit.opencl import FAILURE_ARGS
+from runelift.runtime.devices.driver import icd as early
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.devices.memory import Buffer, Pool
+from runelift.runtime.devices.probe_results import is_proven, proven
+from runelift.runtime.devices.readback import Mail
+from runelift.runtime.devices.scan_status import Statuses
+from runelift.runtime.devices.subgroup_support import Shuffles, asked
+from runelift.runtime.geometry.parameter_space import MOST_GROUPS
+
+LOOK_BACK = "look back"
+"""The trial of whether groups can wait for each other."""
+RESERVED_BYTES = 1024
+"""Local memory that NVIDIA's devices reserve for each group since compute capability 8.0."""
+
+
+class Device:
+    """A device with its context, queues and memory.
+
+    A work-group asks others :attr:`patience` times at most, 0 times where that does not work.  The
+    sub-groups of :attr:`shares` have more than one work-item only if that works.
+    """
+
+    def __init__(self, info: DeviceInfo) -> None:
+        self.info = info
+        made = early.take_context(info.handle.int_ptr)
+        self.context = cl.Context([info.handle]) if made is None else cl.Context.from_int_ptr(
+            made, retain=False)
+        self.plain = cl.CommandQueue(self.context)
+        self.profiled = cl.CommandQueue(
+            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
+        self.pool = Pool(self.context, info)
+        self.failure_code = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
+        self.failure_args = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 8 * FAILURE_ARGS)
+        self.failure = self.failure_code, self.failure_args
+        size = 4 * max(info.num_groups * MOST_GROUPS, 1)
+        self.counters = Buffer(cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size), size, None)
+        self.arrived = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, 4)
+        self._arrivals = 0
+        self.statuses = Statuses(self.context, self.plain)
+        self._proved = self._tried = self._presumed = False
+        self.trials: Callable[[str], None] | None = None
+        """Waits for a trial that another process may be making."""
+        self.shares = info.shares
+        self.shuffles: Shuffles | None = None
+        self.patience = 0
+        self._no_failure = np.array([-1], np.int32)
+        self.clear_failure(self.plain)
+        self.plain.finish()
+
+    def clear_failure(self, queue: Any) -> None:
+        """Make the next run start without a failure."""
+        cl.enqueue_copy(queue, self.failure_code, self._no_failure)
+        cl.enqueue_fill_buffer(queue, self.counters.handle, np.zeros(1, np.int32), 0,
+                               self.counters.size)
+        cl.enqueue_fill_buffer(queue, self.arrived, np.zeros(1, np.int32), 0, 4)
+        self._arrivals = 0
+        self.statuses.forget()
+
+    @cached_property
+    def mail(self) -> Mail:
+        """Where values arrive that the host reads."""
+        return Mail(self.context, self.plain)
+
+    def presume(self) -> None:
+        """Do as if all trials had been passed, which others are making.
+
+        What is made meanwhile may be built, but must not run before :meth:`confirm`.
+        """
+        if not (self._proved or self._tried):
+            self._presumed = True
+            self.patience = self.info.shares.patience
+            if (offer := next(iter(self.info.shuffles), None)) is not None and offer.size:
+                self._use(offer)
+
+    def confirm(self) -> bool:
+        """Find out by trial what was presumed, if anything was; whether it is true."""
+        if not self._presumed:
+            return True
+        presumed = self.patience, self.shuffles
+        self._presumed = False
+        self.prove()
+        self.prove_subgroups()
+        return (self.patience, self.shuffles) == presumed
+
+    def prove(self) -> None:
+        """Find out whether groups can wait for each other, unless that is known or presumed.
+
+        They are tried as they are: what sub-groups do is another trial.
+        """
+        most = self.info.shares.patience
+        if not (self._proved or self._presumed) and most:
+            def tried() -> bool:
+                from runelift.runtime.execution.probes import (
+                    forward_progress as look_back,  # it lowers and builds a kernel
+                )
+
+                self.patience = min(most, look_back.TRIAL)
+                known, self._tried = self._tried, True
+                try:
+                    return look_back.works(self)
+                finally:
+                    self._tried = known
+
+            self._proved = True
+            self._wait_for("prove")
+            self.patience = most if proven(self, LOOK_BACK, tried) else 0
+
+    def prove_subgroups(self) -> None:
+        """Find out whether sub-groups are what is said, unless that is known or presumed."""
+        if self._tried or self._presumed:
+            return
+
+        def tried() -> bool:
+            from runelift.runtime.execution.probes import subgroups  # as above
+
+            return subgroups.work(self)
+
+        self._tried = True
+        self._wait_for("prove_subgroups")
+        for offer in self.info.shuffles:
+            self._use(asked(self, offer))
+            if self.shuffles is not None and proven(self, f"sub-groups: {self.shuffles}", tried):
+                return
+        self._use(None)
+
+    def _use(self, shuffles: Shuffles | None) -> None:
+        self.shuffles = shuffles
+        self.shares = replace(self.info.shares, subgroup=1 if shuffles is None else shuffles.size)
+
+    def _wait_for(self, trial: str) -> None:
+        if self.trials is not None:
+            self.trials(trial)
+
+    @property
+    def build_options(self) -> tuple[str, ...]:
+        """With which options programs are built."""
+        options = self.info.build_options
+        return options if self.shuffles is None else self.shuffles.build_options(options)
+
+    def arrivals(self, more: int) -> int:
+        """What :attr:`arrived` counts before a kernel that adds ``more`` to it, modulo 2³²."""
+        before = self._arrivals
+        self._arrivals = (before + more) % (1 << 32)
+        return before
+
+    def resident_groups(self, group: int, room: int) -> int:
+        """How many groups of a persistent kernel surely run at the same time.
+
+        They use ``room`` bytes of local memory each, besides what the device keeps for itself; one
+        that can be launched fits in any case.
+        """
+        info = self.info
+        fitting = max(room <= info.local_bytes, info.local_bytes // (room + RESERVED_BYTES))
+        per_unit = min(info.resident_items // group, info.resident_groups, fitting)
+        return int(info.handle.max_compute_units * per_unit)
+
+
+def plan_trials(info: DeviceInfo) -> None:
+    """Make the plans of what will be tried when the device is opened, if that is not known."""
+    if not is_proven(info, LOOK_BACK):
+        from runelift.runtime.execution.probes import forward_progress as look_back
+        from runelift.runtime.execution.probes import subgroups  # they lower kernels
+
+        look_back.trial()
+        subgroups.trial()
+
+
+_opened: dict[tuple[int, DeviceInfo], Device] = {}
+_opening = threading.Lock()
+
+
+def open_device(info: DeviceInfo) -> Device:
+    """The device, opened once, so that programs can pass arrays to each other.
+
+    One that is said to like other things (:meth:`DeviceInfo.plain`) is another device.
+    """
+    identity = info.handle.int_ptr, info
+    with _opening:
+        if identity not in _opened:
+            _opened[identity] = Device(info)
+        return _opened[identity]

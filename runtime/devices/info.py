@@ -1,0 +1,359 @@
+"""OpenCL devices: which there are, which can be used, and why others cannot."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import shutil
+import struct
+import sys
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from runelift.codegen.emit.prelude import C_FUNCTIONS
+from runelift.ir.errors import UserError
+from runelift.runtime.devices.driver.device_spec import INTERPRETER, asked, fits, parted
+from runelift.runtime.devices.subgroup_support import Shuffles, offered
+from runelift.runtime.geometry.work_groups import ShareLimits
+from runelift.runtime.versions.default_guards import MOST_WAVES, Choice
+
+KEPT_BYTES = 256
+"""NVIDIA's driver keeps some local memory, a little for each argument that lies there: of 48 KiB,
+one array can have 16 bytes less and two together at most 64 less, or the kernel does not launch
+(out of resources; measured on an H200)."""
+
+
+class DeviceKind(StrEnum):
+    """What a device is; the preferred ones come first."""
+
+    GPU = "GPU"
+    ACCELERATOR = "accelerator"
+    CPU = "CPU"
+    SIMULATOR = "simulator"
+    """A processor's simulation of a device, for finding errors in kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceInfo:
+    """A device, its limits, and what keeps it from being used (``problem``), if anything.
+
+    ``coherent``: work-groups see each other's writes within a launch, after a fence.  OpenCL 1.2
+    does not promise it; NVIDIA's memory model does.  ``interleaves``: one instruction does the
+    accesses of neighbouring work-items, which should therefore go to neighbouring elements.  A
+    compute unit surely runs ``resident_items`` work-items, of up to ``resident_groups`` groups, at
+    the same time of a kernel that is built with ``persistent_options``, if its local memory fits.
+    Its compiler takes minutes to optimise kernels whose lines times barriers are more than
+    ``optimised_size``; it builds ``builders`` programs at the same time, and with a
+    ``locked_compiler`` more of them if each has a process.  Where ``slow_binaries``,
+    asking for a program's binary compiles it again, which pays only if the program is built in
+    further processes.  Work-items can hand each other values in one of the ways ``shuffles``, if
+    that turns out to be true; processors do not gain by it.  All programs are built with
+    ``build_options``: without warnings, since a loop that cannot be unrolled as a setting says is
+    none of the user's.
+    """
+
+    name: str
+    platform: str
+    kind: DeviceKind
+    group_size: int
+    num_groups: int
+    sequential_segment: int
+    max_group: int
+    local_bytes: int
+    global_bytes: int
+    max_alloc: int
+    choice: Choice
+    driver: str
+    coherent: bool
+    interleaves: bool
+    resident_items: int
+    resident_groups: int
+    build_options: tuple[str, ...]
+    persistent_options: tuple[str, ...]
+    optimised_size: float
+    slow_binaries: bool
+    builders: int
+    locked_compiler: bool
+    shares: ShareLimits
+    shuffles: tuple[Shuffles, ...] = ()
+    problem: str | None = None
+    hint: str | None = None
+    handle: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def label(self) -> str:
+        """The device as results name it."""
+        return f"{self.name} ({self.platform}, {self.driver})"
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it is the processor that runs this as well."""
+        return self.kind is DeviceKind.CPU or self.is_simulator
+
+    @property
+    def is_simulator(self) -> bool:
+        """Whether it is asked for by name only, and keeps nothing that is built for it."""
+        return self.kind is DeviceKind.SIMULATOR
+
+    def matches(self, name: str) -> bool:
+        """Whether users mean this device, maybe among others, by a name."""
+        return fits(name, self.name, self.platform)
+
+    def plain(self) -> DeviceInfo:
+        """The same as a device for which no kernel is worth any pains.
+
+        Work-items share nothing, arrays lie as the program has them, loops are left to the
+        compiler: a naive kernel, beside which to measure the others.
+        """
+        return replace(self, interleaves=False, build_options=(*self.build_options, "-DPLAIN"),
+                       shares=replace(self.shares, staged=False, columns=0))
+
+
+def register_runtimes() -> list[str]:
+    """Make installed but unregistered OpenCL runtimes known to the loader; what was done.
+
+    Must run before pyopencl is imported.  Does nothing when the user set ``OCL_ICD_VENDORS``.
+    """
+    if "OCL_ICD_VENDORS" in os.environ or "pyopencl" in sys.modules:
+        return []
+    system = Path("/etc/OpenCL/vendors")
+    registered = sorted(system.glob("*.icd")) if system.is_dir() else []
+    known = " ".join(p.read_text(errors="replace") for p in registered)
+    found: dict[str, str] = {}
+    if "nvidia" not in known and _loads("libnvidia-opencl.so.1"):
+        found["nvidia"] = "libnvidia-opencl.so.1"
+    intel = Path(sys.prefix) / "lib" / "libintelocl.so"
+    if "intel" not in known and intel.exists():
+        found["intel"] = str(intel)
+    if not found:
+        return []
+    folder = Path(platformdirs.user_cache_dir("runelift")) / "icd"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in registered:
+            (folder / path.name).write_text(path.read_text())
+        for name, library in found.items():
+            (folder / f"runelift-{name}.icd").write_text(library + "\n")
+    except OSError:
+        return []
+    os.environ["OCL_ICD_VENDORS"] = str(folder)
+    return [f"registered the {name} runtime ({library})" for name, library in found.items()]
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def find_devices() -> list[DeviceInfo]:
+    """All OpenCL devices, the preferred first; empty where there is no OpenCL at all."""
+    register_runtimes()
+    try:
+        import pyopencl as cl
+
+        platforms = cl.get_platforms()
+    except (ImportError, RuntimeError, OSError):
+        return []
+    except Exception as error:  # pyopencl's own errors cannot be named before it is imported
+        if type(error).__module__.startswith("pyopencl"):
+            return []
+        raise
+    devices: list[DeviceInfo] = []
+    for platform in platforms:
+        try:
+            handles = platform.get_devices()
+        except cl.Error:
+            continue
+        devices += [_describe(platform, handle) for handle in handles]
+    return sorted(devices, key=_preference)
+
+
+def _preference(device: DeviceInfo) -> int:
+    kinds = list(DeviceKind)
+    return kinds.index(device.kind) + (len(kinds) if device.problem else 0)
+
+
+def _describe(platform: Any, handle: Any) -> DeviceInfo:
+    import pyopencl as cl
+
+    simulator = "Oclgrind" in platform.name
+    pocl = "Portable Computing Language" in platform.name
+    if simulator:
+        kind = DeviceKind.SIMULATOR
+    elif handle.type & cl.device_type.GPU:
+        kind = DeviceKind.GPU
+    else:
+        kind = (DeviceKind.CPU if handle.type & cl.device_type.CPU else DeviceKind.ACCELERATOR)
+    units = handle.max_compute_units
+    gpu = kind in (DeviceKind.GPU, DeviceKind.ACCELERATOR)
+    problem = hint = None
+    if pocl and shutil.which("ld") is None:
+        problem = "PoCL needs the linker 'ld', which is not on PATH"
+        hint = "apt-get install binutils"
+    elif pocl and not name_processor(handle):
+        problem = "PoCL does not know this processor"
+        hint = "install a newer PoCL or another OpenCL runtime for CPUs"
+    elif not handle.double_fp_config:
+        problem = "the device has no 64-bit floats"
+    nvidia = "NVIDIA" in platform.name
+    shares = _shares(kind, handle.max_work_group_size, handle.max_compute_units)
+    exact = handle.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+    resident = 1024 if nvidia else handle.max_work_group_size
+    return DeviceInfo(
+        name=handle.name.strip(), platform=platform.name.strip(), kind=kind,
+        group_size=min(256 if gpu else 16 if simulator else 64, handle.max_work_group_size),
+        num_groups=units * 8 if gpu else 4 if simulator else units * 4,
+        sequential_segment=32 if gpu else 8 if simulator else 1 << 16,
+        max_group=handle.max_work_group_size,
+        local_bytes=handle.local_mem_size - (KEPT_BYTES if nvidia else 0),
+        global_bytes=handle.global_mem_size, max_alloc=handle.max_mem_alloc_size,
+        choice=_choice(gpu, units, shares, MOST_WAVES * resident * units if nvidia else 0),
+        shares=shares, shuffles=offered(handle) if gpu else (),
+        driver=handle.driver_version.strip(), coherent=nvidia,
+        interleaves=kind is not DeviceKind.CPU,
+        resident_items=resident,
+        resident_groups=16,
+        build_options=("-cl-std=CL1.2", "-w", *((EXACT,) if exact else ()),
+                       *((LIBM,) if pocl and kind is DeviceKind.CPU and _has_libm() else ())),
+        persistent_options=("-cl-nv-maxrregcount=64",) if nvidia else (),
+        optimised_size=_optimised_by_pocl(handle.driver_version) if pocl else math.inf,
+        slow_binaries=pocl,
+        builders=1 if simulator or nvidia else min(8, os.cpu_count() or 1),
+        locked_compiler=nvidia,
+        problem=problem, hint=hint, handle=handle)
+
+
+def _optimised_by_pocl(version: str) -> float:
+    """Lines times barriers of what PoCL compiles at least as soon with optimisation as without.
+
+    With LLVM 14, PoCL 3.0 takes minutes soon after; 5.0 only seconds, but minutes where there are
+    more blocks of code, because nothing was optimised.
+
+    >>> _optimised_by_pocl("5.0+debian"), _optimised_by_pocl("3.0-rc2")
+    (40000, 30000)
+    """
+    major = version.partition(".")[0]
+    return 40_000 if major.isdigit() and int(major) >= 5 else 30_000
+
+
+def _has_libm() -> bool:
+    """Whether kernels that PoCL loads into this process find the functions of the C library."""
+    try:
+        library = ctypes.CDLL(None)
+    except (OSError, TypeError):
+        return False
+    return all(hasattr(library, name + suffix) for names in C_FUNCTIONS.values() for name in names
+               for suffix in ("", "f"))
+
+
+LIBM = "-DLIBM"
+"""With this, processors compute roots, logarithms and the like as C does (``prelude.cl``)."""
+EXACT = "-cl-fp32-correctly-rounded-divide-sqrt"
+"""Without this quotients of f32 may be off by 2.5 units in the last place, and roots by 3."""
+OCCUPANCY = 8
+"""How many work-groups of the usual size a GPU's compute unit needs to hide what it waits for."""
+
+FEWER = 16
+"""A GPU is used well enough by so many times fewer work-items where groups are no better."""
+
+TAKEN = 32
+"""A thread of PoCL takes as many work-groups at a time as are left for each thread, up to so many
+for each: of few, the first takes a large part, which lies side by side."""
+
+
+def _choice(gpu: bool, units: int, shares: ShareLimits, merged: int) -> Choice:
+    items = units * shares.group * OCCUPANCY if gpu else units
+    return Choice(threshold=items, groups=units, short=shares.group * shares.chunk,
+                  long=shares.max_group * shares.max_chunk, merged=merged,
+                  part=FEWER if gpu else 1, least=shares.lanes if gpu else 1,
+                  together=gpu, busy=units * OCCUPANCY if gpu else units,
+                  streamed=2 if gpu else 1, even=shares.group if gpu else 0,
+                  shared=0 if gpu else TAKEN * units * units)
+
+
+def _shares(kind: DeviceKind, max_group: int, units: int) -> ShareLimits:
+    most = 1 << (min(max_group, 1024).bit_length() - 1)
+    if kind in (DeviceKind.GPU, DeviceKind.ACCELERATOR):
+        return ShareLimits(lanes=min(32, most), group=min(256, most), max_group=most, chunk=16,
+                           max_chunk=32, staged=True, tile=32, crowd=units,
+                           window=128, patience=1 << 26, together=min(128, most),
+                           crew=units * 256 * OCCUPANCY, short=4)
+    if kind is DeviceKind.CPU:
+        return ShareLimits(lanes=min(4, most), group=min(64, most), max_group=most, chunk=16,
+                           max_chunk=32, staged=False, tile=1024, columns=32)
+    return ShareLimits(lanes=4, group=16, max_group=min(64, most), chunk=4, max_chunk=32,
+                       staged=True, tile=4, window=16, patience=1 << 16, together=16,
+                       crew=64)
+
+
+def name_processor(handle: Any) -> bool:
+    """Whether PoCL can compile for this processor; helps it where that is possible.
+
+    PoCL asks its LLVM for the name of the processor.  For one that is newer than the LLVM the
+    answer is ``generic``, which clang then rejects for x86, so that no kernel builds (PoCL 3.0
+    with LLVM 14, the version on pip, on AMD family 26 for example).  No option of PoCL sets the
+    name.  The device structure holds it as a string, though, so an older processor with the
+    same vector instructions is written over it, in place: all names are as short as the word.
+    """
+    if not sys.platform.startswith("linux") or os.uname().machine != "x86_64":
+        return True
+    flags = Path("/proc/cpuinfo").read_text(errors="replace").partition("flags")[2].split("\n")[0]
+    words = flags.split()
+    older = "skx" if "avx512vl" in words else "haswell" if "avx2" in words else "nehalem"
+    descriptor = os.open("/proc/self/mem", os.O_RDWR)
+    try:
+        for address in struct.unpack("<256Q", os.pread(descriptor, 2048, handle.int_ptr)):
+            if _read_string(descriptor, address) == b"generic\0":
+                os.pwrite(descriptor, older.encode() + b"\0", address)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _read_string(descriptor: int, address: int) -> bytes:
+    """Eight bytes of this process's memory; none where there is no memory."""
+    if not 4096 < address < 1 << 47:
+        return b""
+    try:
+        return os.pread(descriptor, 8, address)
+    except OSError:
+        return b""
+
+
+def select(spec: str | None = None) -> DeviceInfo | None:
+    """The device that ``spec`` names, or the best; None stands for the interpreter.
+
+    ``spec`` is a part of a device's or platform's name, with ``:k`` for the k-th of several,
+    or ``interpreter``.  Without it, the environment variable ``RUNELIFT_DEVICE`` is asked.
+    """
+    spec = asked(spec)
+    if spec == INTERPRETER:
+        return None
+    devices = find_devices()
+    if spec is None:
+        usable = [d for d in devices if d.problem is None and not d.is_simulator]
+        if usable:
+            return usable[0]
+        why = [f"{d.name}: {d.problem}" for d in devices if d.problem] or ["none is installed"]
+        print("runelift: no usable OpenCL device "
+              f"({'; '.join(why)}); the interpreter runs instead.", file=sys.stderr)
+        return None
+    name, number = parted(spec)
+    matching = [d for d in devices if d.matches(name)]
+    if number >= len(matching):
+        known = ", ".join(f"'{d.name}' of '{d.platform}'" for d in devices) or "none"
+        raise UserError(f"No device matches '{spec}'.  Devices: {known}; or 'interpreter'.")
+    if matching[number].problem:
+        raise UserError(f"Device '{matching[number].name}' cannot be used: "
+                        f"{matching[number].problem}.")
+    return matching[number]

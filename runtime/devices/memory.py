@@ -1,0 +1,129 @@
+"""Device memory: a pool of buffers, freed when the last name for them is gone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from runelift.ir import failures
+from runelift.ir.errors import ProgramFailure
+from runelift.runtime.devices.info import DeviceInfo
+
+REMEMBERED = 10_000
+"""For how many sizes the pool remembers what they are rounded to."""
+
+
+class Buffer:
+    """A pooled piece of device memory.  Dropping the last reference gives it back.
+
+    The queue runs commands in order, so memory may be reused as soon as it is given back.
+    """
+
+    __slots__ = ("_pool", "handle", "size")
+
+    def __init__(self, handle: Any, size: int, pool: Pool | None) -> None:
+        self.handle = handle
+        self.size = size
+        self._pool = pool
+
+    def __del__(self) -> None:
+        pool = self._pool
+        if pool is not None:
+            pool.live -= self.size
+            pool.free[self.size].append(self.handle)
+
+
+class OutOfMemory(Exception):
+    """The device has no room: what was wanted, and what there is."""
+
+
+class Pool:
+    """Buffers by size class; allocation costs no call of the driver in a steady state."""
+
+    def __init__(self, context: Any, device: DeviceInfo) -> None:
+        self._context = context
+        self._device = device
+        self._rounded: dict[int, int] = {}
+        self.free: defaultdict[int, list[Any]] = defaultdict(list)
+        self.live = 0
+        self.held = 0
+        self.peak = 0
+
+    def allocate(self, size: int) -> Buffer:
+        """A buffer of at least ``size`` bytes, with room for one element at least."""
+        rounded = self._rounded.get(size) or self._round(size)
+        free = self.free[rounded]
+        handle = free.pop() if free else self._create(rounded)
+        self.live += rounded
+        if self.live > self.peak:
+            self.peak = self.live
+        return Buffer(handle, rounded, self)
+
+    def take(self, size: int, count: int) -> list[Any]:
+        """So many pieces of a size that the pool has, always the same ones if they are there."""
+        free = self.free[size]
+        taken = free[-count:]
+        del free[-count:]
+        if len(taken) < count:
+            try:
+                taken += [self._create(size) for _ in range(count - len(taken))]
+            except OutOfMemory:
+                free += taken
+                raise
+        if count > 1:
+            taken.sort(key=id)
+        self.live += count * size
+        if self.live > self.peak:
+            self.peak = self.live
+        return taken
+
+    def give(self, size: int, handle: Any) -> None:
+        """Give back a piece that was taken."""
+        self.free[size].append(handle)
+        self.live -= size
+
+    def _round(self, size: int) -> int:
+        """``size`` rounded up to an eighth of its power of two: at most 12.5 % is lost."""
+        if size < 0:
+            raise ProgramFailure(failures.SIZE.format("of an array"))
+        step = 1 << max(4, size.bit_length() - 4)
+        rounded = -(-max(size, 16) // step) * step
+        if len(self._rounded) >= REMEMBERED:
+            self._rounded.clear()
+        self._rounded[size] = rounded
+        return rounded
+
+    def _create(self, size: int) -> Any:
+        import pyopencl as cl
+
+        if size > self._device.max_alloc:
+            raise self._too_large(size)
+        if self.held + size > self._device.global_bytes:
+            self.trim()
+        if self.held + size > self._device.global_bytes:
+            raise self._too_large(size)
+        try:
+            handle = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
+        except cl.Error:
+            self.trim()
+            try:
+                handle = cl.Buffer(self._context, cl.mem_flags.READ_WRITE, size)
+            except cl.Error:
+                raise self._too_large(size) from None
+        self.held += size
+        return handle
+
+    def _too_large(self, size: int) -> OutOfMemory:
+        device = self._device
+        return OutOfMemory(
+            f"a buffer of {size:,} bytes does not fit beside the {self.live:,} in use: "
+            f"'{device.name}' allows {device.max_alloc:,} bytes in one buffer and has "
+            f"{device.global_bytes:,} in all")
+
+    def trim(self) -> None:
+        """Return unused memory to the device."""
+        for size, handles in self.free.items():
+            self.held -= size * len(handles)
+            for handle in handles:
+                handle.release()
+        self.free.clear()

@@ -1,0 +1,1 @@
+"""Running host plans: arguments, launches, loops in one kernel, repeated runs."""

@@ -1,0 +1,471 @@
+"""Plans with their kernels, on one device.
+
+Kernels are built when the version they belong to first runs, one OpenCL program per version.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyopencl as cl
+
+from runelift.codegen.emit import fused as joined
+from runelift.codegen.emit.opencl import opencl_program, parameters, subgroups_of, uses_subgroups
+from runelift.codegen.emit.persistent import NAME, Merged, is_free, persistent_source
+from runelift.codegen.emit.python import FUNCTION, Generated, python_source
+from runelift.codegen.plan.distribution import ShareOut, SubGroup
+from runelift.codegen.plan.parameters import Parameter
+from runelift.codegen.plan.plan import Launch, Plan, Statuses, all_steps
+from runelift.codegen.plan.plan import parameters as plan_parameters
+from runelift.ir import imp
+from runelift.ir.errors import CompilerLimitation
+from runelift.ir.names import VName
+from runelift.ir.prim import Prim
+from runelift.runtime.cache import disk
+from runelift.runtime.devices.build import Infeasible, build_program, cache_name, quietly, told_of
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.driver.build import KERNELS
+from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.execution import persistent_loops as persistent
+from runelift.runtime.execution.decision_cache import Remembered
+from runelift.runtime.execution.host_scalars import SCALARS
+from runelift.runtime.geometry.parameter_space import (
+    Setting,
+    Space,
+    default_of,
+    settings_under,
+    spaces,
+)
+from runelift.runtime.records.loop_sampling import is_foreseeable
+from runelift.runtime.records.recorder import Situation
+
+
+@dataclass(slots=True)
+class Site:
+    """A kernel launch of the plan, prepared once.
+
+    ``types`` holds the NumPy type of each parameter, None for a buffer.
+    """
+
+    launch: Launch
+    version: str
+    fallible: bool
+    types: tuple[type[np.generic] | None, ...]
+    kernel: Prepared | None = None
+    variants: dict[tuple[int, ...], Prepared | None] = field(default_factory=dict)
+    _free: bool | None = None
+    _reduces: bool | None = None
+
+    def reduces(self) -> bool:
+        """Whether just the sizes of groups and of sub-groups are fixed when the kernel is built."""
+        if self._reduces is None:
+            kernel = self.launch.kernel
+            self._reduces = (len(kernel.constants) == 2 and kernel.group is not None
+                             and kernel.constants[1] in subgroups_of(kernel))
+        return self._reduces
+
+    def free(self) -> bool:
+        """Whether the kernel can run in groups of another size than it is launched in."""
+        if self._free is None:
+            self._free = is_free(self.launch.kernel)
+        return self._free
+
+
+def _site(launch: Launch, version: str) -> Site:
+    kernel = launch.kernel
+    types = tuple(None if isinstance(p, imp.BufferParam) else scalar_type(p.prim)
+                  for p in parameters(kernel))
+    return Site(launch, version, bool(kernel.failures), types)
+
+
+def scalar_type(prim: Prim) -> type[np.generic]:
+    """The NumPy type of a scalar argument."""
+    return np.uint8 if prim is Prim.BOOL else prim.dtype.type
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """A program of a version's kernels, or of one launch's kernel if it has ``constants``."""
+
+    version: str
+    number: int | None = None
+    constants: tuple[int, ...] = ()
+
+
+Wanted: TypeAlias = Kernels | Merged
+"""What has to be built before something can run."""
+Main: TypeAlias = Callable[[Any, dict[str, Any]], tuple[Any, ...]]
+"""A plan as a Python function of a :class:`~runelift.runtime.execution.run.Run` and its
+arguments."""
+
+
+class Executable:
+    """A plan with its kernels, on one device.
+
+    ``contract``: the device may round ``a * b + c`` once instead of twice.
+    """
+
+    def __init__(self, plan: Plan, device: Device, *, contract: bool = False) -> None:
+        self.plan = plan
+        self.device = device
+        self.generated: Generated = python_source(plan)
+        self.sites = [_site(launch, version) for launch, version in zip(
+            self.generated.launches, self.generated.launch_versions, strict=True)]
+        self.infeasible: dict[str, str] = {}
+        self.failures: list[imp.Failure] = []
+        self.bases: dict[str, int] = {}
+        for site in self.sites:
+            self.bases[site.launch.kernel.name] = len(self.failures)
+            self.failures += site.launch.kernel.failures
+        self.failures.append(imp.Failure(persistent.LATE))
+        self._built: set[str] = set()
+        self._ready: dict[tuple[str, ...], Any] = {}
+        self._loading: dict[tuple[str, ...], Future[Any]] = {}
+        self.building: Callable[[bool], None] = lambda begins: None
+        self.joins = not device.info.is_host
+        """Whether runs that come again are worth kernels of their own."""
+        self.tapes_first = False
+        """Whether the first run is put on a tape, not the second, and made ready before it is
+        played: who measures wants to know what later runs take."""
+        self.outside: Callable[[Sequence[tuple[str, ...]], bool], None] | None = None
+        """Has others build programs for the cache, and waits for them if told to."""
+        self.situations: dict[tuple[Any, ...], Situation] = {}
+        """What was found out about encounters of which there was a record."""
+        self._persistent: dict[tuple[Any, ...], Prepared | None] = {}
+        self._joined: dict[str, Prepared | None] = {}
+        self._texts: dict[Hashable, str] = {}
+        self.build_seconds = 0.0
+        steps = list(all_steps(plan.steps))
+        if any(isinstance(step, Statuses) for step in steps):
+            device.prove()
+        if any(isinstance(step, ShareOut | SubGroup) for step in steps):
+            device.prove_subgroups()
+        contraction = ["-DCONTRACT"] if contract else []
+        self.options = [*device.build_options, *contraction]
+        self.options_without = [*device.info.build_options, *contraction]
+        """Those of kernels for which a compiler has chosen other sub-groups than for most."""
+        self.decisions = Remembered(self._settings)
+        self.main = self.load(self.generated)
+
+    @cached_property
+    def foreseeable(self) -> bool:
+        """Whether what is launched depends on nothing that the device computes."""
+        return is_foreseeable(self.plan)
+
+    @cached_property
+    def replaying(self) -> Main:
+        """The plan as a function that runs all versions at each choice."""
+        return self.load(python_source(self.plan, replay=True))
+
+    @cached_property
+    def tried(self) -> Generated:
+        """The plan as a function whose operations can be run with other settings."""
+        return python_source(self.plan, trials=True)
+
+    @cached_property
+    def main_of_trials(self) -> Main:
+        """The same, ready to be called."""
+        return self.load(self.tried)
+
+    @cached_property
+    def spaces(self) -> dict[str, Space]:
+        """The settings that each operation can have."""
+        return spaces(self.plan, self.device.info)
+
+    @cached_property
+    def _parameters(self) -> Sequence[Parameter]:
+        return plan_parameters(self.plan.steps)
+
+    @cached_property
+    def _defaults(self) -> Setting:
+        return tuple(default_of(each.quantity, self.device.info) for each in self._parameters)
+
+    def _settings(self, chosen: Mapping[str, int]) -> Setting:
+        """The values of all parameters."""
+        if any(each.name in chosen for each in self._parameters):
+            return settings_under(self.spaces, chosen)
+        return self._defaults
+
+    def load(self, generated: Generated) -> Main:
+        """The plan as a function of a run and arguments."""
+        namespace = dict(SCALARS)
+        exec(compile(generated.source, f"<plan of {self.plan.entry}>", "exec"), namespace)
+        main: Main = namespace[FUNCTION]
+        return main
+
+    def opencl(self) -> str:
+        """The source of all kernels."""
+        return opencl_program([s.launch.kernel for s in self.sites], self.bases)
+
+    def wanted(self, number: int, constants: tuple[int, ...]) -> Kernels:
+        """What a launch needs."""
+        site = self.sites[number]
+        if not site.launch.kernel.constants and not any(constants):
+            return Kernels(site.version)
+        return Kernels(site.version, number, constants)
+
+    def prepare(self, wanted: Iterable[Wanted]) -> None:
+        """Build what will be wanted, several programs at a time.
+
+        What does not build is left for the run that wants it, which says so.
+        """
+        self.make_ready(source for each in wanted
+                        if (source := self._source_of(each)) is not None)
+
+    def make_ready(self, programs: Iterable[tuple[str, ...]]) -> None:
+        """The same for these programs: texts and further options."""
+        sources = dict.fromkeys(programs)
+        for source in sources.keys() & self._loading.keys():
+            if (program := self._loading.pop(source).result()) is not None:
+                self._ready[source] = program
+        missing = [source for source in sources if source not in self._ready]
+        alone = len(missing) < 2 or self.device.info.builders == 1
+        if not missing or (alone and self.outside is None):
+            return
+        started = time.perf_counter()
+        self.building(True)
+        if self.outside is not None:
+            self._build_outside(missing)
+        with quietly(), ThreadPoolExecutor(self.device.info.builders) as pool:
+            for source, program in zip(missing, pool.map(self._tried, missing), strict=True):
+                if program is not None:
+                    self._ready[source] = program
+        self.building(False)
+        self.build_seconds += time.perf_counter() - started
+
+    def foresee(self, wanted: Iterable[Wanted]) -> tuple[list[tuple[str, ...]], bool]:
+        """Have others begin to build what will be wanted some time.
+
+        The result is the programs that are wanted, and whether there is anything to build: what is
+        in the cache a thread begins to load.
+        """
+        sources = list(dict.fromkeys(source for each in wanted
+                                     if (source := self._source_of(each)) is not None))
+        unknown = self._build_outside(sources, waits=False)
+        self._load(source for source in sources if source not in unknown)
+        return sources, bool(unknown) and self.outside is not None
+
+    def load_ahead(self, sources: Sequence[tuple[str, ...]]) -> bool:
+        """Begin to load programs if all of them are in the cache."""
+        if not all(map(self.is_built, sources)):
+            return False
+        self._load(sources)
+        return True
+
+    def texts(self, sources: Iterable[tuple[str, ...]]) -> dict[Hashable, str]:
+        """The texts of these programs by what they are made from, for :meth:`recall`."""
+        some = {source[0] for source in sources}
+        return {key: text for key, text in self._texts.items() if text in some}
+
+    def recall(self, texts: Mapping[Hashable, str]) -> None:
+        """Take texts that were written for the same plan before."""
+        self._texts.update(texts)
+
+    def is_built(self, source: tuple[str, ...]) -> bool:
+        """Whether a program is in the cache."""
+        return disk.is_there(KERNELS, cache_name(self.device.info, *self._whole(source)))
+
+    def told(self, sources: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:
+        """What the driver is told to build these programs, where that is known."""
+        told = [told_of(self.device.info, *self._whole(source)) for source in sources]
+        return [each for each in told if each is not None]
+
+    def finish_loading(self) -> None:
+        """Wait for what is being loaded."""
+        for source in list(self._loading):
+            if (program := self._loading.pop(source).result()) is not None:
+                self._ready[source] = program
+
+    def _load(self, sources: Iterable[tuple[str, ...]]) -> None:
+        """Have a thread load programs."""
+        for source in sources:
+            if source not in self._ready and source not in self._loading:
+                self._loading[source] = self._loader.submit(self._tried, source)
+
+    @cached_property
+    def _loader(self) -> ThreadPoolExecutor:
+        """Loads programs one after the other; who needs one at once waits for it."""
+        return ThreadPoolExecutor(1, "loader")
+
+    def _build_outside(self, missing: Sequence[tuple[str, ...]], waits: bool = True
+                       ) -> Set[tuple[str, ...]]:
+        """Have others put into the cache what is not there, which they may be doing already.
+
+        The result is what was not there.
+        """
+        whole = {source: self._whole(source) for source in missing}
+        unknown = {source: each for source, each in whole.items()
+                   if disk.load(KERNELS, cache_name(self.device.info, *each)) is None}
+        if unknown and self.outside is not None:
+            self.outside(list(unknown.values()), waits)
+        return unknown.keys()
+
+    def _whole(self, source: tuple[str, ...]) -> tuple[str, ...]:
+        """The text of a program and all options that it is built with."""
+        return source[0], *self.options, *source[1:]
+
+    def _tried(self, source: tuple[str, ...]) -> Any:
+        try:
+            return self._made(*source)
+        except Infeasible:
+            return None
+
+    def _source_of(self, wanted: Wanted) -> tuple[str, ...] | None:
+        """The text and further options of a program, if it is to be built yet."""
+        if isinstance(wanted, Merged):
+            there = wanted.key in self._persistent
+        elif wanted.number is None:
+            there = wanted.version in self._built
+        else:
+            there = wanted.constants in self.sites[wanted.number].variants
+        return None if there else self.source_of(wanted)
+
+    def source_of(self, wanted: Wanted) -> tuple[str, ...] | None:
+        """The same, whether it is built or not; None if nobody can build it."""
+        if isinstance(wanted, Merged):
+            return self._persistent_source(wanted)
+        if wanted.number is None:
+            return (self._text(self._sites_of(wanted.version), {}),)
+        return (self._text(*self._together(self.sites[wanted.number], wanted.constants)),)
+
+    def _sites_of(self, version: str) -> list[Site]:
+        """The launches of a version whose kernels are built for all sizes."""
+        return [s for s in self.sites if s.version == version and not s.launch.kernel.constants]
+
+    def build(self, version: str) -> None:
+        """Build the kernels of a version."""
+        if version in self._built:
+            return
+        sites = self._sites_of(version)
+        self._build(sites, {})
+        for site in sites:
+            site.variants[(0,) * len(site.launch.kernel.settings)] = site.kernel
+        self._built.add(version)
+
+    def specialise(self, site: Site, values: tuple[int, ...]) -> None:
+        """Build the site's kernel for these values."""
+        kernel = site.launch.kernel
+        if not kernel.constants and not any(values):
+            self.build(site.version)
+        else:
+            sites, constants = self._together(site, values)
+            self._build(sites, constants)
+            for each in sites:
+                each.variants[values] = each.kernel
+
+    def _together(self, site: Site, values: tuple[int, ...]
+                  ) -> tuple[list[Site], dict[VName, int]]:
+        """The launches whose kernels are built with one that is built for these values.
+
+        Without sub-groups most reductions of a version have groups of the same size.
+        """
+        sites, kernel = [site], site.launch.kernel
+        if self.device.shuffles is None and site.reduces() and not any(
+                values[len(kernel.constants):]):
+            sites = [each for each in self.sites if each.version == site.version
+                     and each.reduces() and len(each.launch.kernel.built_for) == len(values)]
+        return sites, {name: value for each in sites for name, value in zip(
+            each.launch.kernel.built_for, values, strict=True)}
+
+    def persistent(self, merged: Merged) -> Prepared | None:
+        """The kernel that runs iterations of a loop; None if it does not build."""
+        key = merged.key
+        if key not in self._persistent:
+            self._persistent[key] = self._build_persistent(merged)
+        return self._persistent[key]
+
+    def _build_persistent(self, merged: Merged) -> Prepared | None:
+        source = self._persistent_source(merged)
+        if source is None:
+            return None
+        started = time.perf_counter()
+        try:
+            kernel = cl.Kernel(self._program(*source), NAME)
+        except Infeasible:
+            return None
+        types = [np.uint32, np.int64, np.int64, *[None] * merged.buffers,
+                 *map(scalar_type, merged.scalars), *[np.int64] * len(merged.phases),
+                 *[None] * (merged.cond is not None)]
+        prepared = Prepared(kernel, (*self.device.failure, self.device.arrived), types)
+        self.build_seconds += time.perf_counter() - started
+        return prepared
+
+    def joined(self, source: str, types: Sequence[type[np.generic] | None]) -> Prepared | None:
+        """The joined kernel with this source and these arguments; None if it does not build."""
+        if source not in self._joined:
+            started = time.perf_counter()
+            try:
+                kernel = cl.Kernel(self._program(source), joined.NAME)
+                self._joined[source] = Prepared(kernel, self.device.failure, types) if (
+                    self._in_subgroups(kernel)) else None
+            except Infeasible:
+                self._joined[source] = None
+            self.build_seconds += time.perf_counter() - started
+        return self._joined[source]
+
+    def _persistent_source(self, merged: Merged) -> tuple[str, ...] | None:
+        try:
+            source = self._once(merged.key, lambda: persistent_source(
+                merged, self.bases, len(self.failures) - 1))
+        except CompilerLimitation:
+            return None
+        return source, *self.device.info.persistent_options
+
+    def _text(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> str:
+        kernels = [s.launch.kernel for s in sites]
+        key = tuple(kernel.name for kernel in kernels), tuple(constants.items())
+        return self._once(key, lambda: opencl_program(kernels, self.bases, constants))
+
+    def _once(self, key: Hashable, text: Callable[[], str]) -> str:
+        """The text of a program: who has it built asks for it, and who builds it."""
+        if key not in self._texts:
+            self._texts[key] = text()
+        return self._texts[key]
+
+    def _build(self, sites: Sequence[Site], constants: Mapping[VName, int]) -> None:
+        source = self._text(sites, constants)
+        started = time.perf_counter()
+        program = self._program(source)
+        for site in sites:
+            kernel = cl.Kernel(program, site.launch.kernel.name)
+            if not self._in_subgroups(kernel) and uses_subgroups(site.launch.kernel):
+                kernel = cl.Kernel(self._apart(site, constants), site.launch.kernel.name)
+            site.kernel = Prepared(kernel, self.device.failure, site.types)
+        self.build_seconds += time.perf_counter() - started
+
+    def _in_subgroups(self, kernel: Any) -> bool:
+        """Whether a kernel has the sub-groups that it was generated for, if there are any."""
+        shuffles = self.device.shuffles
+        return shuffles is None or shuffles.hold_in(kernel, self.device.info.handle)
+
+    def _apart(self, site: Site, constants: Mapping[VName, int]) -> Any:
+        """The program of a kernel that does without sub-groups."""
+        alone = dict.fromkeys(subgroups_of(site.launch.kernel), 1)
+        options = self.options_without
+        with quietly():
+            return build_program(self.device, self._text([site], {**constants, **alone}), *options)
+
+    def _program(self, source: str, *further: str) -> Any:
+        """A program, which may have been built already."""
+        ready = self._ready.pop((source, *further), None)
+        if ready is not None:
+            return ready
+        loading = self._loading.pop((source, *further), None)
+        self.building(True)
+        try:
+            if loading is not None and (program := loading.result()) is not None:
+                return program
+            with quietly():
+                return self._made(source, *further)
+        finally:
+            self.building(False)
+
+    def _made(self, source: str, *further: str) -> Any:
+        """A program from the cache, or built; may run in any thread."""
+        return build_program(self.device, source, *self.options, *further)

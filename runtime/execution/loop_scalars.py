@@ -1,0 +1,90 @@
+"""Scalars of the host that change from one iteration of a loop to the next.
+
+See :mod:`runelift.codegen.hostplan.loop_scalars`.  Where one kernel runs the iterations, it finds
+them in a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from runelift.codegen.emit.prelude import TYPES
+from runelift.ir.errors import ProgramFailure
+from runelift.ir.prim import Prim
+
+CELL = 8
+"""The bytes of a value in a table, whatever its type."""
+
+Row: TypeAlias = tuple[Any, ...]
+"""What the kernels of an iteration are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Stands for the scalar of each iteration that has this place in the rows of a table."""
+
+    number: int
+
+
+class Course:
+    """The scalars of a loop while it runs; ``carried`` are what the next iteration starts with.
+
+    ``step`` says of an index and of what is carried what kernels are given, of types ``prims``, and
+    what is carried on.
+    """
+
+    def __init__(self, step: Callable[..., tuple[Row, Row]], prims: Sequence[str],
+                 carried: Row) -> None:
+        self.carried = carried
+        self.prims = tuple(map(Prim, prims))
+        self._step = step
+
+    def row(self, index: int) -> Row:
+        """What the kernels of the next iteration are given."""
+        row, self.carried = self._step(index, *self.carried)
+        return row
+
+    def rows(self, first: int, bound: int) -> list[Row] | None:
+        """What the kernels of all further iterations are given; None if one of these fails."""
+        carried = self.carried
+        try:
+            return [self.row(index) for index in range(first, bound)]
+        except ProgramFailure:
+            self.carried = carried
+            return None
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What stands for it in an iteration that is traced."""
+        return tuple(map(Column, range(len(self.prims))))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A buffer with a row of values for each iteration that a kernel runs."""
+
+    handle: Any
+    rows: Sequence[Row]
+
+    def column(self, column: Column) -> list[int]:
+        """The values of all iterations."""
+        return [row[column.number] for row in self.rows]
+
+    def element(self, column: Column, prim: Prim, buffer: str) -> str:
+        """The C expression for a value in the row of this ``round``; ``buffer`` is that for it."""
+        place = f"(round * {len(self.rows[0])} + {column.number}) * {CELL}"
+        return f"*(__global const {TYPES[prim]} *)({buffer} + {place})"
+
+
+def packed(rows: Sequence[Row], prims: Iterable[Prim]) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """The bytes of a table."""
+    prims = tuple(prims)
+    table = np.zeros((len(rows), len(prims), CELL), np.uint8)
+    for number, prim in enumerate(prims):
+        values = np.array([row[number] for row in rows], prim.dtype)
+        table[:, number, :prim.bytes] = values.view(np.uint8).reshape(len(rows), prim.bytes)
+    return table

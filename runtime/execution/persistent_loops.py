@@ -1,0 +1,469 @@
+"""Loops of kernels that a single launch finishes; see :mod:`runelift.codegen.emit.persistent`.
+
+The first iterations run as any others do.  Then one is traced: its launches are noted and not
+issued.  Together they say what all further iterations do, so a kernel is built that does it.  Where
+the device knows whether there is another iteration, it is asked once for many of them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from math import lcm
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from runelift.codegen.emit.opencl import parameters
+from runelift.codegen.emit.persistent import Merged, Phase, argument, turn
+from runelift.codegen.passes.local_memory import CELL_BYTES
+from runelift.ir import imp
+from runelift.ir.imp import Kernel
+from runelift.ir.prim import Prim
+from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.memory import Buffer
+from runelift.runtime.execution.loop_scalars import Column, Course, Table, packed
+from runelift.runtime.records.loop_sampling import how_many
+from runelift.runtime.versions.default_guards import MOST_WAVES
+
+if TYPE_CHECKING:
+    from runelift.runtime.execution.executable import Site
+    from runelift.runtime.execution.run import Run
+
+INDEX = object()
+"""Stands for the loop's index in the arguments of traced launches."""
+
+LATE = ("The device did not run all work-groups of a persistent kernel at the same time; it may be "
+        "shared with another program.")
+
+LEAST_ROUNDS = 8
+"""Loops of fewer iterations are not worth a kernel of their own."""
+SETTLING = 4
+"""So many iterations at most are launched until loops hand on nothing but what they made."""
+MOST_PHASES = 16
+"""An iteration with more launches would make too large a kernel."""
+FEW_ROUNDS, MOST_ROUNDS = 1 << 6, 1 << 12
+"""How many iterations one launch may do where the host does not know their number, the first time
+and at most: it waits for them, and a user may want to stop a loop that does not end.  Both even.
+"""
+
+
+Ring: TypeAlias = tuple[Buffer, ...]
+"""Buffers each of which has the role of the one before it in the next iteration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A traced launch: the number of its site in the plan, and what was given.
+
+    If iterations differ in how many groups there are, ``groups`` is the most, and ``count`` says
+    where the numbers are, of groups of so many work-items.
+    """
+
+    number: int
+    constants: tuple[int, ...]
+    groups: int
+    group: int
+    lengths: tuple[int, ...]
+    args: tuple[Any, ...]
+    count: tuple[Column, int] | None = None
+
+
+@dataclass(slots=True)
+class Round:
+    """A traced iteration: its launches, what it allocated, what it was given and hands on."""
+
+    before: tuple[Buffer | None, ...]
+    after: tuple[Buffer | None, ...] = ()
+    launches: list[Launched] = field(default_factory=list)
+    allocated: list[Buffer] = field(default_factory=list)
+    fresh: frozenset[int] = frozenset()
+    asked: Buffer | None = None
+    """What says whether there is another iteration, if the device knows."""
+    table: Table | None = None
+    """The scalars that the host has computed for this iteration and those after it."""
+
+    def rings(self) -> list[Ring] | None:
+        """The rings of buffers that exchange roles after every iteration; None if there is no law.
+
+        The last one of each was allocated by the iteration, all others by iterations before, so
+        that the first is free to take the last one's role in the next iteration.
+        """
+        own, found = {id(b.handle) for b in self.allocated}, rings(self.before, self.after)
+        lawful = found is not None and all(
+            id(ring[-1].handle) in own and all(id(b.handle) in self.fresh for b in ring[:-1])
+            for ring in found)
+        return found if lawful else None
+
+
+def rings(before: Sequence[Buffer | None], after: Sequence[Buffer | None]) -> list[Ring] | None:
+    """What an iteration does to the roles of what it is given and hands on; None if unclear.
+
+    A buffer stays as it is, or the next one of its ring has its role from then on.
+    """
+    following: dict[int, Buffer] = {}
+    for old, new in zip(before, after, strict=True):
+        if old is not None and new is not None and following.setdefault(
+                id(old.handle), new).handle is not new.handle:
+            return None
+    reached = {id(new.handle) for new in following.values()}
+    if len(reached) < len(following):
+        return None
+    given = {id(b.handle): b for b in before if b is not None}
+    found: list[Ring] = []
+    for start in following.keys() - reached:
+        ring = [given[start]]
+        while (new := following.pop(id(ring[-1].handle), None)) is not None:
+            ring.append(new)
+        found.append(tuple(ring))
+    stays = all(id(new.handle) == handle for handle, new in following.items())
+    alike = all(b.size == ring[0].size for ring in found for b in ring)
+    return found if stays and alike else None
+
+
+@dataclass(slots=True)
+class Arguments:
+    """The arguments of a persistent kernel while its phases are put together."""
+
+    turns: Mapping[int, Sequence[Any]]
+    table: Table | None = None
+    buffers: list[Any] = field(default_factory=list)
+    scalars: list[Any] = field(default_factory=list)
+    prims: list[Prim] = field(default_factory=list)
+
+    def phase(self, launched: Launched, kernel: Kernel) -> Phase:
+        """The phase that does what a launch does."""
+        return Phase(kernel, launched.constants, tuple(
+            self._of(p, v) for p, v in zip(parameters(kernel), launched.args, strict=True)),
+            _offsets(launched.lengths)[:-1], self._count(launched))
+
+    def _count(self, launched: Launched) -> str:
+        """The C expression for the number of groups, if iterations differ in that."""
+        if launched.count is None:
+            return ""
+        (column, own), group = launched.count, launched.group
+        count = self._element(column, Prim.I64)
+        return count if own == group else f"({count} * {own} + {group - 1}) / {group}"
+
+    def _element(self, column: Column, prim: Prim) -> str:
+        """The C expression for a scalar that is another one in each iteration."""
+        assert self.table is not None
+        return self.table.element(column, prim, self._buffer(self.table.handle))
+
+    def _of(self, param: imp.KernelParam, value: Any) -> str:
+        """The C expression for an argument of a phase."""
+        if isinstance(param, imp.ScalarParam):
+            if value is INDEX:
+                return "index"
+            if isinstance(value, Column):
+                return self._element(value, param.prim)
+            return self.scalar(value, param.prim)
+        return argument(param, self.place(value))
+
+    def scalar(self, value: Any, prim: Prim) -> str:
+        """The C expression for a scalar."""
+        self.scalars.append(value)
+        self.prims.append(prim)
+        return f"scalar_{len(self.scalars) - 1}"
+
+    def place(self, handle: Any) -> str:
+        """The C expression for a buffer, which may be another one in the next iteration."""
+        now, *others = map(self._buffer, self.turns.get(id(handle), (handle,)))
+        count = len(others) + 1
+        return "".join(f"{turn(count)} == {number} ? {other} : "
+                       for number, other in enumerate(others, 1)) + now
+
+    def _buffer(self, handle: Any) -> str:
+        place = next((n for n, b in enumerate(self.buffers) if b is handle), None)
+        if place is None:
+            place = len(self.buffers)
+            self.buffers.append(handle)
+        return f"buffer_{place}"
+
+
+def rounds(run: Run, bound: int, carried: Callable[[], tuple[Buffer | None, ...]],
+           course: Course | None) -> Iterator[Any]:
+    """The iterations of a loop, as far as the host must take them."""
+    met, made = run.encounters, set[int]()
+
+    def taken(index: int) -> Iterator[Any]:
+        with run.noting_allocations() as allocated:
+            yield from given(course, (index,))
+        made.update(id(b.handle) for b in allocated)
+        allocated.clear()
+
+    period = None
+    for settling in range(SETTLING):
+        before = carried()
+        yield from taken(settling)
+        period = _period(before, carried(), made)
+        del before
+        if period is not None:
+            break
+    first = settling + 1
+    if period is None or run.encounters > met:  # what is encountered is to be timed on its own
+        yield from iterations(run, course, first, bound)
+        return
+    # The traced iteration and as many after it are done by the kernel that what the traced one
+    # hands on is what the last one does.
+    start, first = first, first + (bound - first - 1) % period
+    for index in range(start, first):
+        yield from taken(index)
+    traced = Round(carried(), fresh=frozenset(made))
+    with run.tracing(traced):
+        yield INDEX if course is None else (INDEX, *course.columns)
+    traced.after = carried()
+    rows = None if course is None else course.rows(first, bound)
+    if course is not None and rows is None:  # one of them fails, after what is before it
+        run.recheck()
+        run.replay(traced, first, course.row(first))
+        yield from given(course, range(first + 1, bound))
+        return
+    if course is not None and rows and course.prims:
+        traced.table = Table(run.table(packed(rows, course.prims)), rows)
+    if not _finish(run, traced, first, bound - first):
+        run.replay(traced, first, rows[0] if rows else ())
+        for index in range(first + 1, bound):
+            yield (index, *rows[index - first]) if rows else index
+
+
+def iterations(run: Run, course: Course | None, first: int, bound: int) -> Iterable[Any]:
+    """Iterations of such a loop that the host takes; of a record maybe samples."""
+    indices = range(first, bound)
+    if run.samples and len(indices) > 1:
+        count = how_many(len(indices) - 1)
+        if count < len(indices) - 1:
+            return _sampled(run, course, indices, count)
+    return given(course, indices)
+
+
+def _sampled(run: Run, course: Course | None, indices: range, count: int) -> Iterator[Any]:
+    """The same, where ``count`` stand for all but the first one, which may be late in many ways."""
+    assert run.recorder is not None
+    yield from given(course, indices[:1])
+    begin = run.recorder.place
+    yield from given(course, indices[1:1 + count])
+    left = given(course, indices[1 + count:])
+    if not run.recorder.stand_for(begin, count, len(indices) - 1 - count):
+        yield from left
+    elif course is not None:
+        deque(left, maxlen=0)  # what comes after the loop is given the last of its scalars
+
+
+def given(course: Course | None, indices: Iterable[int]) -> Iterable[Any]:
+    """What iterations are given: their index, and the scalars of a course if there is one."""
+    return indices if course is None else ((index, *course.row(index)) for index in indices)
+
+
+def _period(before: Sequence[Buffer | None], after: Sequence[Buffer | None],
+            made: Collection[int]) -> int | None:
+    """After how many iterations roles are as they were; None while any is not one of the loop's."""
+    found = rings(before, after)
+    if found is None or any(id(b.handle) not in made for ring in found for b in ring[1:]):
+        return None
+    return lcm(*map(len, found))
+
+
+def rounds_while(run: Run, cond: Callable[[], Buffer],
+                 carried: Callable[[], tuple[Buffer | None, ...]]) -> Iterator[None]:
+    """The iterations of a loop that goes on while the only element of ``cond()`` is true."""
+    def goes_on() -> bool:
+        return bool(run.read(cond(), "bool", 0))
+
+    met = run.encounters
+    for _ in range(LEAST_ROUNDS // 2 - 1):
+        if not goes_on():
+            return
+        yield
+    if not goes_on():
+        return
+    with run.noting_allocations() as fresh:
+        yield
+    if run.encounters == met and run.merges(LEAST_ROUNDS) and goes_on():
+        traced = Round(carried(), fresh=frozenset(id(b.handle) for b in fresh))
+        fresh.clear()
+        traced.asked = cond()
+        with run.tracing(traced):
+            yield
+        traced.after = carried()
+        if (joined := join(run, traced)) is not None:
+            run.launch_rounds_while(joined)
+            return
+        run.replay(traced, 0)
+    while goes_on():
+        yield
+
+
+def _finish(run: Run, traced: Round, first: int, count: int) -> bool:
+    """Run the traced iteration and all after it by one kernel; False if that is not possible."""
+    joined = join(run, traced)
+    if joined is None or (count - 1) % lcm(*map(len, joined.rings)):
+        return False
+    run.launch_rounds(joined, first, count)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A kernel for the iterations of a loop, with what it is given at each launch.
+
+    ``groups`` work-groups of ``group`` work-items meet after each of ``phases`` phases; the
+    buffers of ``rings`` exchange roles after every iteration.
+    """
+
+    kernel: Prepared
+    groups: int
+    group: int
+    phases: int
+    local_bytes: int
+    args: tuple[Any, ...]
+    rings: Sequence[Ring]
+
+    def launch(self, run: Run, first: int, count: int, *done: Any) -> None:
+        """Run ``count`` iterations, the index of the loop from ``first`` on."""
+        device = run.device
+        device.statuses.repeat(self.phases * count)
+        self.kernel.give((device.arrivals(0), count, first, *self.args, *done),
+                         (self.local_bytes,))
+        run.enqueue_persistent(self.kernel, self.groups, self.group)
+
+    def run_all(self, run: Run, first: int, count: int) -> None:
+        """The same where it is known that there are so many."""
+        self.launch(run, first, count)
+        run.device.arrivals(self.arrivals(count))
+
+    def run_while(self, run: Run) -> None:
+        """Run iterations until the device says that there is none."""
+        done = run.allocate(8)
+        most, left = FEW_ROUNDS, True
+        while left:
+            count = self.run_some(run, most, done)
+            most, left = min(2 * most, MOST_ROUNDS), count == most
+        if count % 2 == 0:  # the results are where the traced iteration found its operands
+            for old, new in self.rings:
+                run.copy(new, old, new.size)
+
+    def run_some(self, run: Run, most: int, done: Buffer) -> int:
+        """Run up to ``most`` iterations until the device says in ``done`` how many there were."""
+        self.launch(run, 0, most, done.handle)
+        count: int = run.read(done, "i64", 0)
+        run.device.arrivals(self.arrivals(count))
+        return count
+
+    def arrivals(self, count: int) -> int:
+        """How often groups come to a barrier in ``count`` iterations."""
+        return self.groups * self.phases * count
+
+
+def join(run: Run, traced: Round) -> Joined | None:
+    """The kernel for a traced iteration and those after it; None if there is none."""
+    found, launches = traced.rings(), traced.launches
+    if found is None or not 0 < len(launches) <= MOST_PHASES:
+        return None
+    if traced.asked is not None and any(len(ring) != 2 for ring in found):
+        return None  # only of two buffers it is clear which one has the results in the end
+    launches, table = [_at_most(each, traced.table) for each in launches], traced.table
+    alike = in_common_groups(run.executable.sites, launches)
+    if alike is None:
+        return None
+    if all(run.executable.sites[each.number].free() for each in alike):
+        alike = _in_large_groups(run, alike)
+    turns = {id(b.handle): [other.handle for other in (*ring[place:], *ring[:place])]
+             for ring in found for place, b in enumerate(ring)}
+    arguments = Arguments(turns, table)
+    room, group = room_for(alike), alike[0].group
+    phases = tuple([arguments.phase(each, run.executable.sites[each.number].launch.kernel)
+                    for each in alike])
+    counts = [launched.groups for launched in alike]
+    groups, most = run.device.resident_groups(group, room), max(counts)
+    if max(_usual_groups(each, table) for each in alike) > MOST_WAVES * groups:
+        return None
+    asked = None if traced.asked is None else arguments.place(traced.asked.handle)
+    merged = run.merged_kernel(Merged(
+        phases, len(arguments.buffers), tuple(arguments.prims), asked,
+        tuple(sorted({len(ring) for ring in found}))))
+    if merged is None:
+        return None
+    return Joined(merged, min(groups, most), group, len(phases), room,
+                  (*arguments.buffers, *arguments.scalars, *counts), found)
+
+
+def _at_most(launched: Launched, table: Table | None) -> Launched:
+    """A launch with as many groups as any iteration has."""
+    column: Any = launched.groups
+    if not isinstance(column, Column):
+        return launched
+    assert table is not None
+    return replace(launched, groups=max(1, *table.column(column)), count=(column, launched.group))
+
+
+def _usual_groups(launched: Launched, table: Table | None) -> float:
+    """How many groups iterations have on average."""
+    if launched.count is None:
+        return launched.groups
+    assert table is not None
+    column, own = launched.count
+    return own / launched.group * sum(table.column(column)) / len(table.rows)
+
+
+def in_common_groups(sites: Sequence[Site], launches: Sequence[Launched]) -> list[Launched] | None:
+    """The same launches in groups of one size; None if two of them need different ones."""
+    kernels = [sites[each.number].launch.kernel for each in launches]
+    group = common_group([(each, kernel)
+                          for each, kernel in zip(launches, kernels, strict=True)
+                          if not sites[each.number].free()], launches)
+    return None if group is None else [
+        _in_groups_of(group, each, kernel) for each, kernel in zip(launches, kernels, strict=True)]
+
+
+def common_group(fixed: Sequence[tuple[Launched, Kernel]],
+                 launches: Sequence[Launched]) -> int | None:
+    """The size of the groups that can do all of it; None if two launches need different ones.
+
+    ``fixed`` are those whose groups have a size of their own; rows side by side may be others.
+    """
+    needed = {launched.group for launched, kernel in fixed if kernel.teams is None}
+    rows = [(launched.group, launched.constants[0]) for launched, kernel in fixed
+            if kernel.teams is not None]
+    group = max(needed or [group for group, _ in rows] or [each.group for each in launches],
+                default=1)
+    fits = len(needed) <= 1 and all(group % own == 0 for _, own in rows)
+    return group if fits else None
+
+
+def _in_large_groups(run: Run, launches: Sequence[Launched]) -> list[Launched]:
+    """Launches in groups of any size in groups twice as large as usual: fewer have to meet.
+
+    Where that would leave compute units without a group, or somebody chose another size, they stay
+    as they are.
+    """
+    info = run.device.info
+    usual, enough = info.group_size, max(each.groups for each in launches) >= 2 * info.choice.groups
+    if launches[0].group != usual or 2 * usual > info.max_group or not enough:
+        return list(launches)
+    return [_in_groups_of(2 * usual, each, run.executable.sites[each.number].launch.kernel)
+            for each in launches]
+
+
+def _in_groups_of(group: int, launched: Launched, kernel: Kernel) -> Launched:
+    """The same launch with groups of another size, if it has that."""
+    if launched.group == group:
+        return launched
+    if kernel.teams is None:
+        return replace(launched, group=group, groups=-(-launched.groups * launched.group // group))
+    known = dict(zip(kernel.built_for, launched.constants, strict=True))
+    before, teams = known[kernel.teams], group // launched.constants[0]
+    known |= {name: value for name, value in ((kernel.teams, teams), (kernel.even, 0)) if name}
+    return replace(launched, group=group, constants=tuple(known.values()),
+                   groups=-(-launched.groups * before // teams),
+                   lengths=tuple(length // before * teams for length in launched.lengths))
+
+
+def room_for(launches: Sequence[Launched]) -> int:
+    """How many bytes of local memory suffice for each of these launches."""
+    return CELL_BYTES * max([1, *(_offsets(each.lengths)[-1] for each in launches)])
+
+
+def _offsets(lengths: Sequence[int]) -> tuple[int, ...]:
+    """Where pieces of local memory of so many bytes start, and where the last ends, in cells."""
+    return tuple(accumulate((-(-max(length, 1) // CELL_BYTES) for length in lengths), initial=0))

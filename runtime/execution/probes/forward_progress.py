@@ -1,0 +1,82 @@
+"""Whether groups of a device can look back at each other, found out by trial.
+
+See :mod:`runelift.codegen.segops.segscan_single_pass`.  OpenCL promises neither that groups which
+have begun go on while others wait for them, nor that these see what they write.  So a scan is
+tried before one is trusted.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyopencl as cl
+
+from runelift.codegen.hostplan.host import plan_fun
+from runelift.codegen.plan.plan import Plan
+from runelift.ir.errors import RuneliftError
+from runelift.ir.names import Names
+from runelift.ir.parse import parse
+
+if TYPE_CHECKING:
+    from runelift.runtime.devices.context import Device
+    from runelift.runtime.execution.executable import Executable
+
+TRIAL = 1 << 20
+"""How often a group asks for what others make known when that is tried."""
+WAVES = 8
+"""The trial has so many times the groups that the device usually runs."""
+TRIALS = 3
+
+SCAN = """
+entry main [n_1] (xs_2 : [n_1]i64) : (sums_3 : [n_1]i64) =
+  let (sums_4 : [n_1]i64) = segscan.grid <i_5 < n_1> : (i64)
+      operator (0i64)
+        (\\(x_6 : i64) (y_7 : i64) : (i64) ->
+          let (t_8 : i64) = add.i64(x_6, y_7)
+          in (t_8)
+        )
+      {
+        let (x_9 : i64) = xs_2[i_5]
+        in (x_9)
+      }
+  in (sums_4)
+"""
+
+
+def works(device: Device) -> bool:
+    """Whether groups of the device can wait for each other."""
+    from runelift.runtime.execution.executable import Executable
+
+    executable = Executable(trial(), device)
+    return all(_succeeds(executable, seed) for seed in range(TRIALS))
+
+
+@cache
+def trial() -> Plan:
+    """The plan of the trial."""
+    names = Names(100)
+    (fun,) = parse(SCAN).funs
+    return plan_fun(fun, names)
+
+
+def _succeeds(executable: Executable, seed: int) -> bool:
+    """Whether a scan over many more groups than the device runs at a time is right."""
+    from runelift.runtime.execution.run import execute
+
+    device, plan = executable.device, executable.plan
+    info = device.info
+    count = WAVES * info.num_groups * info.shares.group + 1
+    values = np.random.default_rng(seed).integers(-(1 << 40), 1 << 40, count)
+    source = device.pool.allocate(values.nbytes)
+    cl.enqueue_copy(device.plain, source.handle, values)
+    size, param = str(plan.sizes[0]), str(plan.params[0].name)
+    try:
+        ((sums, *_),), *_ = execute(
+            executable, {size: count, param: source}, {}, {}, record=False)
+    except RuneliftError:
+        return False
+    found = np.empty_like(values)
+    cl.enqueue_copy(device.plain, found, sums.handle)
+    return bool(np.array_equal(found, np.cumsum(values)))

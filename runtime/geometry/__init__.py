@@ -1,0 +1,3 @@
+"""Launch geometry: from sizes to work-groups, chunks and tiles, and the values that parameters can
+have.
+"""

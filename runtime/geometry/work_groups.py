@@ -1,0 +1,266 @@
+"""How the work-items of a group share the elements of a row: group size and chunks.
+
+Contiguous chunks in private memory are worth a lot where a row stays there over several
+operations, as long as a chunk fits in registers; so the group is as small as the preferred chunk
+allows, and chunks grow only where the group cannot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from runelift.runtime.execution.decision_cache import REMEMBERED
+
+ALONE = 4
+"""How many elements of a row a work-item of many groups takes in a loop before the group grows: to
+put results of a larger group together takes as long."""
+
+BESIDE = 4
+"""So many groups at least run side by side if they keep nothing in local memory: what one reads,
+its neighbours find in the cache."""
+
+UNEVEN = 8
+"""No compute unit has more of them then, but for one in so many."""
+
+NEVER = 1 << 62
+"""More work-items than any device has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShareLimits:
+    """What a device likes: all numbers are powers of two.
+
+    ``lanes`` work-items at least are in a group, ``group`` where they loop over long rows, and
+    ``max_group`` at most; chunks have ``chunk`` elements where that leaves enough work-items, and
+    ``max_chunk`` at most.  ``staged``: neighbouring work-items better touch neighbouring elements
+    of global memory, so chunks go through local memory.  In long scans a work-item has ``tile``
+    elements at a time.  Fewer than ``crowd`` groups should be large.  Scans look back at
+    ``window`` large tiles, whose totals they ask for ``patience`` times at most; 0 on CPUs, where a
+    group that waits may keep the one it waits for from running.  A work-item reduces up to
+    ``columns`` neighbouring columns of a matrix at a time, 0 where neighbouring work-items had
+    better have one each.  Small groups run side by side, ``together`` work-items in all; if there
+    are many, they have long chunks, so that just ``crew`` work-items are busy.  Chunks have
+    ``short`` elements where longer ones save nothing.  Of a group, ``subgroup`` in a row can hand
+    each other values, if that is not 1.
+    """
+
+    lanes: int
+    group: int
+    max_group: int
+    chunk: int
+    max_chunk: int
+    staged: bool
+    tile: int
+    crowd: int = 0
+    window: int = 1
+    patience: int = 0
+    columns: int = 0
+    together: int = 1
+    subgroup: int = 1
+    crew: int = NEVER
+    short: int = NEVER
+
+    def preferring(self, chunk: int, lanes: int = 0) -> ShareLimits:
+        """The same with at least ``lanes`` work-items and, in long rows, chunks of ``chunk``."""
+        size = min(power(chunk), self.max_chunk) if chunk else self.chunk
+        least = min(power(lanes), self.max_group) if lanes else (
+            1 if size > self.chunk else self.lanes)
+        return replace(self, chunk=size, lanes=least, crew=NEVER if lanes else self.crew,
+                       short=NEVER if chunk else self.short)
+
+    def lanes_of(self, groups: int) -> int:
+        """How many work-items so many groups have at least, if several can run side by side."""
+        return min(self.lanes, power(over(self.crew, max(1, groups))))
+
+    def chunk_of(self, longest: int, groups: int, apart: int) -> int:
+        """How long chunks are where so many groups share rows of at most ``longest`` elements.
+
+        Long chunks save what a group computes for a row, and takes to put its work-items' results
+        together.  Where a unit has only one group, that takes less time than the elements do.  If
+        work-items are ``apart``, they need no others, and know their row at once if one index
+        counts the rows; if several do, those of a group that has just one row know it.
+        """
+        if groups < self.crowd or apart == 1:
+            many = groups >= self.crowd and groups * over(longest, self.short) > self.crew
+            return min(self.chunk, 2 * self.short if many else self.short)
+        alone = apart and power(over(longest, self.short)) >= self.together
+        return min(self.chunk, self.short) if alone else self.chunk
+
+
+@lru_cache(REMEMBERED)
+def share_out(limits: ShareLimits, points: tuple[int, ...], loops: tuple[int, ...],
+              groups: int, *, rows: tuple[tuple[int, int], ...] = (),
+              teams: bool = False, apart: int = 0, changing: tuple[int, ...] = ()
+              ) -> tuple[int, ...]:
+    """The values of :meth:`runelift.codegen.plan.distribution.ShareOut.names` for ``groups``
+    groups.
+
+    Of several that run side by side (``teams``), none has more work-items than it needs, and fewer
+    if the others keep the device busy.  Of few rows (``rows``: how many, how long) each is reduced
+    by as many work-items as can hand each other values, unless all groups keep the device busy.
+    Work-items that hand nothing to each other are ``apart``: so many indices count their rows.
+    Those ``points`` that are ``changing`` in a loop (by place) are taken not to come out even: to
+    build one more kernel for the few that do takes longer than it saves.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128, short=4)
+    >>> share_out(gpu, (4096, 256), (), 4096)
+    (256, 1, 1, 16, 1, 1, 1)
+    >>> share_out(gpu, (100,), (), 1000)
+    (32, 1, 1, 4, 0)
+    >>> share_out(gpu, (), (100,), 1000), share_out(gpu, (), (100,), 1)
+    ((32, 1, 1), (128, 1, 1))
+    >>> share_out(replace(gpu, subgroup=32), (5,), (), 1000, rows=((5, 1000),))
+    (256, 1, 32, 1, 0)
+    >>> share_out(replace(gpu, subgroup=32, crew=1 << 15), (5,), (), 1000, rows=((5, 1000),))
+    (64, 1, 32, 1, 0)
+    >>> share_out(gpu, (1000000,), (), 1000)
+    (0, 1, 1, 1024, 0)
+    >>> share_out(gpu, (5,), (), 1000), share_out(gpu, (5,), (), 1000, teams=True)
+    ((32, 1, 1, 1, 0), (8, 1, 1, 1, 0))
+    >>> share_out(gpu, (1024,), (), 1000), share_out(gpu, (1024,), (), 1)
+    ((64, 1, 1, 16, 1), (256, 1, 1, 4, 1))
+    >>> share_out(gpu, (1024,), (), 1000, apart=1)
+    (256, 1, 1, 4, 1)
+    >>> share_out(gpu, (1024, 64), (), 1000, changing=(0,))
+    (64, 1, 1, 16, 0, 1, 1)
+    >>> [share_out(gpu, (n,), (), 1000, apart=2) for n in (256, 512)]
+    [(32, 1, 1, 8, 1), (128, 1, 1, 4, 1)]
+    """
+    longest, chunk = max(points, default=1), 1
+    lanes = limits.lanes_of(groups) if teams else limits.lanes
+    enough = limits.chunk_of(longest, groups, apart)
+    while chunk < enough and over(longest, chunk) > lanes:
+        chunk *= 2
+    while chunk < limits.max_chunk and over(longest, chunk) > limits.max_group:
+        chunk *= 2
+    alone = ALONE if groups >= limits.crowd else 1
+    busy = [over(max(loops, default=1), alone)]
+    busy += [min(count * min(over(length, alone), limits.subgroup),
+                 over(limits.crew, max(1, groups)))
+             for count, length in rows if count < lanes]
+    looping = min(max(busy), limits.group)
+    least = 1 if teams and groups >= limits.crowd else lanes
+    group = min(max(least, power(over(longest, chunk)), power(looping)),
+                limits.max_group)
+    sizes = [power(over(count, group)) for count in points]
+    possible = max(sizes, default=1) <= limits.max_chunk
+    chunks = (n for place, (size, count) in enumerate(zip(sizes, points, strict=True))
+              for n in (size, int(size * group == count and place not in changing)))
+    return (group if possible else 0, int(limits.staged), subgroup_of(limits, group), *chunks)
+
+
+def subgroup_of(limits: ShareLimits, group: int) -> int:
+    """How many work-items of a group can hand each other values; 1 if that is of no use to it.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, subgroup=32)
+    >>> [subgroup_of(gpu, group) for group in (1, 8, 256, 1024, 2048, 48)]
+    [1, 8, 32, 32, 1, 1]
+    """
+    size = min(group, limits.subgroup)
+    return size if group <= limits.subgroup ** 2 and group % size == 0 else 1
+
+
+def teams(limits: ShareLimits, group: int, groups: int, size: int, local_bytes: int,
+          wanted: int = 0, apart: int = 0) -> int:
+    """The value of :class:`runelift.codegen.plan.distribution.Teams`, if possible as it is
+    ``wanted``.
+
+    Groups that are large enough are alone where they know their row only if it is the only one.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 1, 132, together=128)
+    >>> [teams(gpu, 8, groups, 64, 48 << 10) for groups in (10, 500, 1000, 1000000)]
+    [1, 4, 8, 16]
+    >>> teams(gpu, 8, 1000000, 9000, 48 << 10), teams(gpu, 8, 1000000, 64, 48 << 10, 4)
+    (4, 4)
+    >>> teams(gpu, 128, 2048, 64, 48 << 10), teams(gpu, 128, 2048, 0, 48 << 10)
+    (1, 4)
+    >>> [teams(gpu, 128, groups, 0, 48 << 10) for groups in (100, 256, 512, 600)]
+    [1, 2, 4, 1]
+    >>> [teams(gpu, group, 1000, 0, 48 << 10, apart=2) for group in (64, 128)]
+    [4, 1]
+    """
+    most = limits.together // max(1, group)
+    if size == 0 and limits.together > 1 and not (apart > 1 and group >= limits.together):
+        most = max(most, BESIDE)
+    count = power_below(max(1, min(wanted or most, limits.max_group // max(1, group),
+                                   local_bytes // max(1, size))))
+    least = _load(limits, groups, 1)
+    while not wanted and count > 1 and UNEVEN * (_load(limits, groups, count) - least) > least:
+        count //= 2
+    return count
+
+
+def _load(limits: ShareLimits, groups: int, count: int) -> int:
+    """How many groups a compute unit has at most if ``count`` run side by side."""
+    return count * over(over(groups, count), max(1, limits.crowd))
+
+
+def spread(group: int, points: int, groups: int) -> int:
+    """How many work-items a group has, ``group`` at most, so that there are ``groups`` groups.
+
+    Compilers make code for each size, so there are few of them.
+
+    >>> [spread(64, points, 8) for points in (2700, 100, 27, 1)]
+    [64, 4, 1, 1]
+    """
+    while group > 1 and points < group * groups:
+        group = max(group // 4, 1)
+    return group
+
+
+@lru_cache(REMEMBERED)
+def tile(limits: ShareLimits, points: int, size: int, groups: int,
+         local_bytes: int, wanted: tuple[int, ...] = (0, 0)) -> tuple[int, int, int, int]:
+    """The values of :class:`runelift.codegen.plan.distribution.Tile` but for the last.
+
+    Chunks are so short that local memory suffices and that there is work for ``groups`` groups.
+    Where there is no local memory to go through, one work-item has a tile.  Small tiles take less
+    time than it takes to tell others about them, so groups look back at more of them.  ``wanted``
+    are the size of a group and the length of chunks, 0 for what the device likes; a chunk that is
+    wanted may leave groups without work.
+
+    >>> gpu = ShareLimits(32, 256, 1024, 16, 32, True, 32, 132, 128)
+    >>> tile(gpu, 1 << 24, 4, 1056, 48 << 10)
+    (256, 1, 32, 128)
+    >>> tile(gpu, 1 << 24, 16, 1056, 48 << 10), tile(gpu, 1 << 24, 128, 1056, 48 << 10)
+    ((256, 1, 8, 128), (64, 1, 1, 64))
+    >>> tile(gpu, 1 << 24, 12, 1056, 48 << 10)
+    (256, 1, 8, 256)
+    >>> tile(gpu, 1000, 4, 1056, 48 << 10)
+    (256, 1, 1, 256)
+    """
+    group = 1
+    if limits.staged:
+        group = power_below(wanted[0]) if wanted[0] else limits.group
+    chunk = wanted[1] or limits.tile
+    while chunk > 1 and points < (1 if wanted[1] else groups) * group * chunk:
+        chunk //= 2
+    while limits.staged and _tile_bytes(group, chunk, size) > local_bytes and group > 1:
+        group, chunk = (group, chunk // 2) if chunk > 1 else (group // 2, chunk)
+    large = 3 * group * chunk * size >= 2 * local_bytes
+    return group, int(limits.staged), chunk, min(limits.window, group) if large else group
+
+
+def _tile_bytes(group: int, chunk: int, size: int) -> int:
+    """How much local memory a group needs at most for a tile of elements of ``size`` bytes.
+
+    All of them, padded; one for each work-item in either of two rounds of a scan and in the
+    window; and flags.
+    """
+    return size * (group * chunk * 33 // 32 + 3 * group) + 8 * group + 256
+
+
+def power_below(most: int) -> int:
+    """The last power of two that is not above ``most``."""
+    return 1 << (most.bit_length() - 1)
+
+
+def over(count: int, part: int) -> int:
+    """How many parts there are of what is not nothing, the last maybe smaller."""
+    return -(-max(count, 1) // part)
+
+
+def power(least: int) -> int:
+    """The first power of two that is not below ``least``."""
+    return 1 << (least - 1).bit_length()

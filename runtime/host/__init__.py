@@ -1,0 +1,3 @@
+"""The Python process itself: Ctrl-C, garbage collection, background threads, child interpreters,
+messages.
+"""

@@ -1,0 +1,1 @@
+"""Records: what each choice cost."""

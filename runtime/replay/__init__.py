@@ -1,0 +1,1 @@
+"""Runs in which every version is run at every encounter."""

@@ -1,0 +1,203 @@
+"""Comparing the results of versions on the device, without waiting for it.
+
+Sums may be added up in another order, so floating-point elements may differ by what rounding
+explains: those that differ by more than a small fraction of themselves are looked at, and what
+counts is how far they are apart beside the greatest element of the array.  Integers must be the
+same, unless they may have been computed from such numbers: then they may be rounded to neighbours,
+and a few of them may depend on which of two nearly equal numbers is the greater.
+
+Where numbers cancel, one version may give exactly 0 and another what rounding left of them.  Such
+an array has no elements to compare with; those that it was computed from stand for them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyopencl as cl
+
+from runelift.codegen.emit.prelude import TYPES
+from runelift.ir.prim import Prim
+from runelift.runtime.devices.context import Device
+from runelift.runtime.devices.memory import Buffer
+
+ROOM = 4096
+"""How many comparisons are made before the host looks at them."""
+RELATIVE = {Prim.F32: 2e-3, Prim.F64: 1e-6}
+"""By which part of themselves elements may differ."""
+ABSOLUTE = {Prim.F32: 1e-5, Prim.F64: 1e-11}
+"""By which part of the greatest element they may differ."""
+FEW = 0.01
+"""Which part of the integers may differ if they depend on floating-point numbers."""
+CELLS = 3
+"""A comparison counts elements that cannot be explained, and keeps two greatest numbers."""
+
+FLOATS = """
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+__kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const long count,
+                      __global uint *found, const long place)
+{
+    uint odd = 0;
+    float apart = 0.0f, greatest = 0.0f;
+    for (long i = get_global_id(0); i < count; i += get_global_size(0)) {
+        TYPE x = xs[i], y = ys[i];
+        if (isfinite(x)) greatest = fmax(greatest, (float)fabs(x));
+        if (isfinite(y)) greatest = fmax(greatest, (float)fabs(y));
+        if (x == y || (isnan(x) && isnan(y))) continue;
+        TYPE distance = fabs(x - y);
+        if (!isfinite(distance)) odd++;
+        else if (distance > RELATIVE * fmax(fabs(x), fabs(y)))
+            apart = fmax(apart, fmax((float)distance, FLT_MIN));
+    }
+    if (odd) atomic_add(found + place, odd);
+    if (apart > 0.0f) atomic_max(found + place + 1, as_uint(fmin(apart, FLT_MAX)));
+    if (greatest > 0.0f) atomic_max(found + place + 2, as_uint(fmin(greatest, FLT_MAX)));
+}
+"""
+
+INTEGERS = """
+__kernel void compare(const __global TYPE *xs, const __global TYPE *ys, const long count,
+                      __global uint *found, const long place, const ulong slack)
+{
+    uint odd = 0;
+    for (long i = get_global_id(0); i < count; i += get_global_size(0))
+        odd += (ulong)abs_diff(xs[i], ys[i]) > slack;
+    if (odd) atomic_add(found + place, odd);
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two versions of a site."""
+
+    site: str
+    one: int
+    other: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """Two arrays of ``count`` elements; those that are ``rounded`` need not be the same."""
+
+    pair: Pair
+    prim: Prim
+    count: int
+    rounded: bool
+
+    def difference(self, odd: int, apart: float, greatest: float, scale: float) -> str | None:
+        """What is wrong, if anything, with so many elements that differ, by at most so much.
+
+        ``scale`` is the greatest of the numbers that the program was given.
+        """
+        if odd > (FEW * self.count if self.rounded and not self.prim.is_float else 0):
+            return f"{odd} of {self.count} elements"
+        bound = ABSOLUTE.get(self.prim, 0.0)
+        cancelled = apart == greatest <= bound * scale  # against 0
+        if apart > bound * greatest and not cancelled:
+            return f"up to {apart:.2g}, where the greatest element is {greatest:.2g}"
+        return None
+
+
+class Differences:
+    """What comparisons on a device found: ``differing`` says how, ``agreeing`` how often not."""
+
+    def __init__(self, device: Device, queue: Any) -> None:
+        self._device = device
+        self._queue = queue
+        self._waiting: list[_Comparison] = []
+        self._found: Any = None
+        self._given: list[tuple[Prim, Buffer, int]] = []
+        self._scale: float | None = None
+        self.agreeing: dict[Pair, int] = {}
+        self.differing: dict[Pair, str] = {}
+
+    def scalars(self, pair: Pair, prim: Prim, one: Any, other: Any, *, rounded: bool) -> None:
+        """Compare two scalars that the host knows."""
+        bound = RELATIVE.get(prim, 0.0)
+        same = (rounded and not prim.is_float) or one == other or (
+            one != one and other != other) or (
+            abs(one - other) <= bound * max(abs(one), abs(other)))
+        self._note(pair, None if same else f"{one} and {other}")
+
+    def arrays(self, pair: Pair, prim: Prim, one: Buffer, other: Buffer, count: int, *,
+               rounded: bool) -> None:
+        """Compare two arrays of so many elements; ``rounded``: they depend on floats."""
+        if count <= 0 or one is other:
+            return
+        if len(self._waiting) == ROOM:
+            self.settle()
+        if not self._waiting:
+            self._clear()
+        self._compare(prim, one, other, count, len(self._waiting), rounded=rounded)
+        self._waiting.append(_Comparison(pair, prim, count, rounded))
+
+    def _clear(self) -> None:
+        """Make room for comparisons."""
+        if self._found is None:
+            self._found = cl.Buffer(self._device.context, cl.mem_flags.READ_WRITE,
+                                    4 * CELLS * ROOM)
+        cl.enqueue_fill_buffer(self._queue, self._found, np.zeros(1, np.uint32), 0,
+                               4 * CELLS * ROOM)
+
+    def _compare(self, prim: Prim, one: Buffer, other: Buffer, count: int, place: int, *,
+                 rounded: bool = False) -> None:
+        info = self._device.info
+        group = info.group_size
+        groups = max(1, min(info.num_groups, -(-count // group)))
+        slack = () if prim.is_float else (np.uint64(rounded),)
+        _kernel(self._device, prim)(self._queue, (groups * group,), (group,), one.handle,
+                                    other.handle, np.int64(count), self._found,
+                                    np.int64(CELLS * place), *slack)
+
+    def _cells(self, count: int) -> tuple[np.ndarray[Any, Any], ...]:
+        """What was found at the first places: odd elements, distances, and greatest numbers."""
+        cells = np.empty((count, CELLS), np.uint32)
+        cl.enqueue_copy(self._queue, cells, self._found, is_blocking=True)
+        return cells[:, 0], *(cells[:, k].copy().view(np.float32) for k in (1, 2))
+
+    def given(self, numbers: Sequence[float], arrays: Sequence[tuple[Prim, Buffer, int]]) -> None:
+        """What the program computes with: floats, and arrays of floats with their lengths."""
+        self._given = [each for each in arrays if each[2] > 0][:ROOM]
+        self._scale = max((abs(x) for x in numbers if math.isfinite(x)), default=0.0)
+
+    def _greatest_given(self) -> float:
+        """The greatest number that the program was given; looked for when it matters."""
+        if self._given:
+            self._clear()
+            for place, (prim, buffer, count) in enumerate(self._given):
+                self._compare(prim, buffer, buffer, count, place)
+            _, _, greatest = self._cells(len(self._given))
+            self._given, self._scale = [], max(self._scale or 0.0, float(greatest.max()))
+        return self._scale or 0.0
+
+    def settle(self) -> None:
+        """Look at what was compared so far; waits for the device."""
+        if not self._waiting:
+            return
+        odd, apart, greatest = self._cells(len(self._waiting))
+        scale = self._greatest_given() if (apart > 0).any() else 0.0
+        for k, each in enumerate(self._waiting):
+            self._note(each.pair, each.difference(odd[k], apart[k], greatest[k], scale))
+        self._waiting.clear()
+
+    def _note(self, pair: Pair, how: str | None) -> None:
+        if how is None:
+            self.agreeing[pair] = self.agreeing.get(pair, 0) + 1
+        else:
+            self.differing.setdefault(pair, how)
+
+
+@cache
+def _kernel(device: Device, prim: Prim) -> Any:
+    """The kernel that compares arrays of this type."""
+    text = FLOATS if prim.is_float else INTEGERS
+    options = [f"-DTYPE={TYPES[prim]}"]
+    if prim.is_float:
+        options.append(f"-DRELATIVE={RELATIVE[prim]!r}{'f' if prim is Prim.F32 else ''}")
+    return cl.Kernel(cl.Program(device.context, text).build(options=options), "compare")

@@ -1,0 +1,1 @@
+"""Test blocks, input scripts, and the examples of error codes."""

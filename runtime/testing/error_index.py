@@ -1,0 +1,131 @@
+"""What ``runelift explain CODE`` and ``docs/errors.md`` say about the codes of errors.
+
+The message that belongs to the example of a code is what Runelift says of it, now.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import textwrap
+import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from runelift.frontend.load import load
+from runelift.frontend.syntax.files import read_source
+from runelift.ir import parse as ir_text
+from runelift.ir.codes import CODES, GROUPS
+from runelift.ir.codes.explanation import Explanation, files
+from runelift.ir.errors import ProgramWarning, UserError
+from runelift.ir.interpret import interpret
+from runelift.ir.names import Names
+from runelift.runtime.compilation.diagnostics import as_text
+from runelift.runtime.data.values import load_values
+from runelift.runtime.testing.scripts import evaluate
+from runelift.runtime.testing.test_blocks import parse_blocks
+from runelift.runtime.tuner.costs.log import read_log
+from runelift.runtime.tuner.t4 import read_t4
+from runelift.runtime.versions.tuning_file import read_tuning
+
+WIDTH = 96
+LONGEST = 16
+"""The most lines of an example that are shown; of longer ones the middle is left out."""
+
+HEADER = """\
+# Errors and warnings
+
+Every message has a code in brackets: `prog.fut:1:35: error[unknown-name]: ...`.  This page says
+what each code means, with an example and its cure; `runelift explain CODE` prints the same.
+
+The page is made from `ir/codes/` (`pytest tests/test_codes.py --regenerate-golden`); a test runs
+every example.
+"""
+
+
+def message(explanation: Explanation, text: str) -> str:
+    """What Runelift says of an example of a code; nothing if it has nothing against it."""
+    main = f"program{explanation.suffix}"
+    with (tempfile.TemporaryDirectory() as folder,
+          warnings.catch_warnings(record=True, action="always") as caught):
+        for name, content in files(text, main).items():
+            (Path(folder) / name).write_text(content)
+        error = ""
+        try:
+            _READERS[explanation.suffix](Path(folder) / main)
+        except UserError as failure:
+            error = as_text(failure)
+        remarks = [str(w.message) for w in caught if isinstance(w.message, ProgramWarning)]
+        places = {f"{Path(folder).resolve()}/": "", f"{folder}/": ""}
+    said = "\n".join(filter(None, [error, *remarks]))
+    for place, shown in places.items():
+        said = said.replace(place, shown)
+    return said
+
+
+def _run(path: Path) -> None:
+    """Compile a program, and run it on the inputs of its test blocks."""
+    source = read_source(path)
+    program = load(source, Names())
+    scripts = partial(evaluate, program=source, device=None)
+    for block in parse_blocks(source):
+        for case in block.cases:
+            for entry in case.entries:
+                interpret(program, entry, case.arguments(scripts))
+
+
+_READERS: dict[str, Callable[[Path], object]] = {
+    ".fut": _run,
+    ".in": load_values,
+    ".tuning": read_tuning,
+    ".log": read_log,
+    ".t4": read_t4,
+    ".core": lambda path: ir_text.parse(path.read_text(), str(path)),
+}
+"""How a file is read, by its suffix."""
+
+
+def page(code: str) -> str:
+    """What a terminal shows about a code."""
+    found = CODES[code]
+
+    def shown(text: str) -> str:
+        return textwrap.indent(_abridged(text), "    ")
+
+    return "\n".join([
+        f"{found.code}: {found.title}", "", textwrap.fill(found.meaning, WIDTH), "",
+        "For example,", "", shown(found.wrong), "is answered by", "",
+        shown(message(found, found.wrong)), "Without the mistake:", "", shown(found.cure)])
+
+
+def index() -> str:
+    """All codes with their titles."""
+    return "\n\n".join("\n".join([f"{group}:", *(f"  {each.code:<24}{each.title}"
+                                                 for each in codes)])
+                       for group, codes in GROUPS.items())
+
+
+def document() -> str:
+    """The text of ``docs/errors.md``."""
+    lines = [HEADER]
+    for group, codes in GROUPS.items():
+        lines.append(f"## {group}\n")
+        for each in codes:
+            language = "futhark" if each.suffix == ".fut" else ""
+            lines += [
+                f"### {each.code}", "", f"*{each.title}*", "",
+                textwrap.fill(each.meaning, 120), "",
+                _fenced(each.wrong, language), _fenced(message(each, each.wrong)),
+                "Without the mistake:", "", _fenced(each.cure, language)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _fenced(text: str, language: str = "") -> str:
+    return f"```{language}\n{_abridged(text)}```\n"
+
+
+def _abridged(text: str) -> str:
+    lines = text.splitlines()
+    if len(lines) > LONGEST:
+        lines = [*lines[:4], "  ...", *lines[-4:]]
+    return "\n".join(lines) + "\n"

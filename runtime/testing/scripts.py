@@ -1,0 +1,62 @@
+"""Inputs that scripts compute, on the device that the program itself runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from runelift.ir.names import Names
+from runelift.ir.source import Source
+from runelift.runtime.data.text import Reader, Value, prim_of
+from runelift.runtime.data.values import load_values, read_bytes
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.program import Program
+
+if TYPE_CHECKING:
+    from runelift.frontend.scripts import Given
+
+POLICY = "moderate"
+"""A script runs once: one version will do."""
+
+
+def evaluate(script: Source, program: Source, device: DeviceInfo | None) -> list[Value]:
+    """The values of a script that stands in ``program``, in parts; UserError if it is wrong or
+    fails.
+
+    The interpreter runs it where there is no device.  Files lie beside the program.
+    """
+    # what compiles is not there yet where a program has been compiled before
+    from runelift.frontend.load import checked
+    from runelift.frontend.scripts import ENTRY, entry_point, given
+    from runelift.rewrite.engine.rule import Rewriting
+    from runelift.runtime.compilation.pipeline import compile_module
+
+    asked = given(script)
+    values = [_value(each, Path(program.name).parent) for each in asked]
+    module = checked(program, partial(entry_point, script, asked, [_type(v) for v in values]))
+    compiled = compile_module(program, module, policy=POLICY, rewriting=Rewriting(Names()))
+    runner = Program(compiled, device, policy=POLICY)
+    runner.keeps = False  # nobody would find its plans again
+    return runner.run(ENTRY, [part for value in values for part in value])[0]
+
+
+def _value(asked: Given, folder: Path) -> Sequence[Value]:
+    """The parts of a value that a script is given."""
+    path = folder / asked.argument
+    match asked.builtin:
+        case "loaddata":
+            return load_values(path)
+        case "loadbytes":
+            return [np.frombuffer(read_bytes(path), np.uint8)]
+        case _:
+            return [Reader(asked.span.source, asked.span.start, asked.span.end).value()]
+
+
+def _type(parts: Sequence[Value]) -> str:
+    """The type of a value, a tuple if it has several parts or none."""
+    types = ["[]" * np.ndim(part) + prim_of(part).value for part in parts]
+    return types[0] if len(types) == 1 else f"({', '.join(types)})"

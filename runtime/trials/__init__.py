@@ -1,0 +1,1 @@
+"""Runs in which operations are tried with other parameters."""

@@ -1,0 +1,277 @@
+"""Runs that try settings of operations where they stand, on the very inputs that they meet.
+
+An operation that is to be tried is run once for each setting that a search asks for, its device
+time is told to the search, and at last it is run with the setting that holds, so that the program
+goes on as if nothing had happened.  Buffers that it both reads and writes are restored in between.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from runelift.codegen.emit.persistent import Merged
+from runelift.runtime.devices.build import Infeasible
+from runelift.runtime.devices.kernel import Prepared
+from runelift.runtime.devices.memory import Buffer
+from runelift.runtime.execution.executable import Wanted
+from runelift.runtime.execution.persistent_loops import Joined, Round
+from runelift.runtime.execution.run import Force, Run
+from runelift.runtime.geometry.parameter_space import Setting, Space
+from runelift.runtime.host import interrupts
+from runelift.runtime.records.recorder import busy
+from runelift.runtime.trials.loop_trials import ROUNDS, TracedTrials, scratch
+from runelift.runtime.trials.protocol import Coming, Meeting, Met, Search, Searches
+
+if TYPE_CHECKING:
+    from runelift.runtime.execution.executable import Executable, Site
+
+
+Outcome: TypeAlias = tuple[float | str, Hashable]
+"""The seconds that a setting took, or why it cannot run, and what was launched for it."""
+Answer = TypeVar("Answer")
+
+
+class TrialRun(Run):
+    """A run of a plan's source for trials."""
+
+    def __init__(self, executable: Executable, thresholds: Mapping[str, int], force: Force,
+                 searches: Searches) -> None:
+        super().__init__(executable, thresholds, force, record=True)
+        self._searches = searches
+        self._spaces = [executable.spaces[each.name] for each in executable.tried.operations]
+        self._met = Counter[str]()
+        self._spans: list[tuple[tuple[Meeting, ...], int, int]] = []
+        self._trying = False
+        self._refusal = ""
+        self._wanted: dict[Wanted, None] | None = None
+        self._launched: list[tuple[int, int, int]] = []
+        self._tracing: TracedTrials | None = None
+        self._traced: TracedTrials | None = None
+
+    @property
+    def encounters(self) -> int:
+        """None that has to be timed on its own, so loops are run as they are without a record."""
+        return 0
+
+    def trials(self, number: int, read: Sequence[Buffer], written: Sequence[Buffer],
+               ) -> Iterator[Setting]:
+        """The settings to run an operation with, the one that holds last."""
+        assert self.recorder is not None
+        space = self._spaces[number]
+        meeting = space.operation.name, self._met[space.operation.name]
+        self._met[space.operation.name] += 1
+        search = self._searches.get(meeting)
+        if self._tracing is not None:
+            yield from self._noted(self._tracing, space, meeting, search)
+            return
+        if search is not None:
+            yield from self._try(search(), read, written)
+        first = self.recorder.issued
+        yield space.in_force(self._thresholds)
+        self._spans.append(((meeting,), first, self.recorder.issued))
+
+    def _try(self, search: Search, read: Sequence[Buffer],
+             written: Sequence[Buffer]) -> Iterator[Setting]:
+        """Run an operation with the settings that a search asks for."""
+        assert self.recorder is not None
+        handles = {id(buffer.handle) for buffer in read}
+        held = self._held(search, [b for b in written if id(b.handle) in handles])
+        asked = next(held, None)
+        while asked is not None:
+            outcome = None
+            if isinstance(asked, Coming):
+                yield from self._prepared(asked.settings)
+            else:
+                first = self.recorder.issued
+                self._trying, self._refusal, self._launched = True, "", []
+                yield asked
+                self._trying = False
+                commands = self.recorder.taken_back(first)
+                outcome = self._refusal or busy(commands), tuple(self._launched)
+            asked = _answered(held, outcome)
+
+    def _held(self, search: Search, changed: Sequence[Buffer],
+              ) -> Generator[Setting | Coming, Outcome | None, None]:
+        """What a search asks for; each setting finds in the buffers what there was before."""
+        assert self.recorder is not None
+        kept = [(buffer, self.copied(buffer))
+                for buffer in {id(b.handle): b for b in changed}.values()]
+        seen: dict[Hashable, Setting] = {}
+        asked = next(search, None)
+        while asked is not None:
+            outcome = yield asked
+            found: float | Setting | str | None = None
+            if outcome is not None and not isinstance(asked, Coming):
+                found, launched = outcome
+                if not isinstance(found, str):
+                    same = seen.setdefault(launched, asked)
+                    found = found if same == asked else same
+                first = self.recorder.issued
+                for buffer, copy in kept:
+                    self.copy(buffer, copy, buffer.size)
+                self.recorder.taken_back(first)
+                interrupts.check()
+            asked = _answered(search, found)
+
+    def _prepared(self, settings: Sequence[Setting]) -> Iterator[Setting]:
+        """Build what settings need: each is gone through, but nothing is issued."""
+        self._trying = True
+        with self._listing():
+            yield from settings
+        self._trying = False
+
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
+        """Build what is wanted meanwhile, several programs at a time."""
+        self._wanted = wanted = dict[Wanted, None]()
+        yield
+        self._wanted = None
+        self.executable.prepare(wanted)
+
+    def issue(self, number: int, groups: int, group: int, lengths: tuple[int, ...],
+              *args: Any) -> None:
+        """Run a prepared kernel, or note it."""
+        if self._wanted is None:
+            super().issue(number, groups, group, lengths, *args)
+        elif groups > 0 and group > 0:
+            self._wanted[self.executable.wanted(number, ())] = None
+
+    def issue_built(self, number: int, constants: tuple[int, ...], groups: int, group: int,
+                    lengths: tuple[int, ...], *args: Any) -> None:
+        """Run a kernel that is built for constants, or note it."""
+        if self._wanted is None:
+            super().issue_built(number, constants, groups, group, lengths, *args)
+        elif groups > 0 and group > 0:
+            self._wanted[self.executable.wanted(number, constants)] = None
+
+    def copy(self, target: Buffer, source: Buffer, size: int, offset: int = 0) -> None:
+        """Copy, unless launches are only noted."""
+        if self._wanted is None:
+            super().copy(target, source, size, offset)
+
+    def reads(self, *elements: tuple[Buffer, str, int]) -> list[Any]:
+        """Elements, which nobody knows where launches are only noted."""
+        if self._wanted is not None:
+            raise Infeasible("a value of the device")
+        return super().reads(*elements)
+
+    def _enqueue(self, site: Site, groups: int, group: int, lengths: tuple[int, ...],
+                 args: tuple[Any, ...]) -> None:
+        if self._trying:
+            self._launched.append((id(site.kernel), groups, group))
+        super()._enqueue(site, groups, group, lengths, args)
+
+    def gives_up(self, reason: Exception) -> bool:
+        """An operation could not run; whether that was more than a trial."""
+        self._refusal = str(reason) or type(reason).__name__
+        return not self._trying
+
+    # Loops of which one kernel does the iterations
+
+    @contextmanager
+    def tracing(self, traced: Round) -> Iterator[None]:
+        """Note what an iteration launches, also with the settings that are to be tried."""
+        self._tracing = self._traced = TracedTrials(traced)
+        try:
+            with super().tracing(traced):
+                yield
+        finally:
+            self._tracing = None
+
+    def _noted(self, traced: TracedTrials, space: Space, meeting: Meeting,
+               search: Callable[[], Search] | None) -> Iterator[Setting]:
+        """The settings of which it is noted what they launch, the one that holds last."""
+        launches = traced.round.launches
+        traced.meetings.append(meeting)
+        if search is not None:
+            traced.search, traced.first = search(), len(launches)
+            self._trying = True
+            with scratch(self) as begin:
+                for setting in space.settings():
+                    begin()
+                    self._refusal = ""
+                    yield setting
+                    traced.note(setting, self._refusal)
+            self._trying = False
+        yield space.in_force(self._thresholds)
+        if search is not None:
+            traced.last = len(launches)
+
+    def launch_rounds(self, joined: Joined, first: int, count: int) -> None:
+        """Have one kernel do so many rounds of a loop, after those that are for trials."""
+        self._try_rounds(lambda tried: tried.run_all(self, first, min(count, ROUNDS)))
+        with self._looping():
+            super().launch_rounds(joined, first, count)
+
+    def launch_rounds_while(self, joined: Joined) -> None:
+        """The same until the device says that there is none left."""
+        done = self.allocate(8)
+        self._try_rounds(lambda tried: tried.run_some(self, ROUNDS, done))
+        with self._looping():
+            super().launch_rounds_while(joined)
+
+    @contextmanager
+    def _looping(self) -> Iterator[None]:
+        """What is issued is the work of all operations of the loop."""
+        assert self.recorder is not None
+        assert self._traced is not None
+        first = self.recorder.issued
+        yield
+        self._spans.append((tuple(self._traced.meetings), first, self.recorder.issued))
+
+    def _try_rounds(self, run: Callable[[Joined], object]) -> None:
+        """Run iterations with the settings that a search asks for."""
+        traced = self._traced
+        assert traced is not None
+        if traced.search is None:
+            return
+        held = self._held(traced.search, [b for b in traced.round.before if b is not None])
+        asked = next(held, None)
+        while asked is not None:
+            outcome = None
+            if isinstance(asked, Coming):
+                with self._listing():
+                    for setting in asked.settings:
+                        traced.joined(self, setting)
+            else:
+                outcome = self._timed(traced.joined(self, asked), run)
+            asked = _answered(held, outcome)
+
+    def _timed(self, joined: Joined | str, run: Callable[[Joined], object]) -> Outcome:
+        """What rounds take by a kernel, and which one that is."""
+        assert self.recorder is not None
+        if isinstance(joined, str):
+            return joined, None
+        first = self.recorder.issued
+        run(joined)
+        kernel, *_ = self.recorder.taken_back(first)
+        return busy([kernel]), (id(joined.kernel), joined.groups, joined.group, joined.local_bytes)
+
+    def merged_kernel(self, merged: Merged) -> Prepared | None:
+        """The kernel that does the rounds of a loop, or note it."""
+        if self._wanted is None:
+            return super().merged_kernel(merged)
+        self._wanted[merged] = None
+        return None
+
+    def met(self) -> list[Met]:
+        """The operations that were met, with their times; the queue has finished.
+
+        Operations of a loop that is one kernel have equal parts of its time.
+        """
+        assert self.recorder is not None
+        commands = self.recorder.commands()
+        return [Met(meeting, busy(commands[first:last]) / len(meetings))
+                for meetings, first, last in self._spans for meeting in meetings]
+
+
+def _answered(asking: Generator[Setting | Coming, Answer, None], answer: Answer,
+              ) -> Setting | Coming | None:
+    """What is asked for next; None if that was all."""
+    try:
+        return asking.send(answer)
+    except StopIteration:
+        return None

@@ -1,0 +1,1 @@
+"""What costs say about guards, for reports."""

@@ -1,0 +1,72 @@
+"""Datasets that want different sides of a guard although one threshold decides for both.
+
+A guard holds for all parallelism from its threshold on.  If one dataset wants it to hold at some
+value, and another does not at the same or a greater value, no threshold serves both (Breddam 2019,
+section 2.2.2); an exact memo or a decision tree does
+(:mod:`~runelift.runtime.tuner.fit.size_guards`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts
+from runelift.runtime.tuner.fit.guard_slices import decided
+from runelift.runtime.versions.forest import Site
+
+MATTERS = 0.01
+"""What part of a dataset's time the wrong side must cost for it to want the other one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a dataset wants of a guard at a parallelism; else it takes ``loss`` of its time more."""
+
+    dataset: str
+    value: int
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """No threshold of ``guard`` gives both what they want; of all pairs the one that loses most."""
+
+    guard: str
+    holds: Wish
+    fails: Wish
+
+    def __str__(self) -> str:
+        return (f"{self.guard}: no threshold serves both '{self.holds.dataset}' (should hold at "
+                f"{self.holds.value:,}, else {100 * self.holds.loss:.0f} % slower) and "
+                f"'{self.fails.dataset}' (should not at {self.fails.value:,}, else "
+                f"{100 * self.fails.loss:.0f} %)")
+
+
+def conflicts(costs: Costs, thresholds: Mapping[str, int]) -> Iterator[Conflict]:
+    """The conflicts of all guards, where the others are decided by ``thresholds``."""
+    for site in costs.forest.sites().values():
+        for index, guard in enumerate(site.guards):
+            holds, fails = list[Wish](), list[Wish]()
+            for dataset in costs.datasets:
+                for value, gain in _gains(dataset, site, index, thresholds).items():
+                    if abs(gain) >= MATTERS:
+                        (holds if gain > 0 else fails).append(
+                            Wish(dataset.name, value, abs(gain)))
+            pairs = [Conflict(guard.name, one, other) for one in holds for other in fails
+                     if one.value <= other.value]
+            if pairs:
+                yield max(pairs, key=lambda pair: min(pair.holds.loss, pair.fails.loss))
+
+
+def _gains(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[str, int]
+           ) -> dict[int, float]:
+    """What a dataset gains by value if a guard holds, as a part of its time."""
+    whole = dataset.total(thresholds)
+    gains = defaultdict[int, float](float)
+    for value, holding, failing in decided(dataset, site, index, thresholds).encounters:
+        if math.isfinite(holding.time) and math.isfinite(failing.time) and whole:
+            gains[value] += (failing.time - holding.time) / whole
+    return gains

@@ -1,0 +1,145 @@
+"""What measured costs say about each guard, as curves over the parallelism that it compares with.
+
+Two views of one guard: what its version costs against what runs otherwise (Breddam 2019, figure
+3.4), and what the whole tuning is worth as its threshold moves (figure 2.4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.costs.cost_model import Costs, Point, Thresholds, met
+from runelift.runtime.tuner.fit.chain_solver import NEVER
+from runelift.runtime.tuner.fit.guard_slices import decided
+from runelift.runtime.tuner.fit.joint_solver import compared
+from runelift.runtime.versions.forest import Alternative, Site
+
+Curve: TypeAlias = tuple[tuple[int, float], ...]
+"""Parallelism and seconds, ascending."""
+MOST_SCORES = 200
+"""Of how many thresholds of a guard the score is worked out; of more, some evenly spread."""
+INDIFFERENT = 0.01
+"""A guard does not matter if no threshold of it changes the score by more than this fraction."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardCurves:
+    """What the versions of a site cost at the values that one of its guards compares with.
+
+    ``versions`` has a curve by version; encounters with one value are summed up by their median.
+    ``holding`` and ``failing`` are the two sides of the guard: what runs if it holds, and
+    otherwise.  At ``crossovers`` they cost the same, by interpolation.
+    """
+
+    guard: str
+    site: str
+    versions: Mapping[str, Curve]
+    holding: Curve
+    failing: Curve
+    crossovers: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCurve:
+    """The mean over the datasets of the time relative to the best possible, by threshold.
+
+    The other thresholds are those chosen.  ``omitted`` thresholds lie between those shown.
+    """
+
+    guard: str
+    scores: tuple[tuple[int, float], ...]
+    omitted: int = 0
+
+    @property
+    def matters(self) -> bool:
+        """Whether some threshold is worse than another by more than chance."""
+        scores = [score for _, score in self.scores]
+        return bool(scores) and max(scores) > (1 + INDIFFERENT) * min(scores)
+
+
+def version_name(alternative: Alternative) -> str:
+    """What a version is called: its label, or those of the versions inside of it."""
+    if alternative.label:
+        return f"{alternative.label} ({alternative.kind.value})"
+    labels = [each.label for site in alternative.sites for inner in site.walk()
+              for each in inner.alternatives if each.label]
+    return f"{labels[0]} to {labels[-1]}" if len(labels) > 1 else labels[0]
+
+
+def guard_curves(costs: Costs, thresholds: Thresholds) -> Iterator[GuardCurves]:
+    """The curves of every guard that was compared with two different values or more."""
+    for site in costs.forest.sites().values():
+        points = [point for _, point in met(costs.datasets, site.name)]
+        for index, guard in enumerate(site.guards):
+            if len({p.par[guard.name] for p in points}) > 1:
+                yield _curves(site, index, points, thresholds)
+
+
+def _curves(site: Site, index: int, points: Sequence[Point], thresholds: Thresholds
+            ) -> GuardCurves:
+    name = site.guards[index].name
+    versions = {version_name(alternative): _curve(points, name, lambda p, k=k: (  # type: ignore[misc]
+        p.version_cost(k, thresholds).time if k in p.feasible else math.inf))
+        for k, alternative in enumerate(site.alternatives)}
+    possible = [p for p in points if index in p.feasible]
+    holding = _curve(possible, name, lambda p: p.sides(index, thresholds)[0].time)
+    failing = _curve(possible, name, lambda p: p.sides(index, thresholds)[1].time)
+    return GuardCurves(name, site.name, {v: c for v, c in versions.items() if c}, holding, failing,
+                       crossovers(holding, failing))
+
+
+def _curve(points: Sequence[Point], guard: str, seconds: Callable[[Point], float]) -> Curve:
+    by_value: dict[int, list[float]] = defaultdict(list)
+    for point in points:
+        if math.isfinite(found := seconds(point)):
+            by_value[point.par[guard]].append(found)
+    return tuple((value, median(by_value[value])) for value in sorted(by_value))
+
+
+def crossovers(one: Curve, other: Curve) -> tuple[float, ...]:
+    """Where two curves cross, interpolated in the logarithms of both axes.
+
+    >>> [round(x, 3) for x in crossovers(((1, 4.0), (4, 1.0)), ((1, 2.0), (4, 2.0)))]
+    [2.0]
+    """
+    there = dict(other)
+    gaps = [(math.log(value), math.log(seconds / there[value])) for value, seconds in one
+            if value > 0 and seconds > 0 and there.get(value, 0.0) not in (0.0, seconds)]
+    return tuple(math.exp(x + (next_x - x) * gap / (gap - next_gap))
+                 for (x, gap), (next_x, next_gap) in pairwise(gaps) if gap * next_gap < 0)
+
+
+def score_curves(costs: Costs, thresholds: Thresholds) -> list[ScoreCurve]:
+    """How good the thresholds are as each of them moves, the others being those chosen."""
+    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    found = []
+    for site in costs.forest.sites().values() if datasets else ():
+        for index, guard in enumerate(site.guards):
+            values = compared(datasets, guard.name)
+            shown = _spread(values)
+            relative = [decided(d.compact(), site, index, thresholds).times(shown)
+                        / max(d.least(), 1e-12) for d in datasets]
+            scores: list[float] = np.mean(relative, axis=0).tolist()
+            found.append(ScoreCurve(guard.name, tuple(zip(shown, scores, strict=True)),
+                                    len(values) - len(shown)))
+    return found
+
+
+def _spread(values: Sequence[int]) -> list[int]:
+    """Up to :data:`MOST_SCORES` of the values, the first and the last among them."""
+    if len(values) <= MOST_SCORES:
+        return list(values)
+    return [values[k * (len(values) - 1) // (MOST_SCORES - 1)] for k in range(MOST_SCORES)]
+
+
+def is_never(threshold: int) -> bool:
+    """Whether no parallelism that was met reaches a threshold."""
+    return threshold >= NEVER

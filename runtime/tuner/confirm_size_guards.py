@@ -1,0 +1,311 @@
+"""Tuning finer guards: fitted to records, and kept if runs side by side bear them out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from runelift.runtime.host.background import beside
+from runelift.runtime.tuner.analysis.guard_curves import version_name
+from runelift.runtime.tuner.autotune import EntryTuning
+from runelift.runtime.tuner.costs.cost_model import Costs
+from runelift.runtime.tuner.fit.cross_validation import fitted_to_others
+from runelift.runtime.tuner.fit.fit import objective
+from runelift.runtime.tuner.fit.size_guards import (
+    ALONE,
+    DEPTH,
+    HOPELESS,
+    ROUNDS,
+    WORTHWHILE,
+    Guards,
+    keeping,
+    refine,
+)
+from runelift.runtime.tuner.measure.paired_comparison import (
+    PAIRS,
+    UNTUNED,
+    Pair,
+    Verified,
+    all_side_by_side,
+)
+from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.report.text import show_seconds, table
+from runelift.runtime.versions.size_guards import Finer, Guarded, Nearby, to_json
+from runelift.runtime.versions.size_names import show_name
+
+FEW = 3
+"""With fewer datasets nothing can be said about those that are left out."""
+GAIN = 0.02
+"""A dataset that would gain a smaller fraction keeps its versions: that costs more runs than it is
+worth."""
+HARM = 0.1
+"""Nearby sizes that serve known ones better may guess so much worse than thresholds do: with few
+datasets, those that are left out lie outside of all others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """The finer guards of an entry point.
+
+    ``versions`` are the names of versions by site, ``titles`` what to call sites, and ``sizes``
+    what to say of sizes.  ``before`` and ``after`` are times by dataset, with thresholds alone and
+    with the guards, by the records; ``verified`` those of runs side by side.  ``loss`` is the
+    fraction by which datasets that are left out of the fit are slower than with thresholds, as far
+    as that can be known; None if it has not been worked out yet.  ``why`` says why there are no
+    guards.
+    """
+
+    entry: str
+    guards: Guards
+    finer: dict[str, Finer]
+    depth: int = DEPTH
+    versions: dict[str, list[str]] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, str] = field(default_factory=dict)
+    before: dict[str, float] = field(default_factory=dict)
+    after: dict[str, float] = field(default_factory=dict)
+    verified: dict[str, Verified] = field(default_factory=dict)
+    loss: float | None = 0.0
+    why: str = ""
+
+
+def refine_guards(tuning: EntryTuning, guards: Guards, *, ahead: bool = False) -> Refined:
+    """The finer guards for the records of an entry point.
+
+    Trees decide about sizes that were not measured, too.  They are as deep as is best for datasets
+    that are left out of the fit, and must not do worse on those than thresholds do.  What that
+    takes, fits to all other datasets, is worked out once for an entry point, whatever becomes of
+    its own fit; with ``ahead``, only if it decides whether anything is to be run.
+    """
+    if guards is Guards.AUTO:
+        return _automatic(tuning, ahead=ahead)
+    if guards is not Guards.TREE:
+        return _fitted(tuning, _known(tuning, guards), guards)
+    losses = _losses_of_guessing(tuning, Guards.TREE, range(1, DEPTH + 1))
+    depth = min(losses, key=lambda each: losses[each])
+    found = _fitted(tuning, tuning.known, guards, depth)
+    if found.finer and losses[depth] > 0:
+        return _dropped(found, f"on datasets that are left out of the fit, trees are "
+                               f"{100 * losses[depth]:.0f} % slower (geometric mean); a memo does "
+                               "not guess")
+    return replace(found, loss=losses[depth])
+
+
+def _automatic(tuning: EntryTuning, *, ahead: bool) -> Refined:
+    """Nearby sizes, where they serve datasets better than thresholds, or those that are left out.
+
+    Where they guess badly, a memo has the sizes that are known.
+    """
+    found = _fitted(tuning, _known(tuning, Guards.NEAR), Guards.NEAR)
+    better = objective(tuning.known, tuning.fit.thresholds, tuning.aim) > (1 + ALONE) * objective(
+        tuning.known, Guarded(tuning.fit.thresholds, found.finer), tuning.aim)
+    if better and ahead:
+        return replace(found, loss=None)
+    loss = _loss_of_nearby(tuning) if found.finer else 0.0
+    if (better and loss <= HARM) or loss < -WORTHWHILE:
+        return replace(found, loss=loss)
+    return _remembered(tuning, found) if better else _by_memo(tuning)
+
+
+def _remembered(tuning: EntryTuning, found: Refined) -> Refined:
+    """The versions that nearby sizes choose for known ones, without a guess for others."""
+    finer: dict[str, Finer] = {site: each.memo() if isinstance(each, Nearby) else each
+                               for site, each in found.finer.items()}
+    guarded = Guarded(tuning.fit.thresholds, finer)
+    return replace(found, guards=Guards.MEMO, finer=finer, loss=0.0, after={
+        d.name: d.total(guarded) for d in tuning.costs.datasets})
+
+
+def _by_memo(tuning: EntryTuning) -> Refined:
+    return _fitted(tuning, tuning.known, Guards.MEMO)
+
+
+def _known(tuning: EntryTuning, guards: Guards) -> Costs:
+    """The costs by all runs: where runs side by side refute the forced ones, they count."""
+    return keeping(tuning.costs, tuning.unmoved, tuning.defaults, guards)
+
+
+def _loss_of_nearby(tuning: EntryTuning) -> float:
+    return _losses_of_guessing(tuning, Guards.NEAR)[DEPTH]
+
+
+def _losses_of_guessing(tuning: EntryTuning, guards: Guards, depths: Sequence[int] = (DEPTH,)
+                        ) -> dict[int, float]:
+    """By what fraction left-out datasets are slower than with thresholds, by depth of trees.
+
+    Negative if they are faster; 0 if there are too few datasets to say.
+    """
+    costs, defaults, aim = tuning.costs, tuning.defaults, tuning.aim
+
+    def found() -> dict[int, float]:
+        logs: dict[int, list[float]] = {depth: [] for depth in depths}
+        for dataset, others, thresholds in fitted_to_others(costs, defaults, aim):
+            before = dataset.total(thresholds)
+            for depth, ratios in logs.items():
+                after = dataset.total(refine(others, thresholds, guards, aim, depth))
+                ratios.append(_slowdown(before, after))
+        return {depth: math.exp(sum(ratios) / len(ratios)) - 1 if len(ratios) >= FEW else 0.0
+                for depth, ratios in logs.items()}
+
+    return costs.once(("guessing", guards, tuple(depths), tuple(defaults.items()), aim), found)
+
+
+def _slowdown(before: float, after: float) -> float:
+    """The logarithm of a ratio of times; versions that cannot run are as bad as hopeless ones."""
+    if before <= 0 or after <= 0 or (math.isinf(before) and math.isinf(after)):
+        return 0.0
+    ratio = 0.0 if math.isinf(before) else after / before
+    return math.log(min(max(ratio, 1 / HOPELESS), HOPELESS))
+
+
+def _fitted(tuning: EntryTuning, costs: Costs, guards: Guards, depth: int = DEPTH) -> Refined:
+    found = refine(costs, tuning.fit.thresholds, guards, tuning.aim, depth)
+    before = {d.name: d.total(tuning.fit.thresholds) for d in tuning.costs.datasets}
+    after = {d.name: d.total(found) for d in tuning.costs.datasets}
+    why = "" if found.finer else "the thresholds are about as good"
+    sites = tuning.forest.sites().values()
+    versions = {site.name: [version_name(each) for each in site.alternatives] for site in sites}
+    titles = {site.name: f"{site.name} [{site.place}]" if site.place else site.name
+              for site in sites}
+    return Refined(tuning.forest.entry, guards, found.finer, depth, versions, titles,
+                   dict(tuning.forest.shown), before, after, why=why)
+
+
+def confirm_guards(program: Measurable, tuning: EntryTuning, refined: Refined,
+                   datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int
+                   ) -> Refined:
+    """The guards as far as no dataset is slower with them than with ``values`` alone.
+
+    Datasets that are keep their versions, and the guards are fitted again; so do, before anything
+    is run, those that hardly gain by the records, and those of which nobody knows what runs take
+    that come often.  Some dataset must be faster for certain, or those left out of the fit by what
+    records say.  A thread sees to the latter while guards run for which it has not been worked
+    out; if these guess badly, a memo has what they choose for known sizes.
+    """
+    def confirmed(refined: Refined, loss: Callable[[], float]) -> Refined:
+        return _confirmed(program, tuning, refined, datasets, values, repeats, loss)
+
+    if (known := refined.loss) is not None:
+        return confirmed(refined, lambda: known)
+    with beside(partial(_loss_of_nearby, tuning)) as loss:
+        found = confirmed(refined, loss)
+    if loss() <= HARM:
+        return replace(found, loss=loss())
+    memo = _remembered(tuning, found) if found.finer else _by_memo(tuning)
+    if found.finer and _paths(tuning, memo) == _paths(tuning, found):
+        return memo
+    return confirmed(memo, lambda: 0.0)
+
+
+def _confirmed(program: Measurable, tuning: EntryTuning, refined: Refined,
+               datasets: Sequence[Dataset], values: Mapping[str, int], repeats: int,
+               loss: Callable[[], float]) -> Refined:
+    """The same, if datasets that are left out become slower by ``loss``."""
+    costs = _known(tuning, refined.guards)
+    alone = UNTUNED if values == tuning.defaults else values
+
+    def without(names: set[str]) -> Refined:
+        nonlocal costs
+        costs = keeping(costs, names, tuning.fit.thresholds, refined.guards)
+        return replace(_fitted(tuning, costs, refined.guards, refined.depth), loss=refined.loss)
+
+    def guesses_well() -> bool:
+        return loss() < -WORTHWHILE
+
+    if idle := _idle(tuning, refined):
+        refined = without(idle)
+    seen: dict[tuple[str, tuple[int, ...]], Pair] = {}
+    for _ in range(ROUNDS):
+        if not refined.finer:
+            return refined
+        guarded = Guarded(values, refined.finer)
+        paths = _paths(tuning, refined)
+        same = _same(tuning, paths)
+        pairs: dict[str, Pair] = {}
+        for dataset in datasets:
+            if dataset.name not in same:
+                pair = Pair(program, dataset, alone, guarded, max(repeats, PAIRS),
+                            seconds=refined.before.get(dataset.name, 0.0))
+                path = paths.get(dataset.name)
+                pairs[dataset.name] = seen.setdefault((dataset.name, path), pair) if path else pair
+        verified = all_side_by_side(pairs, anyway=guesses_well, must_last=False)
+        slower = {name for name, both in verified.items() if both.slower}
+        if not slower and not any(both.faster for both in verified.values()) and not guesses_well():
+            return _dropped(refined, "run side by side, no dataset is faster for certain")
+        slower |= {name for name, both in verified.items() if not both.lasting}
+        if not slower:
+            return replace(refined, verified=verified)
+        refined = without(slower)
+    return _dropped(refined, f"run side by side, {', '.join(sorted(slower))} got slower")
+
+
+def _same(tuning: EntryTuning, paths: Mapping[str, tuple[int, ...]]) -> set[str]:
+    """The datasets on which guards, whose paths these are, and thresholds run the same versions."""
+    return {d.name for d in tuning.costs.datasets
+            if d.launched(tuning.fit.thresholds) == paths.get(d.name)}
+
+
+def _paths(tuning: EntryTuning, refined: Refined) -> dict[str, tuple[int, ...]]:
+    """The versions that run with guards, by dataset, where they are known at all encounters."""
+    finer = Guarded(tuning.fit.thresholds, refined.finer)
+    return {d.name: d.launched(finer) for d in tuning.costs.datasets
+            if not tuning.costs.incomplete[d.name]}
+
+
+def _idle(tuning: EntryTuning, refined: Refined) -> set[str]:
+    """The datasets that run other versions with the guards, but gain little."""
+    gained = {name for name, before in refined.before.items()
+              if refined.after[name] < (1 - GAIN) * before}
+    return refined.before.keys() - gained - _same(
+        tuning, _paths(tuning, refined)) if refined.finer else set()
+
+
+def _dropped(refined: Refined, why: str) -> Refined:
+    return replace(refined, finer={}, after=refined.before, why=why)
+
+
+def render(refined: Refined) -> str:
+    """The guards, and what they are worth."""
+    lines = [f"Guards of {refined.entry} ({refined.guards.value}):"]
+    if refined.why:
+        return "\n".join([*lines, f"  Thresholds decide alone: {refined.why}."])
+    return "\n".join([*lines, *(f"  {line}" for line in described(refined)), "",
+                      table(time_rows(refined), "  ")])
+
+
+def described(refined: Refined) -> Iterator[str]:
+    """The guards as indented text."""
+    for site, finer in refined.finer.items():
+        names = sorted(finer.mentioned())
+        said = [show_name(name, refined.sizes) for name in names]
+        shown = {name: text if said.count(text) == 1 else name
+                 for name, text in zip(names, said, strict=True)}
+        yield f"{refined.titles[site]}, before its thresholds:"
+        yield from (f"  {line}" for line in finer.lines(refined.versions[site], shown.__getitem__))
+
+
+def time_rows(refined: Refined) -> list[list[str]]:
+    """What datasets take, the head first."""
+    rows = [["dataset", "with thresholds", "with the guards", "gain"]]
+    for name, before in refined.before.items():
+        both = refined.verified.get(name)
+        one = both.default.median if both else before
+        other = both.tuned.median if both else refined.after[name]
+        rows.append([name, show_seconds(one), show_seconds(other),
+                     f"{one / other:.2f}×" if other else "-"])
+    return rows
+
+
+def facts(found: Sequence[Refined], device: str, policy: str) -> dict[str, Any]:
+    """What the JSON file keeps: the guards, and the device and policy that they are for."""
+    return {"device": device, "policy": policy,
+            "sites": {site: to_json(finer) for each in found
+                      for site, finer in each.finer.items()},
+            "entries": {each.entry: {
+                "kind": each.guards.value, "kept_thresholds": each.why or None,
+                "before": each.before, "after": each.after,
+                "verified": {name: asdict(both) for name, both in each.verified.items()}}
+                for each in found}}

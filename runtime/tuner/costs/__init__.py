@@ -1,0 +1,1 @@
+"""What versions cost, from logged runs."""

@@ -1,0 +1,131 @@
+"""Two clocks: the device computes while the host issues what comes next.
+
+A run is over when both are, so its time is the later of the two sums.  Where kernels are short
+the host is late, and a faster kernel only waits for the next launch: the sum of device times
+alone, or of times between the ends of commands, promises gains that no run has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from runelift.runtime.tuner.costs.cost_model import DatasetCosts
+    from runelift.runtime.tuner.costs.pareto import Array
+
+
+class Clock(Enum):
+    """Which of the two."""
+
+    DEVICE = "device"
+    HOST = "host"
+
+
+class Cost(NamedTuple):
+    """Seconds of the device and seconds of the host.  Fits add up many thousands."""
+
+    device: float
+    host: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:  # type: ignore[override]
+        return Cost(self.device + other.device, self.host + other.host)
+
+    def without(self, other: Cost) -> Cost:
+        """What is left of either clock."""
+        return Cost(max(0.0, self.device - other.device), max(0.0, self.host - other.host))
+
+    @property
+    def time(self) -> float:
+        """How long it takes if host and device work at the same time."""
+        return max(self.device, self.host)
+
+    @property
+    def late(self) -> Clock:
+        """The clock that decides how long it takes."""
+        return Clock.HOST if self.host > self.device else Clock.DEVICE
+
+    def of(self, clock: Clock) -> float:
+        """The seconds of one clock."""
+        return self.host if clock is Clock.HOST else self.device
+
+
+NOTHING = Cost(0.0)
+
+
+def total(costs: Iterable[Cost]) -> Cost:
+    """The sum of both clocks."""
+    device = host = 0.0
+    for seconds, issue in costs:
+        device += seconds
+        host += issue
+    return Cost(device, host)
+
+
+def least(costs: Iterable[Cost]) -> Cost:
+    """The least of either clock."""
+    return Cost(*map(min, zip(*costs, strict=True)))
+
+
+def most(costs: Iterable[Cost]) -> Cost:
+    """The most of either clock."""
+    return Cost(*map(max, zip(*costs, strict=True)))
+
+
+class Clocks:
+    """The clocks of datasets that count, as components of cost vectors.
+
+    A dataset whose device is late whatever is chosen has one component, and one whose host may
+    be late has two.  Vectors are sums over encounters; what a run spends outside of them is added
+    by :meth:`times`.
+    """
+
+    def __init__(self, datasets: Sequence[DatasetCosts]) -> None:
+        self.columns = [(index, clock) for index, dataset in enumerate(datasets)
+                        for clock in _clocks(dataset)]
+        self._datasets = datasets
+        self._first = [k for k, (index, _) in enumerate(self.columns)
+                       if not k or index != self.columns[k - 1][0]]
+        self._rest = np.array([datasets[index].rest.of(clock) for index, clock in self.columns])
+        self.components = [[(k, clock) for k, (at, clock) in enumerate(self.columns)
+                            if at == index] for index in range(len(datasets))]
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def linear(self) -> bool:
+        """Whether the time of each dataset is one sum."""
+        return len(self.columns) == len(self._datasets)
+
+    @property
+    def least(self) -> Array:
+        """What the encounters cost at least, whatever is chosen."""
+        lows = [self._datasets[index].bounds()[0].of(clock) for index, clock in self.columns]
+        found: Array = np.array(lows) - self._rest
+        return found
+
+    def limits(self, allowed: Mapping[str, float]) -> Array:
+        """How much encounters may cost so that no dataset takes longer than is allowed."""
+        limits: Array = np.array([allowed[self._datasets[index].name] - rest
+                                  for (index, _), rest in zip(self.columns, self._rest,
+                                                              strict=True)])
+        return limits
+
+    def times(self, costs: Array) -> Array:
+        """The times (choices × datasets) of runs whose encounters cost so much."""
+        times: Array = np.maximum.reduceat(costs + self._rest, self._first, axis=1)
+        return times
+
+
+def _clocks(dataset: DatasetCosts) -> list[Clock]:
+    """The clocks that are late for some choices."""
+    low, high = dataset.bounds()
+    if high.host <= low.device:
+        return [Clock.DEVICE]
+    if high.device <= low.host:
+        return [Clock.HOST]
+    return [Clock.DEVICE, Clock.HOST]

@@ -1,0 +1,52 @@
+"""How far repeated runs lie apart: the noise that everything else has to be read against."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.costs.log import Measurements, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """The times (seconds) of runs of one dataset with the same versions, in order."""
+
+    dataset: str
+    force: Mapping[str, int]
+    seconds: tuple[float, ...]
+
+    @property
+    def middle(self) -> float:
+        """The median."""
+        return median(self.seconds)
+
+    @property
+    def deviation(self) -> float:
+        """How far half of the runs lie from the median at most, as a fraction of it."""
+        middle = self.middle
+        return median([abs(each - middle) for each in self.seconds]) / middle if middle else 0.0
+
+    @property
+    def versions(self) -> str:
+        """Which versions ran: the index at each site, in the order of the program."""
+        return "/".join(str(index) for index in self.force.values()) or "default"
+
+
+def repeated_runs(measurements: Measurements) -> list[Repeated]:
+    """The runs that were made more than once, by dataset and versions."""
+    seconds: dict[tuple[str, tuple[tuple[str, int], ...]], list[float]] = defaultdict(list)
+    for run in measurements.runs:
+        if (found := run_seconds(run)) is not None:
+            seconds[run.dataset, tuple(run.force.items())].append(found)
+    return [Repeated(dataset, dict(force), tuple(times))
+            for (dataset, force), times in seconds.items() if len(times) > 1]
+
+
+def run_seconds(run: Run) -> float | None:
+    """How long a run took without recording, as far as that is known; None if it failed."""
+    if run.record is None:
+        return None
+    return run.record.span if run.time is None else run.time

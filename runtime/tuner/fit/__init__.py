@@ -1,0 +1,1 @@
+"""Thresholds and size guards from costs."""

@@ -1,0 +1,128 @@
+"""Runs under thresholds, for all encounters of a dataset at once.
+
+The same as :class:`~runelift.runtime.tuner.costs.cost_model.DatasetCosts` says encounter by
+encounter, as array operations: the choices of a site's encounters do not depend on each other,
+only on which of the encounters around them happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from runelift.runtime.tuner.costs.cost_model import DatasetCosts, Point
+from runelift.runtime.tuner.costs.host_device_time import Cost
+from runelift.runtime.versions.forest import Site
+
+Array = np.ndarray[Any, Any]
+NOT_REACHED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Encounters:
+    """The encounters of a site.
+
+    ``par`` and ``unset``, whether it holds under the threshold 0, are by guard, ``feasible`` by
+    version, ``own`` by version and clock, and ``last`` the last feasible version.  They happen
+    where version ``version`` runs at the encounters ``around`` of the site with number ``outer``;
+    everywhere if there is none.
+    """
+
+    guards: Sequence[str]
+    par: Array
+    unset: Array
+    feasible: Array
+    own: Array
+    last: Array
+    outer: int | None
+    version: int
+    around: Array
+
+    def choose(self, thresholds: Sequence[int], outer: Array | None) -> Array:
+        """The version that each encounter runs, or that it does not happen.
+
+        ``thresholds`` are those of the site's own guards, and ``outer`` what the encounters of the
+        site around it run.
+        """
+        least = np.array(thresholds, np.int64)
+        runs = self.feasible.copy()
+        runs[:, :len(least)] &= np.where(least == 0, self.unset, self.par >= least)
+        chosen = np.where(runs.any(axis=1), runs.argmax(axis=1), self.last).astype(np.int8)
+        if outer is not None:
+            chosen[outer[self.around] != self.version] = NOT_REACHED
+        return chosen
+
+    def spent(self, chosen: Array) -> Array:
+        """The sum of the clocks over the encounters that happen."""
+        reached = np.flatnonzero(chosen != NOT_REACHED)
+        spent: Array = self.own[reached, chosen[reached]].sum(axis=0)
+        return spent
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Tells which path thresholds take on a dataset, and how long that takes.
+
+    Paths are remembered with their times, and for each site what was chosen last, by which
+    thresholds and inside of which choices: whoever moves one threshold at a time asks for the rest
+    again.
+    """
+
+    costs: DatasetCosts
+    sites: tuple[_Encounters, ...]
+    _seconds: dict[Hashable, float] = field(default_factory=dict)
+    _chosen: dict[int, tuple[Sequence[int], Array | None, Array]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, costs: DatasetCosts) -> Table:
+        """The encounters of a dataset as arrays, outer sites before inner ones."""
+        found: list[_Encounters] = []
+
+        def add(points: Sequence[tuple[int, Point]], outer: int | None, version: int) -> None:
+            for site in {point.site.name: point.site for _, point in points}.values():
+                here = [(around, p) for around, p in points if p.site.name == site.name]
+                found.append(_encounters(site, here, outer, version))
+                own = len(found) - 1
+                for index in range(len(site.alternatives)):
+                    add([(k, q) for k, (_, p) in enumerate(here) for q in p.inner.get(index, ())],
+                        own, index)
+
+        add([(0, point) for point in costs.points], None, 0)
+        return cls(costs, tuple(found))
+
+    def look_up(self, thresholds: Mapping[str, int]) -> tuple[Hashable, float]:
+        """The path, equal if and only if the same versions run, and the seconds of a run."""
+        chosen: list[Array] = []
+        for number, site in enumerate(self.sites):
+            own = [thresholds[name] for name in site.guards]
+            outer = None if site.outer is None else chosen[site.outer]
+            last = self._chosen.get(number)
+            if last is None or last[0] != own or last[1] is not outer:
+                last = self._chosen[number] = own, outer, site.choose(own, outer)
+            chosen.append(last[2])
+        path = b"".join(each.tobytes() for each in chosen)
+        if path not in self._seconds:
+            rest = np.array([self.costs.rest.device, self.costs.rest.host])
+            device, host = sum((site.spent(versions) for site, versions in
+                                zip(self.sites, chosen, strict=True)), rest)
+            self._seconds[path] = Cost(float(device), float(host)).time
+        return path, self._seconds[path]
+
+
+def _encounters(site: Site, points: Sequence[tuple[int, Point]], outer: int | None, version: int
+                ) -> _Encounters:
+    guards = [guard.name for guard in site.guards]
+    unset = [[point.holds(guard, {guard.name: 0}) for guard in site.guards] for _, point in points]
+    own = np.full((len(points), len(site.alternatives), 2), np.inf)
+    for k, (_, point) in enumerate(points):
+        for index, cost in point.own.items():
+            own[k, index] = cost.device, cost.host
+    return _Encounters(
+        guards, np.array([[p.par[name] for name in guards] for _, p in points], np.int64),
+        np.array(unset, bool),
+        np.array([[k in p.feasible for k in range(len(site.alternatives))] for _, p in points]),
+        own, np.array([max(p.feasible) for _, p in points], np.int8), outer, version,
+        np.array([around for around, _ in points], np.intp))

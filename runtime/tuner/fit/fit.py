@@ -1,0 +1,178 @@
+"""Thresholds from costs: exact, jointly over all datasets, never worse than the default.
+
+What is made small is an :class:`~runelift.runtime.tuner.costs.objective.Objective`: unless another
+one is asked for, the sum over the datasets of the time relative to the dataset's best possible
+time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from runelift.ir.guards import Guard
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point, met
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit.chain_solver import ENOUGH, never
+from runelift.runtime.tuner.fit.joint_solver import compared, never_slower, roots_of
+from runelift.runtime.versions.forest import Site
+
+STEEP = 0.02
+"""The least power of the parallelism at which the ratio of two sides says where they cross."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """The thresholds in ``(low, high]`` make the same choices at every measured encounter."""
+
+    low: int
+    high: int
+
+    def middle(self) -> int:
+        """The geometric mean: as far from a wrong choice on either side, by factors."""
+        value = round(math.sqrt(max(1, self.low) * self.high))
+        return min(max(value, self.low + 1), self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The result of fitting.
+
+    ``predicted``, ``default`` and ``least`` are times per dataset: with the thresholds, with
+    the default ones, and if every single choice were the best.  ``kept_default`` says why the
+    default thresholds are the result, if they are.  ``exact`` says that no thresholds do better
+    on the measured costs; where there were too many choices, they may.
+    """
+
+    thresholds: dict[str, int]
+    intervals: dict[str, Interval]
+    predicted: dict[str, float]
+    default: dict[str, float]
+    least: dict[str, float]
+    kept_default: str | None = None
+    exact: bool = False
+
+
+def fit(costs: Costs, default: Mapping[str, int], *, aim: Objective = Objective.RELATIVE,
+        enough: int = ENOUGH) -> Fit:
+    """The best thresholds for the measured costs, by the objective ``aim``.
+
+    ``default`` are the thresholds that hold without tuning.  No dataset becomes slower than
+    with ``default``, by more than the noise: if the best thresholds do that, the dataset's
+    weight is raised.
+    """
+    costs = costs.compact()
+    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    if not datasets:
+        return Fit(dict(default), {}, {}, {}, {}, "nothing was measured completely")
+    kept: str | None = None
+    found, exact = never_slower(costs, datasets, aim, default, enough)
+    if found is None:
+        kept, best = "no other thresholds do better without slowing a dataset down", dict(default)
+    elif aim.score(datasets, found) < aim.score(datasets, default):
+        best = found
+    else:
+        kept, best = "the default thresholds are as good as any", dict(default)
+    thresholds, intervals = _centre(costs, datasets, best, default, move=kept is None)
+    return Fit(thresholds, intervals,
+               predicted={d.name: d.total(thresholds) for d in datasets},
+               default={d.name: d.total(default) for d in datasets},
+               least={d.name: d.least() for d in datasets}, kept_default=kept, exact=exact)
+
+
+def objective(costs: Costs, thresholds: Mapping[str, int],
+              aim: Objective = Objective.RELATIVE) -> float:
+    """The score that :func:`fit` minimises."""
+    return aim.score([d for d in costs.compact().datasets if math.isfinite(d.least())], thresholds)
+
+
+def _centre(costs: Costs, datasets: list[DatasetCosts],
+            thresholds: Mapping[str, int], default: Mapping[str, int],
+            move: bool) -> tuple[dict[str, int], dict[str, Interval]]:
+    """Put every threshold where it generalises best in the interval in which it is equally good.
+
+    A threshold that makes no difference to the measured encounters keeps its default; so do those
+    of trees where none are better than the default, which 0 may stand for: that is no number to
+    move.  With ``move`` unset only the intervals are found.
+    """
+    result, intervals = dict(thresholds), {}
+    for tree in costs.forest.trees:
+        reached = defaultdict(list, {tree.name: roots_of(datasets, tree)})
+        for site in tree.walk():
+            for index, guard in enumerate(site.guards):
+                decided = [p for p in reached[site.name] if p.decides(index, result)]
+                interval = _interval(decided, compared(datasets, guard.name), result, guard)
+                intervals[guard.name] = interval
+                everywhere = interval.low == 0 and interval.high >= never([])
+                if move and result[guard.name] > 0:
+                    result[guard.name] = default[guard.name] if everywhere else _within(
+                        interval, datasets, site, index, result)
+            for point in reached[site.name]:
+                for inner in point.inner.get(point.choose(result), ()):
+                    reached[inner.site.name].append(inner)
+    return result, intervals
+
+
+def _within(interval: Interval, datasets: Sequence[DatasetCosts], site: Site, index: int,
+            thresholds: Mapping[str, int]) -> int:
+    """The threshold of an interval that should do best for parallelism that was not measured.
+
+    By which factor the version is slower than what runs otherwise is taken for a power of the
+    parallelism; where that is 1 lies the threshold, if it is in the interval.  Else it is the
+    middle.
+    """
+    name = site.guards[index].name
+    sides = [(point.par[name], *(cost.time for cost in point.sides(index, thresholds)))
+             for _, point in met(datasets, site.name) if index in point.feasible]
+    usable = [(math.log(par), math.log(one / other)) for par, one, other in sides
+              if par > 0 and 0 < one < math.inf and 0 < other < math.inf]
+    if len({par for par, _ in usable}) > 1:
+        slope, level = map(float, np.polyfit([x for x, _ in usable], [y for _, y in usable], 1))
+        if slope < -STEEP and 0 <= -level / slope < math.log(interval.high + 1):
+            crossing = round(math.exp(-level / slope))
+            if interval.low < crossing <= interval.high:
+                return crossing
+    return interval.middle()
+
+
+def _interval(points: Sequence[Point], candidates: list[int], thresholds: dict[str, int],
+              guard: Guard) -> Interval:
+    """How far the threshold of a guard can be moved, the others fixed, with the same choices.
+
+    It decides at ``points``: there it must go on to hold for the least parallelism for which it
+    does, and not to for the greatest for which it does not.
+    """
+    now = thresholds[guard.name]
+    holds, fails = list[int](), list[int]()
+    for point in points:
+        (holds if point.holds(guard, thresholds) else fails).append(point.par[guard.name])
+    least, greatest = max(fails, default=-math.inf), min(holds, default=math.inf)
+    low = high = next((k for k, c in enumerate(candidates) if c >= now), len(candidates) - 1)
+    while low > 0 and least < candidates[low - 1] <= greatest:
+        low -= 1
+    while high < len(candidates) - 1 and least < candidates[high + 1] <= greatest:
+        high += 1
+    return Interval(candidates[low - 1] if low else 0, max(candidates[high], now))
+
+
+def chosen_versions(tree: Site, dataset: DatasetCosts,
+                    thresholds: Mapping[str, int]) -> dict[str, int]:
+    """How often each leaf version of a tree runs on a dataset under these thresholds."""
+    counts: dict[str, int] = {}
+    for point in dataset.points:
+        if point.site.name == tree.name:
+            _count(point, thresholds, counts)
+    return counts
+
+
+def _count(point: Point, thresholds: Mapping[str, int], counts: dict[str, int]) -> None:
+    index = point.choose(thresholds)
+    label = point.site.alternatives[index].label
+    if label:
+        counts[label] = counts.get(label, 0) + 1
+    for inner in point.inner.get(index, ()):
+        _count(inner, thresholds, counts)

@@ -1,0 +1,73 @@
+"""What depends on one guard, where the thresholds of all others are given.
+
+A guard decides at the encounters that happen under these thresholds, and at which the guards
+before it fail.  Moving its threshold changes nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from runelift.runtime.tuner.costs.cost_model import DatasetCosts, Point, asked
+from runelift.runtime.tuner.costs.host_device_time import NOTHING, Cost, total
+from runelift.runtime.tuner.costs.pareto import Array
+from runelift.runtime.versions.forest import Site
+
+
+class Sides(NamedTuple):
+    """An encounter at which a guard decides: the value that it compares, and both costs."""
+
+    value: int
+    holding: Cost
+    failing: Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A run, as far as one guard decides, and what it costs ``elsewhere``."""
+
+    elsewhere: Cost
+    encounters: tuple[Sides, ...]
+
+    def times(self, thresholds: Sequence[int]) -> Array:
+        """How long a run takes with each of these thresholds of the guard (seconds)."""
+        values = np.array([each.value for each in self.encounters], np.int64)
+        holding = np.array([each.holding for each in self.encounters]).reshape(-1, 2)
+        failing = np.array([each.failing for each in self.encounters]).reshape(-1, 2)
+        holds = values >= np.array(thresholds, np.int64)[:, None]
+        spent = np.where(holds[..., None], holding, failing).sum(axis=1)
+        times: Array = (spent + np.array(self.elsewhere)).max(axis=1)
+        return times
+
+
+def decided(dataset: DatasetCosts, site: Site, index: int, thresholds: Mapping[str, int]
+            ) -> Decided:
+    """What guard ``index`` of a site decides on a dataset; worked out once."""
+    encounters: list[Sides] = []
+
+    def elsewhere(point: Point) -> Cost:
+        """What an encounter costs, but for those inside of it at which the guard decides."""
+        if point.site.name == site.name:
+            if not point.decides(index, thresholds):
+                return point.cost(thresholds)
+            encounters.append(Sides(point.par[site.guards[index].name],
+                                    *point.sides(index, thresholds)))
+            return NOTHING
+        version = point.choose(thresholds)
+        own, inner = point.own[version], point.inner.get(version)
+        return total([own, *map(elsewhere, inner)]) if inner else own
+
+    def found() -> Decided:
+        trees = {root.site.name: root.site for root in dataset.points}
+        around = {name for name, tree in trees.items()
+                  if any(each.name == site.name for each in tree.walk())}
+        left = total([dataset.rest, *(
+            elsewhere(root) if root.site.name in around else cost
+            for root, cost in zip(dataset.points, dataset.spent(thresholds), strict=True))])
+        return Decided(left, tuple(encounters))
+
+    return dataset.once(("decided", site.name, index, *asked(thresholds)), found)

@@ -1,0 +1,252 @@
+"""The best thresholds for all datasets together with which none is slower than by default.
+
+Weighted sums are solved exactly and quickly
+(:class:`~runelift.runtime.tuner.fit.chain_solver.Sums`), trade-offs between datasets exactly where
+they are few (:class:`~runelift.runtime.tuner.fit.chain_solver.Fronts`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+
+import numpy as np
+
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.costs.host_device_time import Clock, Clocks, Cost
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.costs.pareto import Array, Front, Within, below
+from runelift.runtime.tuner.fit.chain_solver import (
+    Amounts,
+    Chain,
+    Fronts,
+    Solver,
+    Sums,
+    TooMany,
+    amounts_of,
+    candidates,
+    descend,
+    thresholds_of,
+)
+from runelift.runtime.versions.forest import Site
+
+NOISE = 0.01
+"""By how much a tuned dataset may seem slower than with the default before we mind."""
+ROUNDING = 1e-9
+"""By what fraction sums of the same costs may differ."""
+ROUNDS = 6
+"""How often the weight of a dataset that got slower than by default is raised,"""
+RAISE = 4
+"""and by which factor."""
+PARTS = (0.01, 0.1)
+"""The parts of the regret by default that the least regret is looked for below at first: the less
+it may be, the fewer sets of encounters are looked at."""
+TRADE_OFFS = 5_000
+"""How many sets of encounters, times trade-offs, are looked at at most (see
+:data:`~runelift.runtime.tuner.fit.chain_solver.ENOUGH`).
+"""
+
+
+def allowed_times(datasets: Sequence[DatasetCosts], default: Mapping[str, int]) -> dict[str, float]:
+    """The time that each dataset may take at most."""
+    return {d.name: d.total(default) * (1 + NOISE) for d in datasets}
+
+
+def never_slower(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
+                  default: Mapping[str, int], enough: int
+                  ) -> tuple[dict[str, int] | None, bool]:
+    """The best thresholds with which no dataset is slower than by default; whether exactly.
+
+    Where the objective and the time of each dataset are sums, the best of all are found first.  If
+    they slow a dataset down, it is asked whether some thresholds are as fast on it, whatever they
+    do to the others.  Then the weights of what is too slow are raised until nothing is, and last
+    all trade-offs between the datasets that may be better still are solved for, unless these are
+    too many.
+    """
+    clocks, weights = Clocks(datasets), aim.weights(datasets)
+    allowed = allowed_times(datasets, default)
+    slower = list(allowed)
+    if clocks.linear and aim is not Objective.MAX_REGRET:
+        found, exact = solve(costs, datasets, weights, default, enough)
+        slower = _too_slow(datasets, found, allowed)
+        if not slower:
+            return found, exact
+    try:
+        floors = _floors(costs, datasets, clocks, default, enough)
+        if not (sum(floors.values()) <= clocks.limits(allowed) - clocks.least).all():
+            return None, True
+    except TooMany:
+        floors = {}
+    best = _raising(costs, datasets, aim, default, enough, slower)
+    try:
+        better = _best_allowed(costs, datasets, clocks, aim, default, min(enough, TRADE_OFFS),
+                               floors, best or default)
+    except TooMany:
+        return best, False
+    return better or best, True
+
+
+def _too_slow(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int],
+              allowed: Mapping[str, float]) -> list[str]:
+    return [d.name for d in datasets if d.total(thresholds) > allowed[d.name]]
+
+
+def _raising(costs: Costs, datasets: list[DatasetCosts], aim: Objective,
+             default: Mapping[str, int], enough: int, slower: list[str]) -> dict[str, int] | None:
+    """Thresholds that slow nothing down, with greater weights for what they would slow down."""
+    allowed, raised = allowed_times(datasets, default), aim.weights(datasets)
+    best: dict[str, int] | None = None
+    for _ in range(ROUNDS):
+        for name in slower:
+            raised[name] *= RAISE
+        found, _exact = solve(costs, datasets, raised, default, enough)
+        slower = _too_slow(datasets, found, allowed)
+        if not slower:
+            if best is None or aim.score(datasets, found) < aim.score(datasets, best):
+                best = found
+            if aim is not Objective.MAX_REGRET:
+                break
+            slower = [_worst(datasets, found)]
+    return best
+
+
+def _worst(datasets: Sequence[DatasetCosts], thresholds: Mapping[str, int]) -> str:
+    """The dataset whose time is the longest, relative to its best possible time."""
+    return max(datasets, key=lambda d: d.total(thresholds) / max(d.least(), 1e-12)).name
+
+
+def _floors(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks,
+            default: Mapping[str, int], enough: int) -> dict[str, Array]:
+    """The least regrets that thresholds of each tree can have, each component by itself."""
+    def of(dataset: DatasetCosts, clock: Clock, tree: Site) -> float:
+        def solved() -> float:
+            chain = dataset.once(("chain", tree.name),
+                                 lambda: Chain(tree, roots_of([dataset], tree)))
+            amounts = _by_clock(dataset, clock)
+            untuned = sum(cost.of(clock) for root, cost in zip(
+                dataset.points, dataset.spent(default), strict=True)
+                if root.site.name == tree.name)
+            regret = untuned - sum(amounts[root][1] for root in chain.points)
+            for most in (*(part * regret for part in PARTS), math.inf):
+                best = Solver(Sums(amounts, most), default, enough).solve(chain)
+                if best is not None:
+                    return best[0]
+            return math.inf
+
+        return dataset.once(("floor", clock, tree.name, tuple(default.items()), enough), solved)
+
+    return {tree.name: np.array([of(datasets[index], clock, tree)
+                                 for index, clock in clocks.columns])
+            for tree in costs.forest.trees}
+
+
+def _by_clock(dataset: DatasetCosts, clock: Clock) -> dict[Point, Amounts]:
+    """What versions cost by one clock."""
+    return dataset.once(("amounts", clock), lambda: amounts_of(
+        dataset.points, attrgetter(clock.value)))
+
+
+def _chain(costs: Costs, datasets: Sequence[DatasetCosts], tree: Site) -> Chain:
+    """A tree with its encounters on all of the datasets that are compared."""
+    return costs.once(("chain", tree.name, tuple(d.name for d in datasets)),
+                      lambda: Chain(tree, roots_of(datasets, tree)))
+
+
+def _best_allowed(costs: Costs, datasets: list[DatasetCosts], clocks: Clocks, aim: Objective,
+                  default: Mapping[str, int], enough: int, floors: Mapping[str, Array],
+                  known: Mapping[str, int]) -> dict[str, int] | None:
+    """The best of all trade-offs between the datasets; None if it is no better than what is known.
+
+    ``floors`` are the least regrets of trees, as far as they are known.
+    """
+    weights = np.array([*aim.weights(datasets).values()])
+    fast_enough = below(clocks.limits(allowed_times(datasets, default)))
+    score = aim.score(datasets, known)
+
+    def scores(spent: Array) -> Array:
+        return aim.scores(clocks.times(spent), weights)
+
+    def within(least: Array) -> Within:
+        """What may lead to something if everything else costs at least so much."""
+        def found(regrets: Array) -> Array:
+            spent = least + regrets
+            allowed = fast_enough(spent)
+            if allowed.any():
+                allowed &= scores(spent) <= (1 + ROUNDING) * score
+            return allowed
+
+        return found
+
+    amounts = {point: [(component, _by_clock(dataset, clock)[point])
+                       for component, clock in components]
+               for dataset, components in zip(datasets, clocks.components, strict=True)
+               for root in dataset.points for point in root.walk()}
+    floor = sum(floors.values(), np.zeros(len(clocks)))
+    fronts = []
+    for tree in costs.forest.trees:
+        others = floor - floors[tree.name] if floors else floor
+        sought = Fronts(amounts, len(clocks), within(clocks.least + others))
+        found = Solver(sought, default, enough).solve(_chain(costs, datasets, tree))
+        if found is None:
+            return None
+        fronts.append(found)
+    front: Front | None = Front.single(np.zeros(len(clocks)), dict(default))
+    for found in fronts:
+        front = None if front is None else Fronts(
+            amounts, len(clocks), within(clocks.least)).plus(front, found)
+    return None if front is None else front.choices[
+        int(np.argmin(scores(clocks.least + front.costs)))]
+
+
+def roots_of(datasets: Sequence[DatasetCosts], tree: Site) -> list[Point]:
+    """The outermost encounters of a tree."""
+    return [p for d in datasets for p in d.points if p.site.name == tree.name]
+
+
+def solve(costs: Costs, datasets: list[DatasetCosts], weights: Mapping[str, float],
+           default: Mapping[str, int], enough: int) -> tuple[dict[str, int], bool]:
+    """Thresholds of all trees if only the clock counts that is late by default; whether exact.
+
+    The trees are independent, as costs then are sums.
+    """
+    thresholds, exact = dict(default), True
+    amounts, untuned = dict[Point, Amounts](), dict[Point, float]()
+    for dataset in datasets:
+        amount = _weighted(weights[dataset.name], dataset.cost(default).late)
+        amounts |= amounts_of(dataset.points, amount)
+        untuned |= zip(dataset.points, map(amount, dataset.spent(default)), strict=True)
+    for tree in costs.forest.trees:
+        roots = roots_of(datasets, tree)
+        most = (1 + ROUNDING) * sum(untuned[root] for root in roots)
+        sums = Sums(amounts, most - sum(amounts[root][1] for root in roots))
+        try:
+            found = Solver(sums, default, enough).solve(_chain(costs, datasets, tree))
+            thresholds |= thresholds_of(found[1]) if found is not None else {}
+        except TooMany:
+            exact = False
+            thresholds |= _descend(tree, datasets, weights, thresholds)
+    return thresholds, exact
+
+
+def _weighted(weight: float, clock: Clock) -> Callable[[Cost], float]:
+    """How much a cost counts by one clock."""
+    seconds: Callable[[Cost], float] = attrgetter(clock.value)
+    return lambda cost: weight * seconds(cost)
+
+
+def _descend(tree: Site, datasets: list[DatasetCosts], weights: Mapping[str, float],
+             thresholds: Mapping[str, int]) -> dict[str, int]:
+    """Better thresholds for one tree, those of the others being given."""
+    choices = {g.name: compared(datasets, g.name) for s in tree.walk() for g in s.guards}
+    starts = [thresholds, dict.fromkeys(choices, 1), {n: c[-1] for n, c in choices.items()}]
+
+    def cost(chosen: Mapping[str, int]) -> float:
+        return sum(weights[d.name] * d.total({**thresholds, **chosen}) for d in datasets)
+
+    return descend(tree, cost, starts, choices)
+
+
+def compared(datasets: Sequence[DatasetCosts], guard: str) -> list[int]:
+    """The values compared with a guard, ascending, and one above all."""
+    return candidates([value for d in datasets for value in d.compared(guard)])

@@ -1,0 +1,311 @@
+"""Finer guards from measured costs, for sites where thresholds cannot be right.
+
+Sites are refined from the inside out.  The encounters of all datasets with the same sizes form a
+group, with a weighted cost for each version.  A memo keeps what is best for a group; a tree asks
+up to :data:`DEPTH` questions of sizes, the best ones of all.  What gains less than
+:data:`WORTHWHILE` of what the thresholds lead to is left to them.  Nearby sizes are kept with what
+every version costs there, so that sizes in between can be decided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from itertools import pairwise
+from typing import TypeAlias
+
+import numpy as np
+
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point
+from runelift.runtime.tuner.costs.host_device_time import Cost, total
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.costs.pareto import Array
+from runelift.runtime.tuner.fit.fit import Interval, objective
+from runelift.runtime.tuner.fit.joint_solver import allowed_times
+from runelift.runtime.versions.forest import Site
+from runelift.runtime.versions.size_guards import Finer, Guarded, Leaf, Memo, Nearby, Split, Tree
+
+_Items: TypeAlias = tuple[tuple[str, int], ...]
+DEPTH = 3
+"""How many questions a tree asks one after the other at most."""
+WORTHWHILE = 0.03
+"""By how much the cost must get smaller: less could not be told from chance."""
+ALONE = 0.01
+"""What part of the score a finer guard must be worth."""
+QUESTION = 0.01
+"""By what fraction a question must make the cost smaller."""
+ROUNDS = 4
+"""How often the guards are fitted without the datasets that they slowed down."""
+SPLITS = 40
+"""How many questions are looked at in one place; of the last one all are."""
+HOPELESS = 30.0
+"""How many times as long as the best a version takes that cannot run, or that takes longer still:
+how bad it is matters no more then."""
+NEARBY = 100
+"""How many sizes are kept for those in between."""
+
+
+class Guards(Enum):
+    """What decides between versions; ``AUTO`` is nearby sizes unless they guess badly."""
+
+    AUTO = "auto"
+    THRESHOLD = "threshold"
+    MEMO = "memo"
+    NEAR = "near"
+    TREE = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The encounters with the same sizes: the weighted cost of each version.
+
+    ``asked`` are the sizes with what guards compare, which follows from them.  ``now`` is the
+    version that runs by thresholds, and stands in for those that cannot run; ``runs`` says which
+    can.
+    """
+
+    sizes: Mapping[str, int]
+    asked: Mapping[str, int]
+    costs: Sequence[float]
+    now: int
+    runs: Sequence[bool]
+
+    def best(self) -> int:
+        """The version that costs least."""
+        return self.costs.index(min(self.costs))
+
+    def ratios(self) -> tuple[float, ...]:
+        """How many times as long as the best each version takes."""
+        least = min(cost for cost, runs in zip(self.costs, self.runs, strict=True) if runs)
+        return tuple(round(min(cost / least if least > 0 else 1.0, HOPELESS), 4)
+                     if runs else HOPELESS
+                     for cost, runs in zip(self.costs, self.runs, strict=True))
+
+
+def refine(costs: Costs, thresholds: Mapping[str, int], guards: Guards,
+           aim: Objective = Objective.RELATIVE, depth: int = DEPTH) -> Guarded:
+    """The thresholds with finer guards where these gain something; trees of up to ``depth``.
+
+    No dataset becomes slower than with the thresholds: what does keeps its versions, and the
+    guards are fitted again.  The greatest regret is no sum over encounters, so for that objective
+    times count relatively.
+    """
+    if guards is Guards.THRESHOLD:
+        return Guarded(thresholds, {})
+    costs = costs.compact()
+    allowed = allowed_times(costs.datasets, thresholds)
+    near = partial(_nearby, matters=ALONE * objective(costs, thresholds, aim))
+    fitted: dict[Guards, Callable[[Sequence[_Group]], Finer | None]] = {
+        Guards.MEMO: _memo, Guards.NEAR: near, Guards.AUTO: near,
+        Guards.TREE: partial(_tree, depth=depth)}
+    for _ in range(ROUNDS):
+        found, seconds = _refined(costs, thresholds, fitted[guards], aim)
+        slower = {name for name, each in seconds.items() if each > allowed[name]}
+        if not slower:
+            return found if guards in (Guards.NEAR, Guards.AUTO) else _pruned(costs, found, aim)
+        costs = keeping(costs, slower, thresholds, guards)
+    return Guarded(thresholds, {})
+
+
+def keeping(costs: Costs, names: Collection[str], thresholds: Mapping[str, int],
+            guards: Guards) -> Costs:
+    """The costs with which guards leave these datasets the versions that thresholds choose.
+
+    What others cost there tells nearby sizes something, too.
+    """
+    if guards in (Guards.NEAR, Guards.AUTO):
+        return costs.preferring(names, thresholds)
+    return costs.frozen(names, thresholds)
+
+
+def _pruned(costs: Costs, found: Guarded, aim: Objective) -> Guarded:
+    """The same without the finer guards that all datasets together hardly gain by."""
+    score = objective(costs, found, aim) if found.finer else 0.0
+    for site in found.finer:
+        trial = Guarded(found, {name: each for name, each in found.finer.items() if name != site})
+        if (without := objective(costs, trial, aim)) < (1 + ALONE) * score:
+            found, score = trial, without
+    return found
+
+
+def _refined(costs: Costs, thresholds: Mapping[str, int],
+             fitted: Callable[[Sequence[_Group]], Finer | None], aim: Objective
+             ) -> tuple[Guarded, dict[str, float]]:
+    """The thresholds with finer guards, and what each dataset takes with them (seconds)."""
+    datasets = [d for d in costs.datasets if math.isfinite(d.least())]
+    weights = aim.weights(datasets)
+    found, spent = Guarded(thresholds, {}), dict[Point, Cost]()
+    for site in reversed(costs.forest.sites().values()):
+        alike = defaultdict[_Asked, list[tuple[float, _Priced]]](list)
+        for dataset in datasets:
+            for asked, points in _alike(dataset, site.name).items():
+                alike[asked] += [(weights[dataset.name], _Priced(point, spent))
+                                 for point in points]
+        groups = [_group(site, asked, priced, thresholds) for asked, priced in alike.items()]
+        finer = fitted([group for group in groups if any(group.runs)])
+        if finer is not None:
+            found = Guarded(found, {**found.finer, site.name: finer})
+        for group, priced in zip(groups, alike.values(), strict=True):
+            finest = None if finer is None else finer.version(group.asked)
+            for _, each in priced:
+                spent[each.point] = each.costs[
+                    finest if finest in each.point.feasible else each.point.choose(thresholds)]
+    return found, {d.name: total([d.rest, *(spent[point] for point in d.points)]).time
+                   if d.name in weights else d.total(found) for d in costs.datasets}
+
+
+_Asked: TypeAlias = tuple[_Items, _Items]
+"""Sizes, and what guards compare with."""
+
+
+def _alike(dataset: DatasetCosts, site: str) -> Mapping[_Asked, Sequence[Point]]:
+    """The encounters of a site by what can be asked there; looked for once."""
+    def found() -> dict[_Asked, list[Point]]:
+        together = defaultdict[_Asked, list[Point]](list)
+        for point in dataset.met().get(site, ()):
+            together[tuple(point.sizes.items()), tuple(point.par.items())].append(point)
+        return together
+
+    return dataset.once(("alike", site), found)
+
+
+class _Priced:
+    """An encounter with what each version costs, if those inside of it cost what was ``spent``."""
+
+    def __init__(self, point: Point, spent: Mapping[Point, Cost]) -> None:
+        self.point = point
+        self.costs = point.own if not point.inner else {
+            version: total([own, *[spent[each] for each in inner]])
+            if (inner := point.inner.get(version)) else own
+            for version, own in point.own.items()}
+
+
+def _group(site: Site, asked: _Asked, priced: Sequence[tuple[float, _Priced]],
+           thresholds: Mapping[str, int]) -> _Group:
+    """Encounters with the same sizes, each with the weight of its dataset.
+
+    None of the versions runs if each was left out on some dataset: then nothing can be said.
+    """
+    now = priced[0][1].point.choose(thresholds)
+    costs, runs = [0.0 for _ in site.alternatives], [True for _ in site.alternatives]
+    for weight, each in priced:
+        for version in range(len(costs)):
+            if version in each.point.feasible:
+                costs[version] += weight * each.costs[version].time
+            else:
+                costs[version] += weight * each.costs[now].time
+                runs[version] = False
+    runs = [each and math.isfinite(cost) for each, cost in zip(runs, costs, strict=True)]
+    sizes, par = map(dict, asked)
+    return _Group(sizes, {**sizes, **par},
+                  [cost if each else costs[now] for each, cost in zip(runs, costs, strict=True)],
+                  now, runs)
+
+
+# Tables of sizes
+
+
+def _memo(groups: Sequence[_Group]) -> Memo | None:
+    names = list(groups[0].sizes) if groups else []  # also those that were the same so far
+    versions = {tuple(g.sizes[name] for name in names): g.best() for g in groups
+                if min(g.costs) < (1 - WORTHWHILE) * g.costs[g.now]}
+    return Memo(tuple(names), versions) if versions else None
+
+
+def _nearby(groups: Sequence[_Group], matters: float) -> Nearby | None:
+    """What every version costs at known sizes, with what guards compare with.
+
+    None if one version is the best at all of them, or what is chosen matters less than that.
+    """
+    asked = [g.asked for g in groups]
+    columns = {tuple(each[name] for each in asked): name for name in reversed(_telling(asked))}
+    names = tuple(sorted(columns.values()))
+    always = len({g.now for g in groups}) == 1 and all(
+        g.costs[g.now] <= (1 + QUESTION) * min(g.costs) for g in groups)
+    if not names or always or sum(max(g.costs) - min(g.costs) for g in groups) < matters:
+        return None
+    table = {tuple(each[name] for name in names): g.ratios()
+             for each, g in zip(asked, groups, strict=True)}
+    step = -(-len(table) // NEARBY)
+    return Nearby(names, {values: table[values] for values in sorted(table)[::step]})
+
+
+def _telling(sizes: Sequence[Mapping[str, int]]) -> list[str]:
+    """The sizes that tell some groups apart."""
+    return [name for name in (sizes[0] if sizes else ())
+            if len({each[name] for each in sizes}) > 1]
+
+
+# A tree
+
+
+def _tree(groups: Sequence[_Group], depth: int) -> Tree | None:
+    """The tree of least cost; None if the thresholds cost about as little."""
+    asked = [g.asked for g in groups]
+    names = _telling(asked)
+    if not names:
+        return None
+    table = np.array([[each[name] for name in names] for each in asked], np.int64)
+    costs = np.array([g.costs for g in groups])
+    least, tree = _best(names, table, costs, depth)
+    now = sum(g.costs[g.now] for g in groups)
+    return tree if least < (1 - WORTHWHILE) * now and isinstance(tree, Split) else None
+
+
+def _best(names: Sequence[str], table: Array, costs: Array, depth: int) -> tuple[float, Tree]:
+    """The cost of the best tree of up to so many questions one after the other, and the tree.
+
+    A question must be worth :data:`QUESTION`, so that trees ask no more than is needed.
+    """
+    best = _leaf(costs)
+    least_score = best[0]
+    for column, least in _questions(table, costs, depth):
+        above = table[:, column] >= least
+        sides = [_best(names, table[side], costs[side], depth - 1) for side in (above, ~above)]
+        cost = sum(cost for cost, _ in sides)
+        tree = Split(names[column], least, sides[0][1], sides[1][1])
+        if (score := cost * (1 + QUESTION * tree.questions)) < least_score * (1 - 1e-9):
+            best, least_score = (cost, tree), score
+    return best
+
+
+def _leaf(costs: Array) -> tuple[float, Tree]:
+    totals = costs.sum(axis=0)
+    return float(totals.min()), Leaf(int(totals.argmin()))
+
+
+def _questions(table: Array, costs: Array, depth: int) -> list[tuple[int, int]]:
+    """The questions to look at, as columns and least values; the last one is the best alone."""
+    if depth == 0:
+        return []
+    if depth == 1:
+        found = [(_last(table[:, column], costs), column) for column in range(table.shape[1])]
+        (_, least), column = min(found, key=lambda each: each[0][0])
+        return [(column, least)] if least else []
+    every = [(column, value) for column in range(table.shape[1])
+             for value in _between(table[:, column])]
+    return every[:: -(-len(every) // SPLITS) or 1]
+
+
+def _last(values: Array, costs: Array) -> tuple[float, int]:
+    """The best single question about some values: what it leads to, and the least value above."""
+    order = np.argsort(values, kind="stable")
+    ordered, below = values[order], np.cumsum(costs[order], axis=0)[:-1]
+    above = np.cumsum(costs[order][::-1], axis=0)[-2::-1]  # differences of infinite sums are none
+    tells = np.flatnonzero(ordered[1:] != ordered[:-1])
+    if not len(tells):
+        return math.inf, 0
+    both = below[tells].min(axis=1) + above[tells].min(axis=1)
+    at = int(tells[both.argmin()])
+    return float(both.min()), Interval(int(ordered[at]), int(ordered[at + 1])).middle()
+
+
+def _between(values: Array) -> Iterator[int]:
+    """Between which values a question can tell: as far from both as factors go."""
+    for low, high in pairwise(sorted(set(values.tolist()))):
+        yield Interval(low, high).middle()
+

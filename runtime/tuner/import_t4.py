@@ -1,0 +1,114 @@
+"""Adopting what another tuner found: what of it is stale, and what of the rest is worth keeping."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from runelift.runtime.geometry.parameter_space import Space
+from runelift.runtime.tuner.autotune import default_thresholds
+from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.strategies import Search
+from runelift.runtime.tuner.strategies.tune_by_search import Searched, confirm
+from runelift.runtime.tuner.t4 import Result, Results, best_configuration
+from runelift.runtime.versions.forest import Forest, Forests
+from runelift.runtime.versions.tuning_file import PROGRAM, Identity, unknown_names
+
+NAME = "T4"
+
+
+class Importing(Protocol):
+    """A program that knows its thresholds and the parameters of its kernels."""
+
+    @property
+    def tree(self) -> Forests:
+        """The thresholds."""
+        ...
+
+    @property
+    def identity(self) -> Identity:
+        """What parameters of kernels hold for."""
+        ...
+
+    def kernel_parameters(self) -> dict[str, str]:
+        """The names of parameters, with their entry points."""
+        ...
+
+    def spaces(self, entry: str | None = None) -> list[Space]:
+        """What the parameters can be."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """What of a file can be used for a program, and what is wrong with the rest."""
+
+    results: tuple[Result, ...]
+    problems: tuple[str, ...]
+
+
+def usable(program: Importing, found: Results, device: str) -> Usable:
+    """The results without names that the program does not have, or that are of something else."""
+    thresholds = {guard.name for guard in program.tree.guards()}
+    kernels = program.kernel_parameters().keys()
+    changed = found.metadata.get(PROGRAM, program.identity.program) != program.identity.program
+    known = thresholds if changed else thresholds | kernels
+    problems = list(_problems(found, changed, device))
+    names = {name for result in found.results for name in result.configuration}
+    problems += unknown_names(names - (kernels if changed else set()), known)
+    results = [replace(result, configuration={
+        name: value for name, value in result.configuration.items() if name in known})
+        for result in found.results]
+    possible = [r for r in results if r.configuration and not _obstacle(program, r.configuration)]
+    if len(possible) < len(results):
+        problems.append(f"{len(results) - len(possible)} configurations have nothing to set here, "
+                        "or values that are not possible on this device; they are ignored.")
+    return Usable(tuple(possible), tuple(problems))
+
+
+def _problems(found: Results, changed: bool, device: str) -> Iterator[str]:
+    if changed:
+        yield ("The program has changed since these configurations were measured, so the "
+               "parameters of its kernels are ignored.")
+    measured_on = found.metadata.get("device", device)
+    if measured_on != device:
+        yield f"The configurations were measured on another device, {measured_on}."
+    if found.skipped:
+        yield (f"{found.skipped} results without a time, or with values other than whole numbers, "
+               "are ignored.")
+
+
+def _obstacle(program: Importing, configuration: Mapping[str, int]) -> str:
+    return next((why for space in program.spaces()
+                 if any(each.parameter.name in configuration for each in space.ranges)
+                 and (why := space.obstacle(space.chosen(configuration)))), "")
+
+
+def adopt(program: Importing, runner: Measurable, results: Sequence[Result],
+          datasets: Sequence[Dataset], device: int, *, repeats: int = 3,
+          verify: bool = True) -> list[Searched]:
+    """The best configuration of each entry point, run beside the default before it is kept.
+
+    ``runner`` runs the program; ``device`` is the threshold that the device has by default.
+    """
+    found = []
+    for forest in program.tree.entries:
+        own = [_of_entry(program, forest, result) for result in results]
+        best = best_configuration(result for result in own if result.configuration)
+        if not best:
+            continue
+        defaults = default_thresholds(forest, device)
+        each = Searched(forest, defaults, Search(
+            NAME, 0, {**defaults, **best}, sum(len(r.seconds) for r in own), len(own),
+            sum(sum(r.seconds) for r in own), True, False, ()))
+        mine = [dataset for dataset in datasets if dataset.entry == forest.entry]
+        found.append(confirm(runner, each, mine, repeats) if verify and mine else each)
+    return found
+
+
+def _of_entry(program: Importing, forest: Forest, result: Result) -> Result:
+    entries = {**program.kernel_parameters(), **dict.fromkeys(forest.guards(), forest.entry)}
+    return replace(result, configuration={name: value for name, value
+                                          in result.configuration.items()
+                                          if entries.get(name) == forest.entry})

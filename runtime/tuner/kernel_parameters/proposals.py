@@ -1,0 +1,85 @@
+"""Ways to explore the settings of an operation: which to try next, given what the others took.
+
+All of them draw from the settings that are possible and from no others: a value is chosen among
+those that go with the values before it
+(:meth:`~runelift.runtime.geometry.parameter_space.Space.nearest`), so nothing is generated to be
+thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from random import Random
+from typing import TypeAlias
+
+from runelift.codegen.plan.parameters import Quantity
+from runelift.runtime.geometry.parameter_space import Setting, Space
+
+Times: TypeAlias = Mapping[Setting, float]
+"""The least seconds that each setting has taken so far."""
+Exploring: TypeAlias = Generator[list[Setting], Times, None]
+"""Asks for settings to be tried, and is sent the times of all."""
+
+BATCH = 10
+"""How many settings are drawn at a time."""
+POPULATION = 12
+"""How many settings the parents of a generation are taken from."""
+CHILDREN = 8
+"""How many are made of them."""
+MUTATION = 0.25
+"""How often a child has a value that neither of its parents has."""
+
+
+def exhaustively(space: Space, random: Random) -> Exploring:
+    """All settings in turn."""
+    del random
+    yield list(space.settings())
+
+
+def at_random(space: Space, random: Random) -> Exploring:
+    """All settings, in random order."""
+    everything = list(space.settings())
+    random.shuffle(everything)
+    for start in range(0, len(everything), BATCH):
+        yield everything[start: start + BATCH]
+
+
+def genetically(space: Space, random: Random) -> Exploring:
+    """Generations: a child has values of two good settings, and now and then another value.
+
+    Where the values of its parents do not go together, the nearest possible child is born.
+    """
+    everything = list(space.settings())
+    times = yield random.sample(everything, min(POPULATION, len(everything)))
+    tried = set(times)
+    while len(tried) < len(everything):
+        parents = sorted(times, key=lambda s: times[s])[:POPULATION]
+        children = set[Setting]()
+        if parents:
+            children |= {_child(space, parents, random) for _ in range(CHILDREN)}
+        fresh = sorted(children - tried) or random.sample(
+            [s for s in everything if s not in tried], 1)
+        tried |= set(fresh)
+        times = yield fresh
+
+
+def _tournament(ranked: list[Setting], random: Random) -> Setting:
+    """The better one of two; ``ranked`` has the best first."""
+    return ranked[min(random.randrange(len(ranked)) for _ in range(2))]
+
+
+def _child(space: Space, ranked: list[Setting], random: Random) -> Setting:
+    """A setting between two of ``ranked``."""
+    mother, father = _tournament(ranked, random), _tournament(ranked, random)
+    wanted: dict[Quantity, int] = {}
+    for each, one, other in zip(space.ranges, mother, father, strict=True):
+        value = random.choice((one, other))
+        if random.random() < MUTATION / len(space.ranges):
+            value = random.choice(each.values)
+        wanted[each.parameter.quantity] = value
+    return space.nearest(wanted)
+
+
+EXPLORING: dict[str, Callable[[Space, Random], Exploring]] = {
+    "random": at_random, "genetic": genetically, "exhaustive": exhaustively}
+"""By name; besides them there is the local search of a contest itself."""

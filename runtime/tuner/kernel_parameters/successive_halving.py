@@ -1,0 +1,225 @@
+"""The search for the best setting of one operation, on the inputs that it meets in runs.
+
+A small space is tried in whole, of a large one those that differ from the default in one parameter,
+some at random and then the neighbours of the best.  The better half is tried again, and of that
+the better half (successive halving: Karnin, Koren and Somekh 2013, "Almost optimal exploration in
+multi-armed bandits"), so most of the time goes to the settings among which it is hard to tell.  All
+are tried in turn, so that a drift of the clock frequency meets them alike, and the default in each
+turn.
+
+Other ways to find out which settings are good
+(:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`) come before the halving and take most
+of the time.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from runelift.runtime.geometry.parameter_space import Setting, Space
+from runelift.runtime.trials.protocol import Coming, Search
+from runelift.runtime.tuner.kernel_parameters.proposals import EXPLORING
+
+EXHAUSTIVE = 30
+"""The largest space that is tried in whole."""
+DRAWN = 20
+"""How many settings of a larger space are drawn."""
+FINALISTS = 3
+"""How many are left when halving ends,"""
+REPEATS = 5
+"""and how often each of them is tried at least."""
+HANDED_ON = 6
+"""How many settings that were best on some inputs are tried on others."""
+LOCAL = "local"
+"""The strategy that tries the neighbours of the best."""
+EXPLORED = 0.7
+"""What part of the time other strategies may explore; the rest goes to the best that they found."""
+WORTHWHILE = 0.02
+"""By how much an operation must get faster: less could not be told from chance."""
+TOLERANCE = 0.02
+"""By how much it may seem slower on a dataset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What settings took at one meeting (seconds), which stands for ``weight`` of the objective."""
+
+    dataset: str
+    weight: float
+    default: float
+    seconds: dict[Setting, float]
+
+    def ratio(self, setting: Setting) -> float | None:
+        """The time of a setting relative to the default."""
+        found = self.seconds.get(setting)
+        return None if found is None or not self.default else found / self.default
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A setting of an operation, and what it took at one meeting (seconds); None if it cannot run.
+
+    ``default`` is what the default setting took there.
+    """
+
+    dataset: str
+    setting: dict[str, int]
+    seconds: float | None
+    default: float
+
+
+@dataclass(slots=True)
+class Contest:
+    """The settings of one operation, and how they did on the inputs so far.
+
+    ``thorough``: how many times as many settings are tried as usual.  ``ahead``: for how many
+    of them kernels can be built at the same time.
+    ``impossible`` has those that could not be built or launched, with the reason.
+    """
+
+    space: Space
+    seed: int = 0
+    thorough: int = 1
+    ahead: int = 1
+    strategy: str = LOCAL
+    clock: Callable[[], float] = time.perf_counter
+    samples: list[Sample] = field(default_factory=list)
+    impossible: dict[Setting, str] = field(default_factory=dict)
+    tries: int = 0
+    _everything: list[Setting] = field(default_factory=list)
+
+    @property
+    def everything(self) -> list[Setting]:
+        """All settings that are possible, gone through once."""
+        if not self._everything:
+            self._everything = list(self.space.settings())
+        return self._everything
+
+    @property
+    def name(self) -> str:
+        """The name of the operation."""
+        return self.space.operation.name
+
+    def search(self, dataset: str, weight: float, seconds: float) -> Search:
+        """Try settings for so many seconds; what came of it is a sample."""
+        end = self.clock() + seconds
+        local = self.strategy == LOCAL
+        times: dict[Setting, list[float]] = {}
+        same: dict[Setting, Setting] = {}
+        default = self.space.default
+        yield default  # warms up, and is not counted
+        if local or self.samples:
+            alive = [s for s in self._entrants() if s != default and s not in self.impossible]
+        else:
+            alive = yield from self._explore(times, same, self.clock() + EXPLORED * seconds)
+        while alive:
+            yield from self._round([default, *alive], times, same, end)
+            if self.clock() >= end:
+                break
+            alive = _ranked([s for s in alive if s in times], times)
+            if len(alive) <= FINALISTS and all(len(times[s]) >= REPEATS for s in alive):
+                break
+            alive = alive[: max(FINALISTS, len(alive) // 2)]
+            if local and not self.samples and len(alive) <= FINALISTS:
+                alive = [*alive, *(n for s in alive[:1] for n in self._neighbours(s)
+                                   if n not in times and n not in same
+                                   and n not in self.impossible)]
+        if default in times:
+            least = {s: min(found) for s, found in times.items()}
+            least |= {s: least[other] for s, other in same.items() if other in least}
+            self.samples.append(Sample(dataset, weight, least[default], least))
+
+    def _explore(self, times: dict[Setting, list[float]], same: dict[Setting, Setting], end: float,
+                 ) -> Generator[Setting | Coming, float | Setting | str | None, list[Setting]]:
+        """Try what the strategy asks for; the best of it."""
+        default = self.space.default
+        exploring = EXPLORING[self.strategy](self.space, random.Random(self.seed))
+        batch = next(exploring, [])
+        while batch and self.clock() < end:
+            yield from self._round([default, *(s for s in batch if s != default)], times, same, end)
+            try:
+                batch = exploring.send({s: min(found) for s, found in times.items()})
+            except StopIteration:
+                break
+        return [s for s in _ranked(list(times), times) if s != default][: 2 * FINALISTS]
+
+    def _round(self, settings: Sequence[Setting], times: dict[Setting, list[float]],
+               same: dict[Setting, Setting], end: float) -> Search:
+        """Try each once, the default first; ``same`` are those that others stand for."""
+        fresh = [s for s in settings if not (s in times or s in same or s in self.impossible)]
+        for setting in settings:
+            if self.clock() >= end:
+                return
+            if self.ahead > 1 and setting in fresh[::self.ahead]:
+                place = fresh.index(setting)
+                yield Coming(tuple(fresh[place: place + self.ahead]))
+            seconds = yield setting
+            self.tries += 1
+            if isinstance(seconds, str):
+                self.impossible[setting] = seconds
+            elif isinstance(seconds, tuple):
+                same[setting] = seconds
+            elif seconds is not None:
+                times.setdefault(setting, []).append(seconds)
+
+    def _entrants(self) -> list[Setting]:
+        """All settings or some of them, or those that did best on other inputs."""
+        if self.samples:
+            known = self.samples[0].seconds
+            return _ranked(list(known), {s: [self.score(s)] for s in known})[:HANDED_ON]
+        everything = self.everything
+        if len(everything) <= EXHAUSTIVE * self.thorough:
+            return everything
+        drawn = random.Random(self.seed).sample(everything, DRAWN * self.thorough)
+        return list(dict.fromkeys([*self._apart(self.space.default), *drawn]))
+
+    def _apart(self, setting: Setting) -> Iterator[Setting]:
+        """The settings that differ in one parameter."""
+        for k, each in enumerate(self.space.ranges):
+            for value in each.values:
+                changed = (*setting[:k], value, *setting[k + 1:])
+                if self.space.allows(changed):
+                    yield changed
+
+    def _neighbours(self, setting: Setting) -> Iterator[Setting]:
+        """The settings that differ by one step in one parameter."""
+        for k, each in enumerate(self.space.ranges):
+            place = each.values.index(setting[k])
+            for other in each.values[max(0, place - 1): place + 2]:
+                changed = (*setting[:k], other, *setting[k + 1:])
+                if changed != setting and self.space.allows(changed):
+                    yield changed
+
+    def score(self, setting: Setting) -> float:
+        """What the setting takes on all inputs, relative to the default; infinite if unknown."""
+        ratios = [(s.weight, s.ratio(setting)) for s in self.samples]
+        if not ratios or any(ratio is None for _, ratio in ratios):
+            return float("inf")
+        total = sum(weight for weight, _ in ratios)
+        return sum(w * r for w, r in ratios if r is not None) / total if total else 1.0
+
+    def trials(self) -> list[Trial]:
+        """What every setting took on each input, by the names of the parameters."""
+        names = [each.parameter.name for each in self.space.ranges]
+        return [Trial(sample.dataset, dict(zip(names, setting, strict=True)), seconds,
+                      sample.default)
+                for sample in self.samples
+                for setting, seconds in (*sample.seconds.items(),
+                                         *((s, None) for s in sorted(self.impossible)))]
+
+    def best(self) -> Setting:
+        """The best setting that slows no dataset down; the default unless it is clearly better."""
+        known = {s for sample in self.samples for s in sample.seconds}
+        for setting in sorted(known, key=self.score):
+            if self.score(setting) > 1 - WORTHWHILE:
+                break
+            if all((s.ratio(setting) or 0) <= 1 + TOLERANCE for s in self.samples):
+                return setting
+        return self.space.default
+
+
+def _ranked(settings: list[Setting], times: dict[Setting, list[float]]) -> list[Setting]:
+    return sorted(settings, key=lambda s: min(times[s]))

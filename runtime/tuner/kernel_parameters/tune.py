@@ -1,0 +1,399 @@
+"""Tuning the parameters of kernels: each operation by itself, where it stands.
+
+After the thresholds are known, the operations that take a good part of the time of some version
+that can win are tried with other settings, on the inputs that they meet (*micro-replay*): times of
+operations add up, so what is best for each of them is best together.  The thresholds are then
+fitted again with the new times, and all of it is run beside what there was before.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.execution.sequential_runner import Both
+from runelift.runtime.geometry.parameter_space import Space
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.trials.protocol import Meeting, Met, Searches
+from runelift.runtime.tuner.autotune import autotune
+from runelift.runtime.tuner.costs.log import Run
+from runelift.runtime.tuner.kernel_parameters.successive_halving import LOCAL, Contest, Trial
+from runelift.runtime.tuner.measure.paired_comparison import Verified, side_by_side
+from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.report.text import show_seconds, table
+from runelift.runtime.versions.forest import Forest, Forests, plans
+
+
+class Triable(Measurable, Protocol):
+    """A program whose operations can be tried with other settings of their parameters."""
+
+    thresholds: dict[str, int]
+
+    @property
+    def builders(self) -> int:
+        """How many programs are built at the same time."""
+        ...
+
+    def spaces(self, entry: str | None = None) -> list[Space]:
+        """What the parameters can be."""
+        ...
+
+    def try_settings(self, entry: str, args: Any, *, force: Mapping[str, int] | None = None,
+                     thresholds: Mapping[str, int] | None = None,
+                     searches: Searches | None = None) -> list[Met]:
+        """Run, and try what the searches ask for; which operations were met, and their times."""
+        ...
+
+    def difference(self, entry: str, args: Any, before: Mapping[str, int],
+                   after: Mapping[str, int]) -> str | None:
+        """How the results with two choices differ by more than rounding, if they do."""
+        ...
+
+
+RIVALS = 3.0
+"""Versions that take up to so many times as long as the best can still win by their parameters."""
+TIMES, LONG = 3, 0.5
+"""How often a version is timed; runs of more seconds only once."""
+SHARE = 0.03
+"""The part of a run's device time from which on an operation is worth trying."""
+MEETINGS = 3
+"""At how many of its meetings in a run an operation is tried at most."""
+SINGLE = 2
+"""If all settings together gain nothing, so many operations are looked at alone."""
+BUDGET = 60.0
+"""How many seconds all trials of a program may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What came of the trials of an operation, and the trials.
+
+    ``impossible`` counts the settings that could not be built or launched, by reason.
+    """
+
+    operation: str
+    settings: int
+    tries: int
+    chosen: dict[str, int]
+    ratio: float
+    weight: float
+    impossible: dict[str, int]
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def gain(self) -> float:
+        """By how much the objective should get better."""
+        return self.weight * (1 - self.ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterTuning:
+    """What tuning the parameters of an entry point found; ``why`` says why nothing is changed.
+
+    ``chosen`` are thresholds and parameters together, ``verified`` compares them with what there
+    was before.
+    """
+
+    entry: str
+    settled: tuple[Settled, ...] = ()
+    chosen: dict[str, int] = field(default_factory=dict)
+    verified: dict[str, Verified] = field(default_factory=dict)
+    why: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """Meetings of an operation in a run, of which a few stand for all; weights by meeting."""
+
+    dataset: Dataset
+    force: dict[str, int]
+    weights: dict[Meeting, float]
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    """A program whose runs have other settings for parameters than it says itself."""
+
+    program: Triable
+    settings: dict[str, int]
+
+    @property
+    def at_once(self) -> float:
+        """How many work-items keep all of the device busy."""
+        return self.program.at_once
+
+    @property
+    def apart(self) -> bool:
+        """Whether runs disturb nobody who computes meanwhile."""
+        return self.program.apart
+
+    def place(self, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments where runs find them at no cost."""
+        return self.program.place(args)
+
+    def foresee(self, entry: str, inputs: Sequence[Sequence[Any]],
+                forces: Sequence[Mapping[str, int]]) -> bool:
+        """Build what runs need."""
+        return self.program.foresee(entry, inputs, forces)
+
+    def prepare(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
+                recorded: Sequence[Mapping[str, int]] = ()) -> int | None:
+        """Build what runs need."""
+        return self.program.prepare(entry, args, forces, recorded)
+
+    def record(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Record:
+        """The record of a run."""
+        return self.program.record(entry, args, force=force, thresholds=self._all(thresholds))
+
+    def time(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+             thresholds: Mapping[str, int] | None = None) -> float:
+        """The seconds that a run takes."""
+        return self.program.time(entry, args, force=force, thresholds=self._all(thresholds))
+
+    def timing(self, entry: str, args: Sequence[Any], *, force: Mapping[str, int] | None = None,
+               thresholds: Mapping[str, int] | None = None) -> Timing:
+        """The same, and the part of it that the host needed to issue all commands."""
+        return self.program.timing(entry, args, force=force, thresholds=self._all(thresholds))
+
+    def measure_all(self, entry: str, args: Sequence[Any], forces: Sequence[Mapping[str, int]],
+                    thresholds: Mapping[str, int] | None = None,
+                    recorded: Sequence[bool] | None = None) -> Iterator[Both | RuneliftError]:
+        """What runs with each of these forced versions take, or why they fail."""
+        return self.program.measure_all(entry, args, forces, self._all(thresholds), recorded)
+
+    def time_all(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]], *,
+                 often: bool = False) -> Sequence[float]:
+        """The seconds that runs with each of these thresholds take."""
+        return self.program.time_all(entry, args, [self._all(each) for each in choices],
+                                     often=often)
+
+    def savings(self, entry: str, args: Sequence[Any], choices: Sequence[Mapping[str, int]]
+                ) -> Sequence[int]:
+        """How many launches and copies each of these runs could save."""
+        return self.program.savings(entry, args, [self._all(each) for each in choices])
+
+    def _all(self, thresholds: Mapping[str, int] | None) -> dict[str, int]:
+        return {**(self.program.thresholds if thresholds is None else thresholds), **self.settings}
+
+
+def tune_parameters(program: Triable, forest: Forest, datasets: Sequence[Dataset],
+                    thresholds: Mapping[str, int], *, device: int, budget: float = BUDGET,
+                    repeats: int = 3, seed: int = 0, strategy: str = LOCAL, thorough: int = 1,
+                    end: float = math.inf, known: Sequence[Run] = (),
+                    progress: Callable[[str], None] = lambda _: None) -> ParameterTuning:
+    """Tune the parameters of an entry point that runs with ``thresholds`` so far.
+
+    ``device`` is the threshold that the device has by default, ``strategy`` how settings are
+    searched (:mod:`~runelift.runtime.tuner.kernel_parameters.proposals`).  Trials take ``budget``
+    seconds at most, of ``thorough`` times as many settings as usual; all is over by ``end``.
+    What runs take that are ``known`` is not found out again.
+    """
+    started = time.perf_counter()
+    occasions = [o for d in datasets for o in _occasions(program, forest, d, thresholds, known)]
+    contests = _hold(program, {
+        space.operation.name: Contest(space, seed, thorough, program.builders, strategy)
+        for space in program.spaces(forest.entry)},
+        occasions, thresholds, time.perf_counter() + budget, progress)
+    settled = tuple(_settled(contest) for contest in contests.values())
+    chosen = {name: value for each in settled for name, value in each.chosen.items()}
+    if not chosen:
+        return ParameterTuning(forest.entry, settled, why="no setting is clearly better",
+                               seconds=time.perf_counter() - started)
+    progress("fitting the thresholds again")
+    refitted = dict(thresholds)
+    if forest.trees:
+        refitted |= autotune(With(program, chosen), Forests((forest,)), datasets, device,
+                             repeats=repeats, verify=False, end=end).thresholds
+    progress("running the result beside what was before")
+    gainful = sorted((each for each in settled if each.chosen), key=lambda each: -each.gain)
+    single = [each.chosen for each in gainful[:SINGLE]] if len(gainful) > 1 else []
+    chosen, verified, why = _confirmed(program, datasets, thresholds, [
+        {**refitted, **chosen}, *({**thresholds, **some} for some in (chosen, *single))], repeats,
+                                       end)
+    return ParameterTuning(forest.entry, settled, chosen, verified, why,
+                           time.perf_counter() - started)
+
+
+# Which operations
+
+
+def _occasions(program: Triable, forest: Forest, dataset: Dataset,
+               thresholds: Mapping[str, int], known: Sequence[Run]) -> list[Occasion]:
+    """Where the operations that matter for a dataset are met: the run that is chosen first."""
+    try:
+        args = program.place(dataset.arguments())
+        runs = _rivals(program, forest, dataset, args, thresholds, known)
+        best = min(runs.values(), default=0.0)
+        found, seen = list[Occasion](), set[str]()
+        for force, seconds in sorted(runs.items(), key=lambda run: run[1]):
+            met = program.try_settings(dataset.entry, args, force=dict(force),
+                                       thresholds=thresholds)
+            weights = _representatives([m for m in met if m.meeting[0] not in seen],
+                                       sum(m.seconds for m in met), best / seconds)
+            seen |= {name for name, _ in weights}
+            if weights:
+                found.append(Occasion(dataset, dict(force), weights))
+    except RuneliftError:
+        return []
+    return found
+
+
+def _rivals(program: Triable, forest: Forest, dataset: Dataset, args: Sequence[Any],
+            thresholds: Mapping[str, int], known: Sequence[Run],
+            ) -> dict[tuple[tuple[str, int], ...], float]:
+    """The versions that can win on a dataset, with the time of a run."""
+    times: dict[tuple[tuple[str, int], ...], float] = {}
+    for force in [{}, *plans(forest)]:
+        measured = [run.time or math.inf for run in known
+                    if run.dataset == dataset.name and run.force == force]
+        try:
+            times[tuple(force.items())] = min(measured) if measured else _quickest(partial(
+                program.time, dataset.entry, args, force=force, thresholds=thresholds))
+        except RuneliftError:
+            continue
+    best = min(times.values(), default=0.0)
+    return {force: seconds for force, seconds in times.items() if seconds <= RIVALS * best}
+
+
+def _quickest(run: Callable[[], float]) -> float:
+    """The least time of a few runs."""
+    seconds = [run()]
+    while len(seconds) < TIMES and seconds[0] < LONG:
+        seconds.append(run())
+    return min(seconds)
+
+
+def _representatives(met: Sequence[Met], whole: float, weight: float) -> dict[Meeting, float]:
+    """A few meetings of each operation that takes a good part of the time, with their weights.
+
+    They are those at which equal parts of the operation's time are over.
+    """
+    by_name = defaultdict[str, list[Met]](list)
+    for each in met:
+        by_name[each.meeting[0]].append(each)
+    found: dict[Meeting, float] = {}
+    for meetings in by_name.values():
+        total = sum(each.seconds for each in meetings)
+        if not whole or total < SHARE * whole:
+            continue
+        parts = min(MEETINGS, len(meetings))
+        sofar, marks = 0.0, [total * (2 * k + 1) / (2 * parts) for k in range(parts)]
+        for each in meetings:
+            sofar += each.seconds
+            while marks and sofar >= marks[0]:
+                del marks[0]
+                found[each.meeting] = found.get(each.meeting, 0.0) + (
+                    weight * total / whole / parts)
+    return found
+
+
+# Trials
+
+
+def _hold(program: Triable, contests: Mapping[str, Contest], occasions: Sequence[Occasion],
+          thresholds: Mapping[str, int], end: float,
+          progress: Callable[[str], None]) -> dict[str, Contest]:
+    """The contests that were held; where an operation takes more time, it is tried longer."""
+    left = sum(weight for o in occasions for weight in o.weights.values())
+    held: dict[str, Contest] = {}
+    for occasion in sorted(occasions, key=lambda o: -sum(o.weights.values())):
+        args = program.place(occasion.dataset.arguments())
+        for meeting, weight in sorted(occasion.weights.items(), key=lambda each: -each[1]):
+            if time.perf_counter() > end:
+                return held
+            name = meeting[0]
+            contest = held.setdefault(name, contests[name])
+            seconds = max(0.0, end - time.perf_counter()) * weight / left
+            left -= weight
+            progress(f"{name} on {occasion.dataset.name}")
+            try:
+                program.try_settings(occasion.dataset.entry, args, force=occasion.force,
+                                     thresholds=thresholds, searches={meeting: partial(
+                                         contest.search, occasion.dataset.name, weight, seconds)})
+            except RuneliftError:
+                continue
+    return held
+
+
+def _settled(contest: Contest) -> Settled:
+    best, space = contest.best(), contest.space
+    settings = (len(contest.everything) if contest.tries else
+                math.prod(len(each.values) for each in space.ranges))
+    return Settled(contest.name, settings, contest.tries,
+                   contest.space.named(best),
+                   contest.score(best) if best != contest.space.default else 1.0,
+                   sum(sample.weight for sample in contest.samples),
+                   dict(Counter(contest.impossible.values())), tuple(contest.trials()))
+
+
+# What came of it
+
+
+def _confirmed(program: Triable, datasets: Sequence[Dataset], before: Mapping[str, int],
+               candidates: Sequence[dict[str, int]], repeats: int, end: float = math.inf,
+               ) -> tuple[dict[str, int], dict[str, Verified], str]:
+    """The first candidate that is faster on some dataset for certain, and slower on none."""
+    why = ""
+    for candidate in candidates:
+        if any(_differs(program, dataset, before, candidate) for dataset in datasets):
+            return {}, {}, "the settings gave another result"
+        verified = {d.name: found for d in datasets if (found := side_by_side(
+            program, d, before, candidate, repeats, end)) is not None}
+        slower = sorted(name for name, both in verified.items() if both.slower)
+        if not slower and any(both.faster for both in verified.values()):
+            return candidate, verified, ""
+        why = (f"run side by side, {', '.join(slower)} got slower" if slower else
+               "run side by side, no dataset is faster for certain")
+    return {}, {}, why
+
+
+def _differs(program: Triable, dataset: Dataset, before: Mapping[str, int],
+             after: Mapping[str, int]) -> bool:
+    """Whether results are not the same, up to rounding."""
+    args = program.place(dataset.arguments())
+    try:
+        return program.difference(dataset.entry, args, before, after) is not None
+    except RuneliftError:
+        return True
+
+
+# Reports
+
+
+def render(tuning: ParameterTuning) -> str:
+    """What the trials found, and what running the result showed, as text."""
+    lines = [f"Parameters of kernels ({tuning.seconds:.0f} s):"]
+    lines.append(table(overview(tuning), "  ") if tuning.settled
+                 else "  no operation takes time enough")
+    if tuning.why:
+        lines.append(f"  The settings stay as they are: {tuning.why}.")
+    rows = [["dataset", "before", "with parameters", "gain"]]
+    rows += [[name, show_seconds(both.default.median), show_seconds(both.tuned.median),
+              f"{both.gain:.2f}×"] for name, both in tuning.verified.items()]
+    if tuning.verified:
+        lines += ["", table(rows, "  ")]
+    return "\n".join(lines)
+
+
+def overview(tuning: ParameterTuning) -> list[list[str]]:
+    """What came of each operation, the head first."""
+    head = ["operation", "settings", "tries", "time", "chosen"]
+    return [head, *([each.operation, str(each.settings), str(each.tries), f"{each.ratio:.2f}",
+                     ", ".join(f"{name.rpartition('.')[2]} {value}"
+                               for name, value in each.chosen.items()) or "default"]
+                    for each in tuning.settled)]
+
+
+def facts(tuning: ParameterTuning) -> dict[str, Any]:
+    """The same for the JSON file."""
+    return {"settings": tuning.chosen, "kept": tuning.why or None, "seconds": tuning.seconds,
+            "operations": [asdict(each) for each in tuning.settled],
+            "verified": {name: asdict(both) for name, both in tuning.verified.items()}}

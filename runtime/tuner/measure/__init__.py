@@ -1,0 +1,1 @@
+"""Runs that measure: which, how often, for how long, and how two choices are compared."""

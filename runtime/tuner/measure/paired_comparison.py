@@ -1,0 +1,248 @@
+"""Runs with two choices of thresholds side by side: is one of them faster for certain?"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.records.statistics import Summary, median_interval, summarise
+from runelift.runtime.tuner.measure.protocols import Args, Dataset, Measurable
+from runelift.runtime.tuner.measure.repetitions import SHORT
+from runelift.runtime.tuner.measure.time_limits import Stopped
+
+TOLERANCE = 0.01
+"""By how much the tuned program may seem slower on a dataset before we mind."""
+PAIRS = 6
+"""How often at least both are run: the fewest pairs that can be certain.  Short runs, which chance
+distorts, take more."""
+FEW = 3
+"""How often long runs are at least, which then end as soon as so many pairs cannot be certain."""
+MANY = 30
+"""How often at least short runs are,"""
+JITTER = 2e-5
+"""unless after twice the fewest pairs one is certain to be faster by more seconds than these, which
+chance gives and takes."""
+LITTLE = 0.002
+"""Those that take more seconds than this chance distorts little: twice the fewest pairs are enough,
+and the fewest if one is certain to be faster."""
+PATIENCE = 3.0
+"""After how many seconds of running a dataset is decided on what there is,"""
+ENOUGH = 0.1
+"""or after so many if it was run as often as needed, short runs twice as often."""
+LAUNCH = 1e-5
+"""How many seconds of the host a launch takes at most."""
+STAKE = 0.03
+"""By what fraction a dataset must be faster if kernels are to be built to see whether it stays so
+in runs that come often."""
+
+
+UNTUNED: Mapping[str, int] = {}
+"""The thresholds of a run by default: whoever made one has it on a tape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Times of a dataset without forced versions, by default and tuned, run in turn.
+
+    ``low`` to ``high`` holds the median of tuned over default time with 95 % confidence.  Where it
+    is not ``lasting``, nobody knows about runs that come often.
+    """
+
+    default: Summary
+    tuned: Summary
+    low: float
+    high: float
+    lasting: bool = True
+
+    @classmethod
+    def of(cls, default: Sequence[float], tuned: Sequence[float]) -> Verified:
+        """The comparison of as many times by default as tuned, in the order of measurement."""
+        ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
+        return cls(summarise(default), summarise(tuned), *median_interval(ratios))
+
+    @property
+    def gain(self) -> float:
+        """How many times faster the tuned program is."""
+        return self.default.median / self.tuned.median if self.tuned.median else math.inf
+
+    @property
+    def faster(self) -> bool:
+        """Whether the tuned program is faster for certain."""
+        return self.high < 1 and self.lasting
+
+    @property
+    def slower(self) -> bool:
+        """Whether the tuned program is slower by more than chance, as far as can be seen."""
+        worse = 1 + TOLERANCE
+        return self.low > worse or self.tuned.median > self.default.median * worse
+
+    def tells(self, margin: float) -> bool:
+        """Whether one is faster for certain, by more than a fraction."""
+        return self.high < 1 - margin or self.low > 1 + margin
+
+    @property
+    def decided(self) -> bool:
+        """Whether more runs would not change what is known."""
+        return self.faster or self.low > 1 + TOLERANCE or self.high <= 1 + TOLERANCE
+
+
+@dataclass(slots=True)
+class Pair:
+    """A dataset's runs by default and tuned, in turn; ``which`` of them was begun last.
+
+    There are ``pairs`` at least, and about none after ``end``.  A run takes about so many
+    ``seconds``; ``last`` are those of the last run of each.
+    """
+
+    program: Measurable
+    dataset: Dataset
+    default: Mapping[str, int]
+    tuned: Mapping[str, int]
+    pairs: int
+    end: float = math.inf
+    seconds: float = 0.0
+    which: int = 0
+    last: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    _found: Verified | None = None
+    _is_compared: bool = False
+    _may_lose: bool = False
+
+    def once(self) -> Verified | None:
+        """Times until they are decided; None where the program fails.
+
+        A tuned program that is stopped, as it takes far longer, counts with the time until then.
+        """
+        if not self._is_compared:
+            self._compare()
+        return self._found
+
+    def surely(self, *, worth: bool = True) -> Verified | None:
+        """The same, and if the tuned program is no slower, as runs are that come often.
+
+        Unless the default ones save about as few launches then as the tuned ones, or fewer: they
+        gain no more.  If it is not ``worth`` that, it stays unknown.
+        """
+        if (found := self.once()) is not None and self._may_lose and not found.slower:
+            if worth:
+                self._compare(often=True)
+            else:
+                self._found = replace(found, lasting=False)
+        return self._found
+
+    def _compare(self, *, often: bool = False) -> None:
+        self._is_compared = True
+        values = self.dataset.arguments()
+        try:
+            args = self.program.place(values)
+            self._found = self._compared(args, often=often)
+            self._may_lose = not often and self._may_lose_often(args, self._found)
+        except Stopped as stopped:
+            self._found = self._verdict(stopped)
+        except RuneliftError:
+            self._found = None
+
+    def _compared(self, args: Args, *, often: bool) -> Verified:
+        """Times of both until they are decided, maybe of runs that come ``often``."""
+        times: tuple[list[float], list[float]] = ([], [])
+        both = self.default, self.tuned
+        look, entry, last = self.pairs, self.dataset.entry, self.last
+        if often:  # kernels are built for it, which is no part of the time
+            self.program.time_all(entry, args, both, often=True)
+        else:
+            for self.which in (0, 1):  # this pair warms up
+                last[self.which] = self.program.time(entry, args, thresholds=both[self.which])
+        started = time.perf_counter()
+        end = min(self.end, started + PATIENCE)
+        while True:
+            pair = len(times[0])
+            many = _affordable(last, started + ENOUGH - time.perf_counter(), look - pair)
+            order = [each for k in range(many) for each in ((0, 1) if (pair + k) % 2 else (1, 0))]
+            if many > 1:
+                self.which = 1  # who is stopped among so many short runs counts as tuned
+                made = self.program.time_all(entry, args, [both[each] for each in order])
+                for each, seconds in zip(order, made, strict=True):
+                    times[each].append(seconds)
+                    last[each] = seconds
+            else:
+                for self.which in order:
+                    last[self.which] = self.program.time(entry, args,
+                                                         thresholds=both[self.which])
+                    times[self.which].append(last[self.which])
+            pair += many
+            now = time.perf_counter()
+            fewest = 2 * PAIRS
+            if min(last) > SHORT:
+                fewest = FEW if _tied(*times) else PAIRS
+            late = now > end or (pair >= fewest and now > started + ENOUGH)
+            if pair == look or late:
+                verified = Verified.of(*times)
+                if late or (verified.decided and _enough(verified, pair)):
+                    return verified
+                # with a look after each pair, chance would decide some time
+                look = min(2 * look, MANY) if look < MANY else 2 * look
+
+    def _may_lose_often(self, args: Args, verified: Verified) -> bool:
+        """Whether the default may save so much more where runs come often that it is faster."""
+        seconds = verified.default.median
+        if seconds > SHORT:
+            return False
+        one, other = self.program.savings(self.dataset.entry, args, (self.default, self.tuned))
+        gain = max(0.0, 1 - verified.high) * seconds
+        return (one - other) * LAUNCH > TOLERANCE * seconds + gain
+
+    def _verdict(self, stopped: Stopped) -> Verified | None:
+        """What a run that was stopped says; nothing if it was one by default."""
+        if not self.which or stopped.seconds < self.last[0]:
+            return None
+        return Verified.of(self.last[:1], [stopped.seconds])
+
+
+def side_by_side(program: Measurable, dataset: Dataset, default: Mapping[str, int],
+                 tuned: Mapping[str, int], repeats: int, end: float = math.inf) -> Verified | None:
+    """Times by default and tuned until they are decided; None where the program fails."""
+    return Pair(program, dataset, default, tuned, max(repeats, PAIRS), end).surely()
+
+
+def all_side_by_side(pairs: Mapping[str, Pair], *, anyway: Callable[[], bool],
+                     must_last: bool = True) -> dict[str, Verified]:
+    """The comparisons of several datasets, where the program does not fail.
+
+    They are made of runs that come often, too, if what is tuned will probably be kept: none is
+    slower, and some are faster, which does not matter if it is kept ``anyway``.  To build kernels
+    for that takes long, so that a dataset must be faster by :data:`STAKE` for it; or what is kept
+    anyway ``must_last``.  The longest runs come first: many short ones would have to wait for what
+    is computed meanwhile, and at first there is most of that.
+    """
+    for longest in sorted(pairs.values(), key=lambda each: each.seconds, reverse=True):
+        longest.once()
+    found = {name: each.once() for name, each in pairs.items()}
+    known = [each for each in found.values() if each is not None]
+    if not any(each.slower for each in known) and (
+            any(each.faster for each in known) or anyway()):
+        worth = any(each.high < 1 - STAKE for each in known) or (must_last and anyway())
+        found = {name: each.surely(worth=worth) for name, each in pairs.items()}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _enough(verified: Verified, pairs: int) -> bool:
+    """Whether so many pairs are enough to be sure of what they say."""
+    seconds = verified.default.median
+    if pairs >= MANY or seconds > SHORT:
+        return True
+    if seconds > LITTLE:
+        return pairs >= 2 * PAIRS or verified.tells(TOLERANCE)
+    return pairs >= 2 * PAIRS and verified.tells(JITTER / seconds)
+
+
+def _tied(default: Sequence[float], tuned: Sequence[float]) -> bool:
+    """Whether pairs say both that the tuned program is no faster and that it is no slower."""
+    ratios = [t / d if d else 1.0 for d, t in zip(default, tuned, strict=True)]
+    return max(ratios) >= 1 and min(ratios) <= 1 + TOLERANCE
+
+
+def _affordable(last: Sequence[float], seconds: float, most: int) -> int:
+    """How many pairs of runs, each as long as the last, take no more than so many seconds."""
+    return max(1, min(most, int(seconds / max(sum(last), 1e-6))))

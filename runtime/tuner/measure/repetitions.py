@@ -1,0 +1,183 @@
+"""How often the runs of a dataset are repeated: what noise distorts more often, what loses less.
+
+Where versions cannot run, others do: plans that run the same versions are repeated as one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from runelift.runtime.records.record import Encounter, Record
+from runelift.runtime.tuner.costs.log import Run
+from runelift.runtime.tuner.prune.contenders import FAR, at_least
+
+PATIENCE = 2.0
+"""A run that takes longer than this many seconds is measured once only."""
+SHORT = 0.02
+"""Runs that take fewer seconds are repeated more often: they are the ones that noise distorts."""
+MORE = 3
+"""How many times more often at most,"""
+ENOUGH = 0.1
+"""but not longer than so many seconds, with all that a repetition takes,"""
+MOST = 36
+"""nor so that there are more runs of a dataset than this: versions that are met by many plans are
+measured by all of these."""
+CERTAIN = 3
+"""Nor if so many at least"""
+STEADY = 0.05
+"""took the same, but for this fraction.  Longer ones, and those whose records take as long, are
+then repeated once less than usual."""
+RECORDS = 3
+"""So many repetitions at most are made with a record, too: one that takes long is the same every
+time, and between records a short run takes longer than in a row."""
+BRIEF = 0.005
+"""One that takes so many seconds does: it has enough launches for chance to even out."""
+ALIKE = 0.02
+"""Two runs of those that took the same but for this fraction do so, too."""
+
+
+def runs_as(force: Mapping[str, int], run: Run) -> bool:
+    """Whether all that ``run`` did is just what a run with these forced versions would do.
+
+    Each encounter tells which version a forced one leads to that cannot run.  Where none is forced,
+    the same decides in both runs; but where one was forced in ``run`` only, nobody knows.
+    """
+    def chosen(met: Encounter) -> int | None:
+        if (forced := force.get(met.site)) is None:
+            return None if met.site in run.force else met.chosen
+        return next((k for k in met.feasible if k >= forced), met.feasible[-1])
+
+    return run.record is not None and run.replay is None and all(
+        chosen(each) == each.chosen for each in run.record.encounters)
+
+
+class Schedule:
+    """Which plans are to be run how often; a plan that fails is not run again."""
+
+    def __init__(self, todo: Sequence[dict[str, int]], repeats: int, known: Sequence[Run]) -> None:
+        self.todo = list(todo)
+        self._repeats = repeats
+        self._shorts = MORE * repeats
+        self._walls: dict[int, float] = {}
+        self._rounds: dict[int, float] = {}
+        self._least: dict[int, float] = {}
+        self._best = math.inf
+        self._counts = [0] * len(todo)
+        self._records: dict[int, int] = defaultdict(int)
+        self._times: dict[int, list[float]] = defaultdict(list)
+        self._over: set[int] = set()
+        self._kept: set[int] = set()
+        self._paths: dict[tuple[tuple[str, int], ...], int] = {}
+        for run in known:
+            self.ran(self.add(run.force), run)
+        if all(count >= min(repeats, self._enough(n)) or n in self._over
+               for n, count in enumerate(self._counts)):
+            self._over |= set(range(len(self.todo)))
+
+    def add(self, force: dict[str, int]) -> int:
+        """A plan that may be a further one, whose versions have all been run; its number."""
+        if force not in self.todo:
+            self.todo.append(force)
+            self._counts.append(0)
+        return self.todo.index(force)
+
+    def keep(self, force: dict[str, int]) -> int:
+        """The same, even if it seems to be behind."""
+        number = self.add(force)
+        self._kept.add(number)
+        return number
+
+    def instead(self, numbers: Sequence[int], forces: Sequence[dict[str, int]], repeat: int
+                ) -> list[int]:
+        """Plans in the place of others; those that are to be run after so many repetitions."""
+        found = [self.add(force) for force in forces]
+        self._over = (self._over | set(numbers)) - set(found)
+        return [number for number in found if self.wants(number, repeat)]
+
+    def beside(self, seconds: float) -> None:
+        """A run takes so long without any plan."""
+        self._best = min(self._best, seconds)
+
+    def warmed_up(self, number: int, run: Run, over: bool) -> bool:
+        """A plan has been run for the first time; ``over`` if that is all that is needed.
+
+        So it is if it turned out to run the same versions as another one.
+        """
+        over |= run.record is not None and self._paths.setdefault(
+            run.record.path, number) != number
+        if over:
+            self._over.add(number)
+        elif run.record is not None:
+            self._took(number, run.record)
+        return over
+
+    def ran(self, number: int, run: Run, seconds: float = 0.0) -> None:
+        """A plan has been run, which took so many seconds in all."""
+        self._counts[number] += 1
+        self._records[number] += run.time is not None and not run.again
+        self._rounds[number] = seconds
+        if run.record is None:
+            self._over.add(number)
+            return
+        if run.time is None:  # once was enough
+            self._over.add(number)
+        else:
+            self._paths.setdefault(run.record.path, number)
+        self._took(number, run.record)
+        if run.time is not None:
+            self._times[number].append(run.time)
+
+    def _took(self, number: int, record: Record) -> None:
+        self._walls[number] = record.wall
+        self._best = min(self._best, max(record.wall, record.span))
+        self._least[number] = min(at_least(record.busy, record.launches),
+                                  self._least.get(number, math.inf))
+
+    def wants(self, number: int, repeat: int) -> bool:
+        """Whether a plan is to be run after it has been run ``repeat`` times."""
+        return (number not in self._over and self._counts[number] <= repeat
+                and self._counts[number] < self._enough(number))
+
+    def records(self, number: int) -> bool:
+        """Whether the next run of a plan is to be made with a record, too."""
+        wall = self._walls.get(number, 0.0)
+        return self._records[number] < (1 if wall >= BRIEF else RECORDS)
+
+    def behind(self, number: int) -> bool:
+        """Whether a plan cannot be the best, whatever its first run was delayed by."""
+        best = max(self._best, min(self._least.values(), default=0.0))  # where all records are late
+        return number not in self._kept and self._least.get(number, 0.0) > FAR * best
+
+    def _enough(self, number: int) -> int:
+        wall = self._walls.get(number)
+        if wall is None:
+            return 1
+        best = min(self._walls.values())
+        if wall >= PATIENCE or self.behind(number):
+            return 1
+        took = max(wall, self._rounds.get(number, 0.0))
+        if took >= BRIEF and self._steady(number, within=STEADY if took >= SHORT else ALIKE):
+            return max(2, self._repeats - 1)
+        if wall >= FAR * best:
+            return min(max(int(ENOUGH / wall), 1), self._repeats)
+        certain = max(CERTAIN, self._repeats)
+        if self._steady(number, certain):
+            return certain
+        affordable = int(ENOUGH / max(took, 1e-6))
+        return min(max(affordable, self._repeats),
+                   self._shorts if wall < SHORT else self._repeats)
+
+    def repeat(self, plans: int) -> None:
+        """So many plans are repeated."""
+        self._shorts = max(self._repeats, min(MORE * self._repeats, MOST // max(1, plans)))
+
+    def _steady(self, number: int, count: int = 2, within: float = STEADY) -> bool:
+        """Whether at least so many runs all took the same, but for a fraction."""
+        times = self._times[number]
+        return len(times) >= count and max(times) < (1 + within) * min(times)
+
+    def once(self, number: int) -> bool:
+        """Whether there is a run that counts."""
+        return self._counts[number] > 0 or number in self._over

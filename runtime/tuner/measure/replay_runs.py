@@ -1,0 +1,226 @@
+"""Measuring by replay: one run per dataset tells what every version costs at every encounter.
+
+What comes out are the records that forced runs would have made, so everything after is the same.
+They are corrected by an ordinary run without a record: recording makes issuing slower, and what
+that costs the default versions, relative to their time, it costs the others.
+
+A dataset that does not fit on the device twice, or whose run fails, is measured by forced runs.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Protocol, cast
+
+from runelift.ir.errors import CompilerLimitation, UserError
+from runelift.runtime.records.estimates import Outlook
+from runelift.runtime.records.record import Record, Timing
+from runelift.runtime.records.statistics import median
+from runelift.runtime.replay.racing import Race
+from runelift.runtime.replay.replay_records import NoRoom, Replayed, Unknown
+from runelift.runtime.tuner.costs.log import Measurements, Run, Runs, complete
+from runelift.runtime.tuner.measure.forced_runs import Forced, forced_runs, foreseen
+from runelift.runtime.tuner.measure.protocols import Args, Dataset, Force, Measurable, Progress
+from runelift.runtime.tuner.measure.repetitions import MORE, SHORT
+from runelift.runtime.versions.forest import Forest, plans
+
+TIMES = 3
+"""How often a dataset is run without a record, and how much more often short ones are replayed."""
+
+
+class Replayable(Measurable, Protocol):
+    """A program that can replay versions."""
+
+    def replay(self, entry: str, args: Args, race: Race) -> Replayed:
+        """Run every version at every encounter, one after the other on the same inputs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Replaying:
+    """Measures by replay; see :class:`runelift.runtime.replay.racing.Race` for ``rounds`` and
+    ``factor``.
+
+    Datasets share ``budget`` seconds, which a run that has begun may exceed.  ``stopped`` are
+    versions that were not over in time, by dataset: nobody waits for them again.
+    """
+
+    repeats: ClassVar[int] = 1
+    rounds: int = 5
+    factor: float = 3.0
+    budget: float = math.inf
+    stopped: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def runs(self, forest: Forest) -> int:
+        """One run sees all versions."""
+        return 1
+
+    def surely(self, known: Measurements | None = None) -> Replaying:
+        """The same, but that no version is ever out of the race, unless it had to be stopped."""
+        return replace(self, factor=math.inf, stopped=known.stopped if known else {})
+
+    def within(self, seconds: float) -> Replaying:
+        """The same in at most so many seconds."""
+        return replace(self, budget=min(seconds, self.budget))
+
+    def of(self, some: Sequence[Force]) -> None:
+        """A run tells of all plans."""
+
+    def plans(self, forest: Forest) -> Sequence[Force]:
+        """All."""
+        return plans(forest)
+
+    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
+                repeats: int = 1, log: Runs | None = None,
+                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+        """The records of all plans, from ``repeats`` runs per dataset.
+
+        An interruption (Ctrl-C) ends the measuring; datasets that were over by then count.
+        """
+        result = Measurements(forest.entry)
+        banned, outlook = dict[str, str](), Outlook(at_once=program.at_once)
+        single = frozenset(site.name for site in forest.trees if not site.loops)
+        end = time.perf_counter() + self.budget
+        try:
+            before = {d.name: log.known(forest.entry, d.name) if log else [] for d in datasets}
+            datasets, *_ = foreseen(program, forest, datasets, before)
+            for done, dataset in enumerate(datasets, start=1):
+                known = before[dataset.name]
+                if complete(known, plans(forest), repeats):
+                    result.runs += known
+                    continue
+                now = time.perf_counter()
+                if now > end:
+                    result.left_out.append(dataset.name)
+                    continue
+                stopped = dict(self.stopped.get(dataset.name, {}))
+                result.stopped[dataset.name] = stopped
+                race = Race(self.factor, self.rounds, banned=banned, stopped=stopped,
+                            outlook=outlook, single=single,
+                            deadline=now + (end - now) / (len(datasets) - done + 1))
+                for run in _dataset_runs(cast(Replayable, program), forest, dataset, race,
+                                         repeats):
+                    result.runs.append(run)
+                    if log:
+                        log.append(forest.entry, run)
+                progress(Progress(dataset.name, done, len(datasets)))
+        except KeyboardInterrupt:
+            result.interrupted = True
+        return result
+
+
+def _dataset_runs(program: Replayable, forest: Forest, dataset: Dataset, race: Race,
+                  repeats: int) -> Iterator[Run]:
+    todo = plans(forest)
+    try:
+        args = program.place(dataset.arguments())
+        race.outlook.begin(program.prepare(dataset.entry, args, [{}, *todo]))
+        program.time(dataset.entry, args)  # what other versions may take depends on it
+        numbered = _replays(program, dataset, args, race, repeats, todo)
+        right = _right(numbered[0][1], todo)
+        timing = _timing(program, forest.entry, args, right)
+    except (NoRoom, Unknown, UserError, CompilerLimitation):
+        args = ()  # there is to be room for them again
+        yield from forced_runs(program, forest, dataset, Forced.repeats, race.outlook)
+        return
+    for number, replayed in numbered:
+        correction = Correction.of(replayed.record(right), timing)
+        for force in todo:
+            run = _run(dataset.name, force, number, replayed, correction, race)
+            if run is not None:
+                yield run
+
+
+def _replays(program: Replayable, dataset: Dataset, args: Args, race: Race, repeats: int,
+             todo: Sequence[Force]) -> list[tuple[int, Replayed]]:
+    """Runs with their numbers; one in which a version was wrong is repeated without it.
+
+    Where a run without replay is short, there are more; the race goes on from one to the next.
+    """
+    kept: list[tuple[int, Replayed]] = []
+    number, wanted = 0, repeats
+    while len(kept) < wanted:
+        number += 1
+        race.repeated = bool(kept)
+        replayed = program.replay(dataset.entry, args, race)
+        if replayed.banned:
+            kept.clear()
+            continue
+        kept.append((number, replayed))
+        if replayed.record(_right(replayed, todo)).span < SHORT:
+            wanted = TIMES * repeats
+        if race.late:
+            break
+    return kept
+
+
+def _right(replayed: Replayed, todo: Sequence[Force]) -> Force | None:
+    """The versions of a run that gives right results: those by default (None), if they do."""
+    for force in (None, *todo[:-1]):
+        with suppress(Unknown):
+            replayed.record(force)
+            return force
+    replayed.record(todo[-1])
+    return todo[-1]
+
+
+def _timing(program: Measurable, entry: str, args: Args, force: Force | None) -> Timing:
+    """What a run takes without a record, after one to warm up."""
+    long = program.timing(entry, args, force=force).seconds
+    times = [program.timing(entry, args, force=force)
+             for _ in range(TIMES * (MORE if long < SHORT else 1))]
+    return Timing(median([t.seconds for t in times]), median([t.issue for t in times]))
+
+
+def _run(dataset: str, force: Force, number: int, replayed: Replayed,
+         correction: Correction, race: Race) -> Run | None:
+    """The run that forces versions, as it would have been; None if there was no time for it."""
+    try:
+        record = replayed.record(force)
+    except Unknown as version:
+        if (why := race.banned.get(str(version))) is not None:
+            why = f"version {version} must not run: {why}"
+        elif (why := race.stopped.get(str(version))) is not None:
+            why = f"version {version}: {why}"
+        else:
+            return None
+        return Run(dataset, dict(force), None, why, replay=number)
+    timing = correction.timing(record)
+    return Run(dataset, dict(force), record, time=timing.seconds, issue=timing.issue,
+               replay=number)
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """How long runs take without a record, by what their records say.
+
+    ``device`` and ``host`` are factors for the times of either, ``slack`` is what neither accounts
+    for.  Where the host waits for the device, ``extra`` seconds come to the span of commands, or
+    as many for each launch of the default run if recording made that slower.
+    """
+
+    device: float
+    host: float
+    slack: float
+    extra: float
+    launches: int
+
+    @classmethod
+    def of(cls, record: Record, timing: Timing) -> Correction:
+        """The correction that makes a record of the default run right."""
+        device = min(1.0, timing.seconds / record.device_time) if record.device_time else 1.0
+        host = timing.issue / record.issue if record.issue else 0.0
+        slack = timing.seconds - max(device * record.device_time, host * record.issue)
+        return cls(device, host, max(0.0, slack), timing.seconds - record.span, record.launches)
+
+    def timing(self, record: Record) -> Timing:
+        """What the run of a record would take without it."""
+        issue = self.host * record.issue
+        if not record.waits:
+            return Timing(max(self.device * record.device_time, issue) + self.slack, issue)
+        share = record.launches / self.launches if self.extra < 0 and self.launches else 1.0
+        return Timing(max(record.busy, record.span + share * self.extra), issue)

@@ -1,0 +1,1 @@
+"""Which versions need not be run again, or at all."""

@@ -1,0 +1,313 @@
+"""Versions that earlier datasets rule out for a larger one.
+
+A run shows one version of every site, and a single hopeless one makes it take a hundred times as
+long as the best.  What a version took at the encounters of datasets with less work says what it
+takes at those of one with more: with so many times as much parallelism it gains that much on the
+others at best, as they may have filled the device before.  Where all of it was busy already, more
+of the same parallelism gains nothing but time for launches; rows of another length may
+(:mod:`runelift.runtime.records.estimates` asks the same of outermost sites, before a first run).
+And however much it gains, with more to do it takes no less than before, while the best one takes
+no more than the runs at hand show.
+
+What is left out on a dataset says no more of larger ones than what it was left out for: there the
+last run decides again.
+
+What is far behind has run only once, and first runs are late in many ways: only the time of its
+kernels counts (as in :mod:`~runelift.runtime.tuner.prune.contenders`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from runelift.ir.guards import Kind
+from runelift.runtime.records.estimates import LEFT_OUT
+from runelift.runtime.records.record import Encounter, Record
+from runelift.runtime.tuner.costs.cost_model import Costs, DatasetCosts, Point, costs_of, met
+from runelift.runtime.tuner.costs.exclusive_costs import Nesting
+from runelift.runtime.tuner.costs.host_device_time import Cost, total
+from runelift.runtime.tuner.costs.log import Measurements, Run
+from runelift.runtime.tuner.prune.contenders import at_least, attempts_of
+from runelift.runtime.versions.forest import Forest, Site, plans
+
+FAR_BEHIND = 8.0
+"""A version that should take so many times as long as the best one is not run."""
+LESS = 0.5
+"""There is less to do where kernels of a version take less than this part of the time, whatever
+the sizes are."""
+
+
+@dataclass(frozen=True)
+class Trends:
+    """What ``runs`` of the datasets so far say of the versions of an entry point.
+
+    More than ``at_once`` work-items take turns on the device.
+    """
+
+    forest: Forest
+    runs: Sequence[Run]
+    at_once: float = math.inf
+
+    @cached_property
+    def _telling(self) -> list[Run]:
+        """The last run of each plan on each dataset: what is that far behind is so in any."""
+        return list({(run.dataset, *sorted(run.force.items())): run
+                     for run in self.runs}.values())
+
+    @cached_property
+    def _costs(self) -> Costs:
+        return costs_of(self.forest, Measurements(self.forest.entry, self._telling))
+
+    @cached_property
+    def _known(self) -> dict[str, _Known]:
+        kernels = _busy(self._telling)
+        found = {name: _known(met(self._costs.datasets, name), kernels)
+                 for name in self.forest.sites()}
+        return {name: each for name, each in found.items() if each is not None}
+
+    def work_out(self) -> None:
+        """Do all that needs no records of the dataset at hand."""
+        if self.runs:
+            _ = self._known
+
+    def behind(self, records: Sequence[Record]) -> dict[str, dict[int, float]]:
+        """The versions that larger datasets can do without, by site, and how far behind they are.
+
+        ``records`` are runs of the dataset at hand: what they chose is not ruled out, nor is
+        anything at sites where they had less to do than the datasets before, nor what failed there
+        or there was no time for.  These runs are the first ones, so that only kernels tell where
+        there was most to do.
+        """
+        if not self.runs:
+            return {}
+        usable = {version for record in records for version in record.path}
+        given_up = {version for run in self.runs if run.left_out
+                    for version in run.force.items()}
+        found = dict[str, dict[int, float]]()
+        for name, (encounter, own) in _most_to_do(records).items():
+            known = self._known.get(name)
+            if known is None or known.largest.has_more(encounter, own):
+                continue
+            ratios = {version: ratio for version, ratio
+                      in known.ratios(encounter, self.at_once).items()
+                      if ratio >= FAR_BEHIND and (name, version) not in usable
+                      and (known.largest.shows(version) or (name, version) in given_up)}
+            if ratios:
+                found[name] = ratios
+        return found
+
+
+_Met: TypeAlias = tuple[str, str, tuple[tuple[str, int], ...], int]
+"""A dataset, a site, the sizes there, and a version."""
+
+
+def _busy(runs: Sequence[Run]) -> dict[_Met, float]:
+    """How long the kernels of versions took at least, without those of encounters inside."""
+    found = dict[_Met, float]()
+    for run in runs:
+        for name, version, attempt in attempts_of(run):
+            met = run.dataset, name, tuple(sorted(attempt.sizes)), version
+            found[met] = min(attempt.least, found.get(met, math.inf))
+    return found
+
+
+def _own(record: Record) -> Iterator[tuple[Encounter, float]]:
+    """Each encounter, and how long its kernels took without those of encounters inside."""
+    encounters = record.encounters
+    own = Nesting(encounters).own(np.array([each.busy for each in encounters]))
+    yield from zip(encounters, own.tolist(), strict=True)
+
+
+def _most_to_do(records: Sequence[Record]) -> dict[str, tuple[Encounter, float]]:
+    """The encounter of each site with the most to do, and how long its own kernels took.
+
+    Of encounters in several records the quickest counts.
+    """
+    quickest = dict[Hashable, tuple[Encounter, float]]()
+    for record in records:
+        times = Counter[Hashable]()
+        for each, own in _own(record):
+            kind = each.site, *each.sizes.items(), *each.par.items()
+            times[kind] += 1
+            key = kind, times[kind]
+            if key not in quickest or each.busy < quickest[key][0].busy:
+                quickest[key] = each, own
+    found = dict[str, tuple[Encounter, float]]()
+    for each, own in quickest.values():
+        if each.site not in found or _is_more(each.par, each.busy, found[each.site][0].par,
+                                              found[each.site][0].busy):
+            found[each.site] = each, own
+    return found
+
+
+def _is_more(par: Mapping[str, int], seconds: float, other: Mapping[str, int], taken: float
+             ) -> bool:
+    """Whether there is no less to do than elsewhere, where guards compare with ``other`` sizes.
+
+    Sizes tell, unless times are far apart: where kernels are short, these are chance.
+    """
+    larger = all(size >= other[name] for name, size in par.items())
+    smaller = all(size <= other[name] for name, size in par.items())
+    least = 1.0 if larger == smaller else LESS if larger else 1 / LESS
+    return seconds >= least * taken
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """A point of a site.
+
+    ``costs`` are those of its versions, with the best ones inside, and ``kernels`` how long their
+    own kernels take at least.
+    """
+
+    point: Point
+    costs: dict[int, Cost]
+    kernels: dict[int, float]
+
+    @property
+    def best(self) -> float:
+        """What the best version took."""
+        return min(cost.time for cost in self.costs.values())
+
+    def shows(self, version: int) -> bool:
+        """Whether a version has been run here."""
+        return version in self.costs and math.isfinite(self.costs[version].time)
+
+    def has_more(self, encounter: Encounter, own_busy: float) -> bool:
+        """Whether there is more to do than at an encounter whose own kernels took so long."""
+        kernels = self.kernels.get(encounter.chosen, math.inf)
+        return own_busy < LESS * kernels < math.inf or self._growths(encounter)[0] < 1
+
+    def ratio(self, version: int, encounter: Encounter, at_once: float) -> float:
+        """How many times as long as the best one a version takes where there is more to do.
+
+        0 if nobody knows whether there is.
+        """
+        least_growth, growth = self._growths(encounter)
+        if least_growth < 1:
+            return 0.0
+        gain = _gain(self.point.site, self._before, encounter.par, at_once)
+        cost, own = self.costs[version], self.point.own[version].device
+        least = cost.device - own + min(own, self.kernels[version])
+        best = max(self.best, at_least(encounter.busy, encounter.launches))
+        return max(least / growth / self.best, (least - cost.host) / gain / self.best, least / best)
+
+    @property
+    def _before(self) -> dict[str, int]:
+        return {guard.name: max(1, self.point.par[guard.name]) for guard in self.point.site.guards}
+
+    def _growths(self, encounter: Encounter) -> tuple[float, float]:
+        """How many times as much guards compare with there, at least and at most."""
+        growths = [encounter.par[name] / par for name, par in self._before.items()] or [1.0]
+        return min(growths), max(growths)
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The point of a site with the most work, and of those where a version ``was_run``."""
+
+    largest: _Work
+    was_run: dict[int, _Work]
+
+    def ratios(self, encounter: Encounter, at_once: float) -> dict[int, float]:
+        """How many times as long as the best the versions take at an encounter with more work."""
+        return {version: self.was_run[version].ratio(version, encounter, at_once)
+                if version in self.was_run else math.inf for version in self.largest.costs}
+
+
+def _known(points: Iterator[tuple[DatasetCosts, Point]], busy: Mapping[_Met, float]
+           ) -> _Known | None:
+    """What is known of a site; None if there is no work."""
+    each = [_work(dataset.name, point, busy) for dataset, point in points]
+    largest = _most_work(each)
+    if largest is None:
+        return None
+    own = {version: _most_work(work for work in each if work.shows(version))
+           for version in largest.costs}
+    return _Known(largest, {version: work for version, work in own.items() if work is not None})
+
+
+def _work(dataset: str, point: Point, busy: Mapping[_Met, float]) -> _Work:
+    costs = {version: _cost(point, version) for version in sorted(point.feasible)}
+    sizes = tuple(sorted(point.sizes.items()))
+    return _Work(point, costs, {
+        version: busy.get((dataset, point.site.name, sizes, version), point.own[version].device)
+        for version in costs})
+
+
+def _most_work(each: Iterable[_Work]) -> _Work | None:
+    """The last one of those with the most work; None if there is no work."""
+    found: _Work | None = None
+    for work in each:
+        if work.best and (found is None or _is_more(
+                work.point.par, work.best, found.point.par, found.best)):
+            found = work
+    return found
+
+
+def _gain(site: Site, before: Mapping[str, int], after: Mapping[str, int], at_once: float
+          ) -> float:
+    """How much quicker than the work grows kernels get at most.
+
+    More points than there are ``at_once`` take turns.  What they are may have become larger: by as
+    much as guards grow that compare with something else, or as points grow unlike each other.
+    """
+    points = [(before[guard.name], after[guard.name]) for guard in site.guards
+              if guard.kind is Kind.OUTER]
+    larger = [after[guard.name] / before[guard.name] for guard in site.guards
+              if guard.kind is not Kind.OUTER]
+    if points:
+        growths = [new / old for old, new in points]
+        larger.append(max(growths) / min(growths))
+    filling = max((min(new, at_once) / min(old, at_once) for old, new in points), default=1.0)
+    return filling * max(larger, default=1.0)
+
+
+def _cost(point: Point, version: int) -> Cost:
+    """What a version took at an encounter, with the best ones inside of it."""
+    return total([point.own[version],
+                  *(inner.bounds()[0] for inner in point.inner.get(version, ()))])
+
+
+def beside(behind: Mapping[str, Mapping[int, float]], known: Mapping[str, Mapping[int, float]]
+           ) -> dict[str, dict[int, float]]:
+    """The versions that are behind, but for those of which it was known."""
+    left = {site: {version: ratio for version, ratio in ratios.items()
+                   if version not in known.get(site, ())} for site, ratios in behind.items()}
+    return {site: ratios for site, ratios in left.items() if ratios}
+
+
+def merged(one: Mapping[str, Mapping[int, float]], other: Mapping[str, Mapping[int, float]]
+           ) -> dict[str, dict[int, float]]:
+    """The versions of both."""
+    return {site: {**one.get(site, {}), **other.get(site, {})} for site in {**one, **other}}
+
+
+def without(forest: Forest, behind: Mapping[str, Mapping[int, float]], records: Sequence[Record]
+            ) -> list[dict[str, int]]:
+    """The fewest plans that show all other versions, but for those that the records have shown."""
+    sites = forest.sites().values()
+    others = {site.name: {version for version in range(len(site.alternatives))
+                          if version not in behind.get(site.name, ())} for site in sites}
+    shown = {version for record in records for version in record.path}
+    return [plan for plan in plans(forest, others) if not shown.issuperset(plan.items())]
+
+
+def left_out(behind: Mapping[str, Mapping[int, float]], dataset: str) -> Iterator[Run]:
+    """Runs that are not made: so many that each of these versions is forced in one of them."""
+    for number in range(max(map(len, behind.values()), default=0)):
+        force = {site: sorted(ratios)[number] for site, ratios in behind.items()
+                 if number < len(ratios)}
+        names = ", ".join(f"{site}/{version}" for site, version in force.items())
+        least = min(behind[site][version] for site, version in force.items())
+        why = "as on other datasets" if math.isinf(least) else (
+            f"would take more than {least:.0f} times as long as others, by what it took on other "
+            "datasets")
+        yield Run(dataset, force, None, f"version {names}: {LEFT_OUT}: {why}", left_out=force)

@@ -1,0 +1,1 @@
+"""What tuning found, as text and as HTML."""

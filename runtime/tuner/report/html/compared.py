@@ -1,0 +1,70 @@
+"""The page about strategies: what each found, and how soon."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from runelift.runtime.tuner.report.html import charts
+from runelift.runtime.tuner.report.html.document import (
+    facts,
+    figure,
+    folded,
+    lines,
+    paragraph,
+    section,
+    table,
+)
+from runelift.runtime.tuner.report.html.environment import environment
+from runelift.runtime.tuner.report.html.markup import Markup
+from runelift.runtime.tuner.report.html.scales import Axis
+from runelift.runtime.tuner.report.text import show_seconds
+from runelift.runtime.tuner.strategies.compare import Comparison, Row, explanation, rows
+
+LEAST = 1e-4
+"""Regrets below this are drawn as this one."""
+
+
+def compared(comparisons: Sequence[Comparison], about: Mapping[str, str]) -> list[Markup]:
+    """What is said about comparisons and what they hold for."""
+    return [*(section(f"Strategies on entry point {each.entry}", list(_comparison(each)))
+              for each in comparisons), section("Environment", [facts(environment(about))])]
+
+
+def _comparison(comparison: Comparison) -> Iterator[Markup]:
+    yield paragraph(f"{comparison.versions} versions; datasets: {', '.join(comparison.datasets)}.")
+    yield table(rows(comparison))
+    yield lines(explanation(comparison))
+    for what, unit in (("runs", "program runs"), ("seconds", "tuning time (s)")):
+        yield figure(charts.curves(
+            f"Convergence over {unit}", _summary(comparison),
+            Axis(unit, lambda v: f"{v:g}", logarithmic=True),
+            Axis("regret (%)", lambda v: f"{100 * v:g}", logarithmic=True),
+            [charts.Series(row.strategy, _course(row, comparison.best, what), style, steps=True)
+             for style, row in enumerate(comparison.rows)]),
+            f"Regret of the best so far over {unit}, first seed; what is below "
+            f"{100 * LEAST:g} % is drawn as that.")
+    yield folded("The steps, as a table", [table([
+        ["strategy", "runs", "tuning time", "regret"],
+        *([row.strategy, str(step.runs), show_seconds(step.seconds),
+           f"{100 * _regret(step.score, comparison.best):.2f} %"]
+          for row in comparison.rows for step in row.found[0].search.history)])])
+
+
+def _course(row: Row, best: float, what: str) -> list[tuple[float, float]]:
+    """The regret of the best thresholds so far of the first seed, and of what it returned."""
+    found = row.found[0]
+    points = [(float(step.runs if what == "runs" else step.seconds), step.score)
+              for step in found.search.history]
+    end = float(found.search.runs if what == "runs" else found.search.seconds)
+    points.append((end, found.loss))
+    return [(x, max(LEAST, _regret(score, best))) for x, score in points if x > 0]
+
+
+def _regret(score: float, best: float) -> float:
+    return score / best - 1 if best else 0.0
+
+
+def _summary(comparison: Comparison) -> str:
+    ends = [f"{row.strategy}: {100 * row.regrets[0]:.2f} % after {row.found[0].search.runs} runs"
+            for row in comparison.rows]
+    return "; ".join(ends) + "."

@@ -1,0 +1,38 @@
+"""What measurements hold for, and what made them."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from runelift.runtime.tuner.costs.log import Measurements
+from runelift.runtime.versions.tuning_file import PROGRAM
+
+PACKAGES = ("runelift", "numpy", "pyopencl")
+_NAMES = {PROGRAM: "SHA-256 of the program", "written": "date",
+          "runs_of": "runs of (program, policy, device, driver)"}
+
+
+def environment(about: Mapping[str, str], measurements: Iterable[Measurements] = ()
+                ) -> dict[str, str]:
+    """Names and values: ``about``, the devices in records, and the versions of packages."""
+    devices = dict.fromkeys(run.record.device for each in measurements for run in each.runs
+                            if run.record)
+    recorded = {"measured on": ", ".join(devices)} if devices else {}
+    found = {_NAMES.get(key, key): value for key, value in about.items()}
+    return {**found, **recorded, "date": found.get("date", _now()),
+            "host": platform.platform(), "Python": platform.python_version(),
+            **{package: _version(package) for package in PACKAGES}}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

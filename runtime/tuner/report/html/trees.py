@@ -1,0 +1,128 @@
+"""A threshold forest as a picture: guards at the left, versions at the right, and who won where.
+
+Each version has a row.  To its right there is a column for each dataset, with the time of the
+version there; the best version of a dataset and the one that is chosen are marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from runelift.runtime.tuner.report.html.charts import LETTER, picture
+from runelift.runtime.tuner.report.html.markup import Markup, element
+from runelift.runtime.versions.forest import Alternative, Forest, Site
+
+ROW, STEP, COLUMN = 30.0, 52.0, 104.0
+TOP = 40.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a version did on a dataset, and whether it is ``best`` and ``chosen`` there."""
+
+    text: str
+    best: bool
+    chosen: bool
+
+
+@dataclass(slots=True)
+class _Drawing:
+    """Places for the nodes of a forest; versions get rows from the top."""
+
+    labels: Mapping[str, str]
+    left: float
+    lines: list[Markup] = field(default_factory=list)
+    texts: list[Markup] = field(default_factory=list)
+    rows: dict[str, float] = field(default_factory=dict)
+    depth: int = 0
+
+    def forest(self, forest: Forest) -> None:
+        places = [self.site(tree, 1) for tree in forest.trees]
+        self.node(0, sum(places) / len(places), forest.entry, "root")
+        for place in places:
+            self.edge(0, sum(places) / len(places), 1, place, "")
+
+    def site(self, site: Site, depth: int) -> float:
+        """The chain of guards; the place of the first."""
+        first, *later = site.alternatives
+        if first.guard is None:
+            return self.version(first, depth)
+        holds = self.version(first, depth + 1)
+        rest = self.site(Site(site.name, 0, tuple(later)), depth + 1)
+        place = (holds + rest) / 2
+        self.edge(depth, place, depth + 1, holds, "yes")
+        self.edge(depth, place, depth + 1, rest, "no")
+        self.node(depth, place, self.labels[first.guard.name] + (
+            " ↻" if site.loops else ""), "guard")
+        return place
+
+    def version(self, alternative: Alternative, depth: int) -> float:
+        """A version, or the sites inside of it side by side."""
+        if alternative.label:
+            self.depth = max(self.depth, depth)
+            place = TOP + ROW * (len(self.rows) + 0.5)
+            self.rows[alternative.label] = place
+            self.node(depth, place, "", "version")
+            return place
+        places = [self.site(site, depth + 1) for site in alternative.sites]
+        middle = sum(places) / len(places)
+        for place in places:
+            self.edge(depth, middle, depth + 1, place, "")
+        self.node(depth, middle, "", "version")
+        return middle
+
+    def node(self, depth: int, y: float, label: str, kind: str) -> None:
+        x = self.left + STEP * depth
+        self.texts.append(element("circle", cx=x, cy=y, r=4, class_=f"node {kind}"))
+        if label:
+            self.texts.append(element("text", label, x=x - 6, y=y - 5, class_="tick",
+                                      text_anchor="end"))
+
+    def edge(self, depth: int, y: float, to: int, other: float, label: str) -> None:
+        x, end = self.left + STEP * depth, self.left + STEP * to
+        self.lines.append(element("path", d=f"M{x:g} {y:.1f}V{other:.1f}H{end:g}", class_="edge"))
+        if label:
+            self.texts.append(element("text", label, x=x + 5, y=other - 3, class_="branch"))
+
+
+def draw(forest: Forest, labels: Mapping[str, str], names: Mapping[str, str],
+         datasets: Sequence[str], cells: Mapping[tuple[str, str], Cell],
+         description: str) -> Markup:
+    """The forest with guards by ``labels`` and versions by ``names``.
+
+    ``cells`` are by version and dataset.
+    """
+    drawing = _Drawing(labels, 14 + LETTER * len(forest.entry))
+    drawing.forest(forest)
+    left = drawing.left + STEP * drawing.depth + 14
+    table = left + LETTER * max(map(len, names.values()), default=0) + 24
+    width = table + COLUMN * len(datasets) + 10
+    height = TOP + ROW * len(drawing.rows) + 12
+    content = [*drawing.lines, *drawing.texts, *_table(
+        drawing.rows, names, datasets, cells, left, table)]
+    return picture(f"Threshold tree of {forest.entry}", description, width, height, content)
+
+
+def _table(rows: Mapping[str, float], names: Mapping[str, str], datasets: Sequence[str],
+           cells: Mapping[tuple[str, str], Cell], left: float, table: float
+           ) -> Iterator[Markup]:
+    for number, dataset in enumerate(datasets):
+        letters = int(COLUMN / LETTER)
+        yield element("text", [dataset if len(dataset) <= letters else dataset[:letters - 1] + "…",
+                               element("title", dataset)],
+                      x=table + COLUMN * (number + 0.5), y=16, text_anchor="middle",
+                      class_="label")
+    for label, y in rows.items():
+        yield element("text", names[label], x=left, y=y + 4, class_="tick")
+        for number, dataset in enumerate(datasets):
+            if (cell := cells.get((label, dataset))) is not None:
+                yield from _cell(cell, table + COLUMN * number, y)
+
+
+def _cell(cell: Cell, x: float, y: float) -> Iterator[Markup]:
+    look = "time" + " best" * cell.best + " chosen" * cell.chosen
+    yield element("rect", x=x + 2, y=y - ROW / 2 + 3, width=COLUMN - 4, height=ROW - 6, rx=4,
+                  class_=look)
+    yield element("text", cell.text + " ★" * cell.best, x=x + COLUMN / 2, y=y + 4,
+                  text_anchor="middle", class_="tick")

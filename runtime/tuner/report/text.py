@@ -1,0 +1,343 @@
+"""What tuning found, as text for people and as facts for the JSON file."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.analysis.conflicts import conflicts
+from runelift.runtime.tuner.analysis.guard_curves import guard_curves, is_never, score_curves
+from runelift.runtime.tuner.analysis.winners import Standing, standings
+from runelift.runtime.tuner.autotune import EntryTuning, Tuning
+from runelift.runtime.tuner.costs.cost_model import Costs, Point
+from runelift.runtime.tuner.costs.log import NO_TIME
+from runelift.runtime.tuner.costs.noise import repeated_runs
+from runelift.runtime.tuner.costs.objective import Objective
+from runelift.runtime.tuner.fit.cross_validation import HeldOut, finite, summary
+from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
+from runelift.runtime.tuner.fit.fit import Fit, objective
+from runelift.runtime.tuner.measure.paired_comparison import Verified
+from runelift.runtime.versions.forest import plans
+
+LEGEND = ("by size: as without tuning, by how well the sizes fill the device; never: greater than "
+          "any parallelism")
+"""What the words for thresholds mean."""
+FORMAT = 1
+"""The version of the JSON file."""
+TRIABLE = 1_000_000_000
+"""How many costs of encounters an exhaustive search may look at,"""
+QUICK = 1_000_000
+"""and how many if the thresholds have been solved for exactly, so that it would find no others."""
+
+
+def show_seconds(seconds: float) -> str:
+    """A duration with three significant digits and a fitting unit.
+
+    >>> show_seconds(0.00123456), show_seconds(2e-05)
+    ('1.23 ms', '20.0 µs')
+    """
+    if not math.isfinite(seconds):
+        return "-"
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        value = seconds * scale
+        if value >= 1 or unit == "µs":
+            digits = 0 if value >= 100 else 1 if value >= 10 else 2
+            return f"{value:.{digits}f} {unit}"
+    raise AssertionError
+
+
+def table(rows: list[list[str]], indent: str = "") -> str:
+    """Rows in columns, the first to the left and the others to the right; the first is the head.
+
+    >>> print(table([["name", "time"], ["main", "1.5 s"]]))
+    name   time
+    main  1.5 s
+    """
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:],
+                                                                      strict=True))]
+        lines.append(indent + "  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def held_out_rows(found: list[HeldOut]) -> list[list[str]]:
+    """What each dataset takes with thresholds that are fitted to the others; the head first."""
+    return [["left out", "default", "with the others'", "with its own", "slower by"],
+            *([each.dataset, show_seconds(each.default), show_seconds(each.seconds),
+               show_seconds(each.oracle),
+               f"{100 * each.regret:.1f} %" if math.isfinite(each.regret) else "-"]
+              for each in found)]
+
+
+def render_held_out(entry: str, found: list[HeldOut]) -> str:
+    """The same as text."""
+    if not found:
+        return f"{entry}: there are too few datasets to leave one out."
+    return f"{entry}: datasets that are left out of the fit\n\n" + (
+        table(held_out_rows(found), "  ") + f"\n  {summary(found)}")
+
+
+def validation_rows(validated: Mapping[str, Verified]) -> list[list[str]]:
+    """Times of datasets that were not tuned for, the head first."""
+    return [["not tuned for", "default", "tuned", "gain"],
+            *([name, show_seconds(both.default.median), show_seconds(both.tuned.median),
+               f"{both.gain:.2f}×"] for name, both in validated.items())]
+
+
+def render_validation(validated: Mapping[str, Verified]) -> str:
+    """The same as text; nothing if there are none."""
+    return "Datasets that were kept out of tuning:\n" + table(
+        validation_rows(validated), "  ") if validated else ""
+
+
+def render(tuning: Tuning) -> str:
+    """The trees, the times of their versions on each dataset, the choice and its gain."""
+    return "\n\n".join("\n".join(_render_entry(entry)) for entry in tuning.entries)
+
+
+def _render_entry(entry: EntryTuning) -> Iterator[str]:
+    yield f"Program runs: {_runs(entry)}"
+    if len(entry.measurements.places) > 1:
+        yield (f"  measured on {len(entry.measurements.places)} devices: "
+               f"{', '.join(entry.measurements.places)}")
+    yield ""
+    yield entry.forest.render()
+    if not entry.costs.datasets:
+        yield ""
+        yield "No dataset has been measured far enough; the default thresholds stay."
+        yield from _failures(entry)
+        return
+    yield ""
+    yield "Device time in each version (* chosen by the tuned thresholds, ×n at n encounters):"
+    head = ["version", *(d.name for d in entry.costs.datasets)]
+    found = [standings(entry.forest, d, entry.fit.thresholds) for d in entry.costs.datasets]
+    body = [[f"{leaf.label} ({leaf.kind.value})", *(_cell(each.get(leaf.label or ""))
+                                                    for each in found)]
+            for leaf in entry.forest.leaves()]
+    yield table([head, *body], "  ")
+    yield ""
+    yield "Thresholds:"
+    yield table(threshold_rows(entry), "  ")
+    yield f"  {LEGEND}"
+    if entry.fit.kept_default:
+        yield f"  The defaults stay: {entry.fit.kept_default}."
+    yield ""
+    yield "Time of a run:"
+    yield table(run_times(entry), "  ")
+    if not entry.verified:
+        yield f"  (predicted from {_source(entry)})"
+    yield from _losses(entry)
+    yield from _observations(entry)
+    yield from _failures(entry)
+
+
+def show_threshold(value: int) -> str:
+    """A threshold in words where it is none to compare with: 0 is the rule without tuning."""
+    return "never" if is_never(value) else "by size" if value == 0 else f"{value:,}"
+
+
+def threshold_rows(entry: EntryTuning) -> list[list[str]]:
+    """The thresholds by default and tuned, and which make the same choices; the head first."""
+    rows = [["name", "default", "tuned", "equally good"]]
+    for name, value in entry.fit.thresholds.items():
+        interval = entry.fit.intervals.get(name)
+        span = (f"{show_threshold(interval.low + 1)}..{show_threshold(interval.high)}"
+                if interval else "")
+        rows.append([name, show_threshold(entry.defaults[name]), show_threshold(value), span])
+    return rows
+
+
+def run_times(entry: EntryTuning) -> list[list[str]]:
+    """What a run takes on each dataset, the head first; measured where it was verified.
+
+    Where the versions that run by default cannot run, or had to be stopped, there is no gain.
+    """
+    rows = [["dataset", "default", "tuned", "gain", "every choice best"]]
+    for name, predicted in entry.fit.predicted.items():
+        both = entry.verified.get(name)
+        default = both.default.median if both else entry.fit.default[name]
+        tuned = both.tuned.median if both else predicted
+        rows.append([name, show_seconds(default), show_seconds(tuned), show_gain(default, tuned),
+                     show_seconds(entry.fit.least[name])])
+    return rows
+
+
+def show_gain(before: float, after: float) -> str:
+    """How many times faster it is after than before, where both are known.
+
+    >>> show_gain(3.0, 2.0), show_gain(math.inf, 2.0), show_gain(3.0, 0.0)
+    ('1.50×', '-', '-')
+    """
+    return f"{before / after:.2f}×" if after and math.isfinite(before + after) else "-"
+
+
+def _runs(entry: EntryTuning) -> str:
+    """How many there were, and why."""
+    count, datasets = len(plans(entry.forest)), len(entry.measurements.datasets)
+    versions, data = _counted(count, "version"), _counted(datasets, "dataset")
+    if not datasets:
+        return "none"
+    if not entry.measurements.replayed:
+        further = max(0, entry.program_runs - count * datasets)
+        return f"{versions} × {data} = {entry.program_runs - further}" + (
+            f", and {further} of versions beside the best ones of other choices" if further else "")
+    return (f"{entry.program_runs} for {data}; each replays all versions, {count} forced runs' "
+            "worth")
+
+
+def _counted(count: int, noun: str) -> str:
+    """A number of things.
+
+    >>> _counted(1, "dataset"), _counted(0, "dataset")
+    ('1 dataset', '0 datasets')
+    """
+    return f"{count} {noun}" + ("" if count == 1 else "s")
+
+
+def _losses(entry: EntryTuning) -> Iterator[str]:
+    """How far the choice is from what an exhaustive search finds."""
+    loss = loss_to_exhaustive(entry.known, entry.defaults, entry.fit, entry.aim)
+    if loss is not None:
+        yield (f"  within {100 * loss:.2f} % of the best of an exhaustive search on these runs "
+               f"({combinations(entry.costs):,} combinations)")
+    elif entry.fit.exact:
+        yield "  solved exactly: no thresholds do better on these runs"
+    if entry.first is not None:
+        promised = _ratio(objective(entry.costs, entry.fit.thresholds, entry.aim),
+                          objective(entry.costs, entry.first.thresholds, entry.aim))
+        more = "" if promised is None else f" {100 * max(0.0, promised - 1):.2f} %"
+        names = ", ".join(sorted(entry.unmoved))
+        yield (f"  ({_source(entry)} promised{more} more; run side by side, "
+               f"{names} gained nothing and keep what they have by default)")
+
+
+def _ratio(one: float, other: float) -> float | None:
+    """How many times as much one is; None where nobody knows."""
+    return one / other if other and math.isfinite(one + other) else None
+
+
+def _source(entry: EntryTuning) -> str:
+    """What the times of versions were measured in."""
+    if not entry.measurements.replayed:
+        return "the runs with forced versions"
+    others = set(entry.measurements.datasets) - entry.measurements.replayed
+    return "replayed versions" + (" and runs with forced ones" if others else "")
+
+
+def loss_to_exhaustive(costs: Costs, default: Mapping[str, int], fit: Fit,
+                       aim: Objective = Objective.RELATIVE) -> float | None:
+    """By what fraction the best thresholds that slow no dataset down would be better than a fit.
+
+    None if there are too many combinations to try, or a dataset on which the default cannot run.
+    """
+    encounters = sum(len(d.points) for d in costs.compact().datasets)
+    looks = costs.once("combinations", lambda: combinations(costs)) * encounters
+    if looks > (QUICK if fit.exact else TRIABLE):
+        return None
+    found = costs.once(("exhaustive", tuple(default.items()), aim),
+                       lambda: exhaustive(costs, default, aim=aim))
+    if found is None or not found[0]:
+        return 0.0
+    ratio = _ratio(objective(costs, fit.thresholds, aim), found[0])
+    return None if ratio is None else max(0.0, ratio - 1)
+
+
+def _observations(entry: EntryTuning) -> Iterator[str]:
+    """Where the sides of each guard cost the same, and how far repeated runs lie apart."""
+    thresholds, costs = entry.fit.thresholds, entry.costs.compact()
+    idle = [curve.guard for curve in score_curves(costs, thresholds) if not curve.matters]
+    if idle:
+        yield f"  note: no threshold makes a difference of 1 %: {', '.join(idle)}"
+    for curves in guard_curves(entry.costs, thresholds):
+        if curves.guard not in idle and curves.crossovers:
+            where = ", ".join(f"{value:,.0f}" for value in curves.crossovers)
+            yield f"  note: {curves.guard}: both sides cost the same at a parallelism of {where}"
+    for conflict in conflicts(costs, thresholds):
+        yield f"  note: {conflict}"
+    if repeated := repeated_runs(entry.measurements):
+        spread = sorted(each.deviation for each in repeated)
+        yield (f"  note: repeated runs lie within ±{100 * median(spread):.1f} % of their median, "
+               f"±{100 * spread[-1]:.1f} % where it is worst (half of the runs)")
+
+
+def _failures(entry: EntryTuning) -> Iterator[str]:
+    reasons: dict[str, str] = {}
+    hasty: dict[str, int] = defaultdict(int)
+    for run in entry.measurements.runs:
+        if run.error == NO_TIME:
+            hasty[run.dataset] += 1
+        elif run.error:
+            reasons.setdefault(run.error.splitlines()[0], run.dataset)
+        elif run.record:
+            for version, reason in run.record.infeasible.items():
+                reasons.setdefault(f"{version} is infeasible: {reason.splitlines()[0]}", "")
+    for reason, name in reasons.items():
+        yield f"  note: {name + ': ' if name else ''}{reason}"
+    for dataset in entry.costs.datasets:
+        if count := dataset.estimates():
+            yield (f"  note: {dataset.name}: {count} times of versions far behind are estimated "
+                   "from encounters like theirs")
+    for name, count in hasty.items():
+        if name not in entry.measurements.left_out:
+            yield (f"  note: {name}: the budget was spent before {count} of "
+                   f"{len(plans(entry.forest))} runs; what was not measured is not chosen")
+    for name in entry.measurements.left_out:
+        yield (f"  note: {name}: left out, as the budget was spent" + (
+            " before all versions that run by default had been measured" if name in hasty else ""))
+    for name, dropped in entry.costs.incomplete.items():
+        if dropped:
+            yield f"  note: {name}: {dropped} encounters were not met by every version; left out"
+
+
+def _cell(standing: Standing | None) -> str:
+    """The time in a version summed over the encounters of its site, and how often it is chosen."""
+    if standing is None:
+        return ""
+    mark = " *" if standing.chosen else ""
+    often = f"×{standing.chosen}" if standing.chosen not in (0, standing.encounters) else ""
+    return f"{show_seconds(standing.seconds)}{mark}{often}"
+
+
+def facts(tuning: Tuning, **about: Any) -> dict[str, Any]:
+    """The content of the JSON file: ``about`` (device, driver, program), then every entry point."""
+    return {"format": FORMAT, **about, "interrupted": tuning.interrupted,
+            "entries": {entry.forest.entry: _entry_facts(entry) for entry in tuning.entries}}
+
+
+def _entry_facts(entry: EntryTuning) -> dict[str, Any]:
+    thresholds = {
+        name: {"value": value, "default": entry.defaults[name],
+               **({"low": interval.low, "high": interval.high}
+                  if (interval := entry.fit.intervals.get(name)) else {})}
+        for name, value in entry.fit.thresholds.items()}
+    datasets = {
+        d.name: {
+            "default": finite(entry.fit.default[d.name]),
+            "predicted": finite(entry.fit.predicted[d.name]), "least": entry.fit.least[d.name],
+            "verified": asdict(entry.verified[d.name]) if d.name in entry.verified else None,
+            "samples": [_point_facts(p) for p in d.points],
+        } for d in entry.costs.datasets if d.name in entry.fit.predicted}
+    return {"program_runs": entry.program_runs, "thresholds": thresholds, "datasets": datasets,
+            "aim": entry.aim.value,
+            "objective": finite(objective(entry.costs, entry.fit.thresholds, entry.aim)),
+            "loss_to_exhaustive": loss_to_exhaustive(entry.known, entry.defaults, entry.fit,
+                                                     entry.aim),
+            "loss_to_forced_runs": loss_to_exhaustive(entry.costs, entry.defaults, entry.fit,
+                                                      entry.aim),
+            "unmoved": sorted(entry.unmoved), "exact": entry.fit.exact,
+            "kept_default": entry.fit.kept_default}
+
+
+def _point_facts(point: Point) -> dict[str, Any]:
+    return {"site": point.site.name, "sizes": point.sizes, "par": point.par,
+            "times": {str(k): c.device if math.isfinite(c.device) else None
+                      for k, c in point.own.items()},
+            "issue": {str(k): c.host for k, c in point.own.items()},
+            "inner": [_point_facts(p) for ps in point.inner.values() for p in ps]}
+

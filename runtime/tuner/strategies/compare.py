@@ -1,0 +1,204 @@
+"""Comparing strategies: what each finds, and what finding it takes.
+
+The yardstick is the best thresholds for the costs in a log, so that what a strategy found is
+judged by the same costs whether it ran the program or the log.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runelift.runtime.records.statistics import median
+from runelift.runtime.tuner.costs.cost_model import Costs
+from runelift.runtime.tuner.fit.exhaustive import combinations, exhaustive
+from runelift.runtime.tuner.fit.fit import fit, objective
+from runelift.runtime.tuner.report.text import show_seconds, table
+from runelift.runtime.tuner.strategies import Search, Strategy, search
+from runelift.runtime.tuner.strategies.trials import Budget, Oracle
+from runelift.runtime.versions.forest import plans
+
+CLOSE = 0.01
+"""Up to which regret thresholds are as good as the best."""
+WIDTH = 84
+"""How long the lines below the table may be."""
+TRIABLE = 1_000_000
+"""How many combinations, times encounters, are tried to know the best."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One search, judged.
+
+    ``loss`` is the sum of relative times with its thresholds; ``slowest`` the greatest time of a
+    dataset relative to its time without tuning.
+    """
+
+    search: Search
+    loss: float
+    slowest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The searches of one strategy, one per seed.
+
+    The regrets say by what fraction what they found is slower than the best.
+    """
+
+    strategy: str
+    found: tuple[Found, ...]
+    regrets: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Strategies on the datasets of one entry point.
+
+    ``best`` is the least sum of relative times that is known, ``tried`` of how many combinations it
+    is the least; None if there are too many, so that the best that any strategy or the fit found
+    stands in.  ``interrupted`` says that
+    Ctrl-C ended it, and strategies are missing.
+    """
+
+    entry: str
+    datasets: tuple[str, ...]
+    versions: int
+    rows: tuple[Row, ...]
+    untuned: float
+    best: float
+    tried: int | None
+    interrupted: bool = False
+
+
+def compare(strategies: Mapping[str, Strategy], costs: Costs, default: Mapping[str, int],
+            oracle: Callable[[int], Oracle], *, seeds: int = 1, budget: Budget | None = None,
+            progress: Callable[[str, int], None] = lambda *_: None) -> Comparison:
+    """Let every strategy search once per seed, each with a fresh oracle.
+
+    ``strategies`` are called what they should be called in the result.  After Ctrl-C the result
+    has the searches that were over.
+    """
+    found: dict[str, list[Found]] = {}
+    interrupted = False
+    for name, strategy in strategies.items():
+        for seed in range(seeds):
+            progress(name, seed)
+            result = search(strategy, oracle(seed), seed=seed, budget=budget)
+            if interrupted := result.interrupted:
+                break
+            found.setdefault(name, []).append(_judge(result, costs, default))
+        if interrupted:
+            break
+    best, tried = yardstick(costs, default)
+    if tried is None:
+        best = min([best, *(each.loss for several in found.values() for each in several)])
+    rows = tuple(Row(name, tuple(several), tuple(_regret(each.loss, best) for each in several))
+                 for name, several in found.items())
+    return Comparison(costs.forest.entry, tuple(d.name for d in costs.datasets),
+                      len(plans(costs.forest)), rows,
+                      _regret(objective(costs, default), best), best, tried, interrupted)
+
+
+def _judge(found: Search, costs: Costs, default: Mapping[str, int]) -> Found:
+    ratios = [d.total(found.thresholds) / max(d.total(default), 1e-12) for d in costs.datasets]
+    return Found(found, objective(costs, found.thresholds), max(ratios, default=1.0))
+
+
+def _regret(loss: float, best: float) -> float:
+    return max(0.0, loss / best - 1.0) if best else 0.0
+
+
+def yardstick(costs: Costs, default: Mapping[str, int]) -> tuple[float, int | None]:
+    """The least sum of relative times, and how many combinations it is the least of."""
+    count = combinations(costs)
+    if count * sum(len(d.points) for d in costs.compact().datasets) <= TRIABLE:
+        found = exhaustive(costs, default, constrained=False)
+        if found is not None:
+            return found[0], count
+    return objective(costs, fit(costs, default).thresholds), None
+
+
+def render(comparison: Comparison) -> str:
+    """A table with a line per strategy."""
+    return "\n".join(_render(comparison))
+
+
+def _render(comparison: Comparison) -> Iterator[str]:
+    seeds = max((len(row.found) for row in comparison.rows), default=0)
+    yield (f"{comparison.entry}: {comparison.versions} versions, "
+           f"{_plural(len(comparison.datasets), 'dataset')}; {_plural(seeds, 'seed')}")
+    yield ""
+    yield table(rows(comparison), "  ")
+    yield ""
+    for text in explanation(comparison):
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="    ")
+
+
+def rows(comparison: Comparison) -> list[list[str]]:
+    """What each strategy found and took, medians over the seeds; the head first."""
+    head = ["strategy", "runs", "tries", "tuning time", "regret", "best", "worst", "slowest"]
+    return [head, *(_line(row) for row in comparison.rows)]
+
+
+def explanation(comparison: Comparison) -> list[str]:
+    """What the columns mean."""
+    best = (f"the best of {comparison.tried:,} combinations" if comparison.tried is not None else
+            "the best thresholds known (there are too many to try)")
+    ended = any(not each.search.finished for row in comparison.rows for each in row.found)
+    return [f"regret: how much slower than {best}, all datasets alike; untuned it is "
+            f"{_percent(comparison.untuned)}",
+            "slowest: the time of the dataset that fares worst, relative to untuned",
+            f"runs until the regret is {100 * CLOSE:.0f} % or less, in most searches: "
+            + ", ".join(f"{row.strategy} {_arrival(row, comparison.best)}"
+                        for row in comparison.rows),
+            *(["!: ended by the budget"] if ended else [])]
+
+
+def _arrival(row: Row, best: float) -> str:
+    """After how many runs the searches were close to the best (median), if they came close."""
+    limit = (1 + CLOSE) * best
+    arrivals = [next((float(step.runs) for step in each.search.history if step.score <= limit),
+                     float(each.search.runs) if each.loss <= limit else math.inf)
+                for each in row.found]
+    found = median(arrivals)
+    return f"{found:.0f}" if math.isfinite(found) else "never"
+
+
+def _line(row: Row) -> list[str]:
+    searches = [each.search for each in row.found]
+    ended = "" if all(each.finished for each in searches) else " !"
+    return [row.strategy + ended, f"{median([each.runs for each in searches]):.0f}",
+            f"{median([each.tries for each in searches]):.0f}",
+            show_seconds(median([each.seconds for each in searches])),
+            _percent(median(row.regrets)), _percent(min(row.regrets)), _percent(max(row.regrets)),
+            f"{max(each.slowest for each in row.found):.2f}×"]
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.2f} %"
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}" + ("s" if count != 1 else "")
+
+
+def facts(comparison: Comparison) -> dict[str, Any]:
+    """The comparison for a program to read; times in seconds, regrets as fractions."""
+    return {"entry": comparison.entry, "datasets": list(comparison.datasets),
+            "versions": comparison.versions, "combinations_tried": comparison.tried,
+            "untuned_regret": comparison.untuned, "interrupted": comparison.interrupted,
+            "strategies": {row.strategy: [_facts(found, regret) for found, regret in
+                                          zip(row.found, row.regrets, strict=True)]
+                           for row in comparison.rows}}
+
+
+def _facts(found: Found, regret: float) -> dict[str, Any]:
+    each = found.search
+    return {"seed": each.seed, "runs": each.runs, "tries": each.tries, "seconds": each.seconds,
+            "finished": each.finished, "regret": regret, "slowest": found.slowest,
+            "thresholds": each.thresholds,
+            "history": [[step.runs, step.seconds, step.score] for step in each.history]}

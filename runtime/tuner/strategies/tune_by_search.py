@@ -1,0 +1,127 @@
+"""Tuning with a strategy that runs the program with thresholds, and judges them by its time.
+
+Whatever a strategy finds is run beside the default before it is kept, as after a fit; but as
+there are no records to fit anew, what makes a dataset slower is dropped altogether.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from runelift.runtime.tuner.autotune import default_thresholds
+from runelift.runtime.tuner.measure.paired_comparison import Verified, side_by_side
+from runelift.runtime.tuner.measure.protocols import Dataset, Measurable
+from runelift.runtime.tuner.report.text import FORMAT, show_seconds, table
+from runelift.runtime.tuner.strategies import Search, Strategy, search
+from runelift.runtime.tuner.strategies.live import Live
+from runelift.runtime.tuner.strategies.trials import Budget, Step
+from runelift.runtime.versions.forest import Forest, Forests
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a strategy found for one entry point, and what became of it.
+
+    ``verified`` are the datasets' times by default and with the thresholds found, run in turn;
+    ``kept_default`` says why those found are not used, if they are not.
+    """
+
+    forest: Forest
+    defaults: dict[str, int]
+    search: Search
+    verified: dict[str, Verified] = field(default_factory=dict)
+    kept_default: str | None = None
+
+    @property
+    def thresholds(self) -> dict[str, int]:
+        """The thresholds to use."""
+        return self.search.thresholds if self.kept_default is None else self.defaults
+
+
+def tune_by_search(program: Measurable, forests: Forests, datasets: Sequence[Dataset],
+                   device: int, strategy: Strategy, *, budget: Budget | None = None,
+                   seed: int = 0, repeats: int = 3, verify: bool = True,
+                   progress: Callable[[Step], None] = lambda _: None) -> list[Searched]:
+    """Tune all entry points that have datasets and choices, each with the whole budget.
+
+    ``device`` is the threshold that the device has by default.  Ctrl-C ends the search, and the
+    best thresholds so far are verified.
+    """
+    found = []
+    for forest in forests.entries:
+        own = [dataset for dataset in datasets if dataset.entry == forest.entry]
+        if not own or not forest.trees:
+            continue
+        defaults = default_thresholds(forest, device)
+        oracle = Live(program, forest, defaults, own, repeats)
+        result = search(strategy, oracle, seed=seed, budget=budget, progress=progress)
+        each = Searched(forest, defaults, result)
+        found.append(confirm(program, each, own, repeats) if verify else each)
+        if result.interrupted:
+            break
+    return found
+
+
+def confirm(program: Measurable, found: Searched, datasets: Sequence[Dataset], repeats: int
+            ) -> Searched:
+    """Run what was found beside the default: it is kept if some dataset is faster, none slower."""
+    if found.search.thresholds == found.defaults:
+        return Searched(found.forest, found.defaults, found.search, {},
+                        "no thresholds were found to be faster")
+    compared = {d.name: side_by_side(program, d, found.defaults, found.search.thresholds, repeats)
+                for d in datasets}
+    times = {name: both for name, both in compared.items() if both is not None}
+    slower = sorted(name for name, both in times.items() if both.slower)
+    kept = None
+    if slower:
+        kept = f"the thresholds found made {', '.join(slower)} slower"
+    elif not any(both.faster for both in times.values()):
+        kept = "no dataset is faster for certain with the thresholds found"
+    return Searched(found.forest, found.defaults, found.search, times, kept)
+
+
+def render(found: Sequence[Searched]) -> str:
+    """What each search did, its thresholds, and the times they were verified by."""
+    return "\n\n".join("\n".join(_render(each)) for each in found)
+
+
+def _render(found: Searched) -> Iterator[str]:
+    result = found.search
+    yield (f"{found.forest.entry}: {result.strategy}, {result.runs} runs, {result.tries} tries, "
+           f"{show_seconds(result.seconds)}" + ("" if result.finished else ", not finished"))
+    yield ""
+    yield found.forest.render()
+    yield ""
+    yield "Thresholds:"
+    rows = [[name, str(found.defaults.get(name, "")), str(value)]
+            for name, value in result.thresholds.items()]
+    yield table([["name", "default", "found"], *rows], "  ")
+    if found.kept_default:
+        yield f"  The defaults stay: {found.kept_default}."
+    if found.verified:
+        yield ""
+        yield "Time of a run:"
+        rows = [[name, show_seconds(both.default.median), show_seconds(both.tuned.median),
+                 f"{both.gain:.2f}×"] for name, both in found.verified.items()]
+        yield table([["dataset", "default", "found", "gain"], *rows], "  ")
+
+
+def facts(found: Sequence[Searched], **about: Any) -> dict[str, Any]:
+    """The content of the JSON file beside the tuning file."""
+    return {"format": FORMAT, **about,
+            "interrupted": any(each.search.interrupted for each in found),
+            "entries": {each.forest.entry: _facts(each) for each in found}}
+
+
+def _facts(found: Searched) -> dict[str, Any]:
+    result = found.search
+    return {"strategy": result.strategy, "seed": result.seed, "program_runs": result.runs,
+            "tries": result.tries, "seconds": result.seconds, "finished": result.finished,
+            "thresholds": {name: {"value": found.thresholds.get(name),
+                                  "default": found.defaults.get(name), "found": value}
+                           for name, value in result.thresholds.items()},
+            "datasets": {name: {"verified": asdict(both)}
+                         for name, both in found.verified.items()},
+            "kept_default": found.kept_default}

@@ -1,0 +1,1 @@
+"""The processes, devices and machines that measure."""

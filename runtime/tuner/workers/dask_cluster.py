@@ -1,0 +1,242 @@
+"""Measuring on other machines, through a Dask scheduler (``pip install 'runelift[dask]'``).
+
+A task measures one dataset with all versions (or where there are more machines than datasets, with
+some of them), on a device of the machine that does it, in a worker
+process with time limits as here.  A machine that is lost in the middle has sent nothing, so Dask
+has another one do its task from the beginning; a task whose machines were lost again and again has
+failed, with this reason.  Machines keep nothing but their caches of kernels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import math
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from runelift.ir.errors import CompilerBug, CompilerLimitation, RuneliftError, UserError
+from runelift.runtime.compilation.compiled import Compiled
+from runelift.runtime.devices.comparable import Make, devices_of, make_of, place_of, spec_of
+from runelift.runtime.devices.info import DeviceInfo, find_devices
+from runelift.runtime.host import interrupts
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.costs.log import Measurements, Run
+from runelift.runtime.tuner.measure.protocols import Dataset, Method, Progress
+from runelift.runtime.tuner.measure.time_limits import TimeLimit
+from runelift.runtime.tuner.workers.runners import Runners
+from runelift.runtime.tuner.workers.work_sharing import LOST, Job, Notes
+
+PATIENCE = 30.0
+"""After how many seconds there should be a scheduler, and a machine that works for it."""
+TICK = 0.1
+"""How often to look for Ctrl-C, and for a device that is free (seconds)."""
+FOLDERS = ("ir", "frontend", "rewrite", "codegen", "runtime")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What another machine needs to do a job: no callable of ours, and nothing of this machine."""
+
+    compiled: Compiled
+    policy: str
+    contract: bool
+    thresholds: Mapping[str, int]
+    make: Make
+    limit: TimeLimit
+    entry: str
+    dataset: str
+    arguments: Sequence[Any]
+    method: Method
+    repeats: int
+
+
+class Unlike(UserError):
+    """A machine has no device of the make that is measured, or is not like ours otherwise."""
+
+
+def do(task: Task) -> Measurements:
+    """Do a task on this machine, on a device that nobody else measures on."""
+    with _reserved(task.make) as info, Runners([spec_of(info)]) as runners:
+        program = Program(task.compiled, info, task.thresholds, task.policy,
+                          fp_contract=task.contract)
+        runner = runners.open(program, task.limit)
+        dataset = Dataset(task.dataset, task.entry, lambda: task.arguments)
+        job = Job(program.tree.entry(task.entry), dataset, task.method, task.repeats)
+        return Notes(job, place_of(info)).measure(runner)
+
+
+def edition() -> str:
+    """What this Runelift is, on whichever machine."""
+    digest, root = sha256(), Path(__file__).parent.parent.parent
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and "api" not in path.parts:
+                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def inspect() -> tuple[str, list[Make]]:
+    """The edition of Runelift on this machine, and its devices."""
+    return edition(), [make_of(info) for info in find_devices() if info.problem is None]
+
+
+@contextlib.contextmanager
+def _reserved(make: Make) -> Iterator[DeviceInfo]:
+    """A device of this machine for this task alone, as soon as one is free."""
+    infos = devices_of(make)
+    if not infos:
+        raise Unlike(f"A machine of the scheduler has no device '{make}'.")
+    while True:
+        for info in infos:
+            with _lock_of(info).open("w") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield info
+                return
+        time.sleep(TICK)
+
+
+def _lock_of(info: DeviceInfo) -> Path:
+    """The file that stands for a device, for all processes of a user on this machine."""
+    import pyopencl as cl
+
+    try:  # processes may see different devices of a machine, each as its first
+        which = f"bus {info.handle.pci_bus_id_nv}, slot {info.handle.pci_slot_id_nv}"
+    except (AttributeError, cl.Error):
+        which = spec_of(info)
+    name = sha256(f"{info.label}\0{which}".encode()).hexdigest()[:16]
+    return Path(tempfile.gettempdir()) / f"runelift-{os.getuid()}-{name}.lock"
+
+
+class Cluster:
+    """The machines of a Dask scheduler, with devices like the one that ``program`` is for."""
+
+    def __init__(self, scheduler: str, program: Program, limit: TimeLimit) -> None:
+        assert program.device_info is not None
+        self._program, self._limit = program, limit
+        self._make = make_of(program.device_info)
+        distributed = _distributed()
+        try:
+            self._client = distributed.Client(scheduler, timeout=PATIENCE,
+                                              set_as_default=False)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise UserError(f"There is no Dask scheduler at '{scheduler}' ({error}).  'dask "
+                            "scheduler' starts one, and says its address.") from None
+        try:
+            self._check(scheduler)
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self, scheduler: str) -> None:
+        """Refuse machines that are unlike."""
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise UserError(f"No machine works for the scheduler at '{scheduler}': start 'dask "
+                            f"worker {scheduler}' on each.") from None
+        ours = edition()
+        for address, found in self._client.run(inspect, on_error="return").items():
+            if isinstance(found, Exception):
+                raise UserError(f"The machine at '{address}' has no Runelift that works: {found}.")
+            theirs, makes = found
+            if theirs != ours:
+                raise UserError(f"The machine at '{address}' has another edition of Runelift, "
+                                "whose kernels may be other ones.")
+            if self._make not in makes:
+                raise UserError(
+                    f"The machine at '{address}' has no device '{self._make}', and times of "
+                    f"unlike devices must not be mixed.  It has "
+                    f"{', '.join(map(str, makes)) or 'none'}.")
+
+    def __len__(self) -> int:
+        threads: Mapping[str, int] = self._client.nthreads()
+        return max(1, sum(threads.values()))
+
+    def places(self) -> Collection[str]:
+        """None: a dataset comes as a whole."""
+        return ()
+
+    def parts(self, datasets: int) -> int:
+        """As many as give all devices something to do: whoever takes one begins with nothing."""
+        return max(1, math.ceil(len(self) / max(1, datasets)))
+
+    def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
+                progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
+        """Have all jobs done; a job's runs come together."""
+        waiting, found = dict[Any, Job](), dict[int, Measurements]()
+
+        def over(job: Job, measured: Measurements) -> None:
+            found[id(job)] = measured
+            for run in measured.runs:
+                take(job, run)
+            progress(job, Progress(job.dataset.name, 1, 1))
+
+        try:
+            for job in jobs:
+                try:
+                    waiting[self._submit(job)] = job
+                except (UserError, CompilerLimitation) as error:  # there are no such inputs
+                    over(job, _failed(job, str(error)))
+            while waiting:
+                for future in [each for each in waiting if each.done()]:
+                    over(job := waiting.pop(future), _outcome(future, job))
+                interrupts.check()
+                time.sleep(TICK if waiting else 0)
+        except KeyboardInterrupt:
+            interrupts.request()
+        finally:
+            self._client.cancel(list(waiting), force=True)
+        return [(job, found[id(job)]) for job in jobs if id(job) in found]
+
+    def _submit(self, job: Job) -> Any:
+        program = self._program
+        task = Task(program.compiled, program.policy, program.fp_contract,
+                    dict(program.thresholds), self._make, self._limit, job.forest.entry,
+                    job.dataset.name, job.dataset.arguments(), job.method, job.repeats)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that inputs are large
+            return self._client.submit(do, task, pure=False)
+
+    def close(self) -> None:
+        """Leave the scheduler."""
+        self._client.close()
+
+
+def _outcome(future: Any, job: Job) -> Measurements:
+    """What a task measured, or why it did not."""
+    if future.cancelled():
+        raise UserError("The connection to the Dask scheduler was lost; --resume goes on with what "
+                        "has been measured.")
+    error = future.exception()
+    if error is None:
+        found: Measurements = future.result()
+        return found
+    if isinstance(error, Unlike | CompilerBug):
+        raise error
+    return _failed(job, str(error) if isinstance(error, RuneliftError) else
+                   f"{LOST}: no machine was there at its end ({str(error).split('. ')[0]})")
+
+
+def _failed(job: Job, why: str) -> Measurements:
+    return Measurements(job.forest.entry, [
+        Run(job.dataset.name, dict(force), None, why) for force in job.method.plans(job.forest)])
+
+
+def _distributed() -> Any:
+    try:
+        return importlib.import_module("distributed")
+    except ImportError:
+        raise UserError("--scheduler needs the package 'distributed': pip install "
+                        "'runelift[dask]'.") from None

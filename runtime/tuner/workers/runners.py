@@ -1,0 +1,111 @@
+"""Programs in worker processes: how tuning runs them, on one device or on several of one make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+from runelift.ir.errors import RuneliftError
+from runelift.runtime.devices.comparable import place_of, select_alike, spec_of
+from runelift.runtime.devices.info import DeviceInfo
+from runelift.runtime.prebuild.manifest import is_foreseen
+from runelift.runtime.processes.build_pool import TRIALS, Builders, how_many
+from runelift.runtime.processes.process import Process
+from runelift.runtime.program import Program
+from runelift.runtime.tuner.measure.time_limits import UNLIMITED, TimeLimit, parse_time_limit
+from runelift.runtime.tuner.workers.local_devices import LocalCrew
+from runelift.runtime.tuner.workers.remote import Remote
+
+SPARED = 0.5
+"""After how many seconds runs may be stopped where the next worker is waiting already."""
+
+
+def limit_on(device: DeviceInfo, text: str | None = None) -> TimeLimit:
+    """How long a run may take, as the user says; a stop costs less where a spare worker is kept."""
+    default = TimeLimit() if device.is_host else replace(TimeLimit(), least=SPARED)
+    return default if text is None else parse_time_limit(text, default)
+
+
+@contextmanager
+def running(program: Program, time_limit: str | None = None) -> Iterator[Program | Remote]:
+    """A program on its device, in a process of its own unless the limit is ``none``."""
+    assert program.device_info is not None
+    if time_limit == UNLIMITED:
+        yield program
+        return
+    with Runners([spec_of(program.device_info)]) as runners:
+        yield runners.open(program, limit_on(program.device_info, time_limit))
+        runners.finish()
+
+
+def _is_tuned_again(program: tuple[str, str] | None) -> bool:
+    """Whether kernels of a program (path and policy) have probably been built before."""
+    with suppress(RuneliftError):
+        return program is not None and is_foreseen(Path(program[0]), program[1])
+    return False
+
+
+class Runners(AbstractContextManager["Runners"]):
+    """Processes on devices, which start in the background while a program is compiled.
+
+    ``specs`` and ``every`` say on which devices
+    (:func:`~runelift.runtime.devices.comparable.select_alike`). They end with the context.
+    ``program`` is the path and the policy of what they will run, if that is known.
+    """
+
+    def __init__(self, specs: Sequence[str] = (), *, every: bool = False,
+                 program: tuple[str, str] | None = None) -> None:
+        self._builders: Builders | None = None
+        self._workers = [Process(specs[0] if specs else None, program=program)]
+        self._remotes: list[Remote] = []
+        try:
+            self.devices = select_alike(specs, every=every)
+            if self.devices:
+                names = [spec_of(info) for info in self.devices]
+                self._workers += [Process(name, program=program) for name in names[1:]]
+                if self.devices[0].locked_compiler:
+                    from runelift.runtime.devices.build import bare_of  # others do without it
+
+                    info = self.devices[0]
+                    self._builders = Builders(
+                        names[0], how_many(info.global_bytes), trials=TRIALS,
+                        first=self._workers[0].wait_until_open,  # who runs the program comes first
+                        nothing=_is_tuned_again(program), bare=bare_of(info))
+        except BaseException:
+            self.close()
+            raise
+
+    def open(self, program: Program, limit: TimeLimit) -> Remote:
+        """The program, ready to be run with this limit; on the first device, if they are many."""
+        self._remotes = [
+            Remote(program, spec_of(info), limit=limit, worker=worker, builders=self._builders)
+            for info, worker in zip(self.devices, self._workers, strict=True)]
+        self._workers = []
+        return self._remotes[0]
+
+    def crew(self) -> LocalCrew:
+        """The program on all devices."""
+        return LocalCrew({place_of(info): remote for info, remote
+                          in zip(self.devices, self._remotes, strict=True)})
+
+    def finish(self) -> None:
+        """Have what the program's processes have compiled, and end them."""
+        for remote in self._remotes:
+            remote.finish()
+
+    def close(self) -> None:
+        """End all processes, and wait until they are gone."""
+        for each in self._remotes:
+            each.close()
+        for worker in self._workers:
+            worker.kill()
+        self._workers = []
+        if self._builders is not None:
+            self._builders.close()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        self.close()

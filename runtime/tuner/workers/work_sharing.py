@@ -1,0 +1,341 @@
+"""Measuring that several devices share: each takes a dataset, until there are no more.
+
+Only times of one make of device are compared (:mod:`runelift.runtime.devices.comparable`).  A
+dataset is measured by one device, but where fewer are left than there are devices, and measuring
+one takes long: then its versions are parts of the work on it.  Each device that takes part runs
+the dataset by default as well, by which its times are told as those of the first
+(:mod:`~runelift.runtime.tuner.costs.recording_overhead`), and brings the inputs and kernels there,
+so short runs gain nothing by it.  A dataset on which devices differ too much is measured by one of
+them anew. Devices know nothing of each other; what they measure comes together in the log, which
+says which one made each run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from runelift.runtime.host import interrupts
+from runelift.runtime.tuner.costs.log import Measurements, Run, Runs
+from runelift.runtime.tuner.costs.recording_overhead import unlike
+from runelift.runtime.tuner.measure.forced_runs import foreseen
+from runelift.runtime.tuner.measure.protocols import Dataset, Force, Measurable, Method, Progress
+from runelift.runtime.tuner.measure.repetitions import MORE, Schedule
+from runelift.runtime.tuner.prune.contenders import missed
+from runelift.runtime.versions.forest import Forest, plans
+
+WORTH = 10.0
+"""After how many seconds of measuring it pays to divide a dataset."""
+STEPS = 100
+"""Into how many steps the work on a dataset is divided, for the display."""
+
+
+LOST = "lost"
+"""How the reason begins why a dataset was not measured if that is no fault of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A dataset, or some of its versions, to be measured by one device.
+
+    ``known`` are runs from before, which the device ``place`` has made; None if there are none.
+    """
+
+    forest: Forest
+    dataset: Dataset
+    method: Method
+    repeats: int
+    known: tuple[Run, ...] = ()
+    place: str | None = None
+
+
+@dataclass(slots=True)
+class Notes:
+    """The log of a job that is done at a ``place``: what was known, and where new runs go."""
+
+    job: Job
+    place: str
+    take: Callable[[Job, Run], None] = lambda job, run: None
+
+    def measure(self, program: Measurable,
+                progress: Callable[[Job, Progress], None] = lambda job, step: None
+                ) -> Measurements:
+        """Do the job."""
+        job = self.job
+        found = job.method.measure(program, job.forest, [job.dataset], repeats=job.repeats,
+                                   log=self, progress=lambda step: progress(job, step))
+        found.runs = [replace(run, place=self.place) for run in found.runs]
+        return found
+
+    def known(self, entry: str, dataset: str) -> list[Run]:
+        """The runs from before."""
+        return list(self.job.known)
+
+    def append(self, entry: str, run: Run) -> None:
+        """Hand on a run."""
+        self.take(self.job, replace(run, place=self.place))
+
+    def forget(self, entry: str, dataset: str) -> None:
+        """Never asked for: who shares out jobs has seen to it."""
+        raise AssertionError(f"{entry}: {dataset}")
+
+
+class Crew(Protocol):
+    """Devices of one make, here or elsewhere."""
+
+    def places(self) -> Collection[str]:
+        """The names of those that can go on with what they began, as logs have them."""
+        ...
+
+    def __len__(self) -> int:
+        """How many measure at the same time."""
+        ...
+
+    def parts(self, datasets: int) -> int:
+        """Into how many parts each of so many datasets is best divided."""
+        ...
+
+    def measure(self, jobs: Sequence[Job], take: Callable[[Job, Run], None],
+                progress: Callable[[Job, Progress], None]) -> list[tuple[Job, Measurements]]:
+        """Do all jobs; what was measured, in the order of the jobs.
+
+        Runs say where they were made.  ``take`` is given each new one, ``progress`` hears of each
+        job as if there were no other; both may be called by any thread.  After Ctrl-C what is not
+        over is left.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A method whose datasets are shared out among devices, in at most ``seconds``."""
+
+    method: Method
+    crew: Crew = field(repr=False)
+    seconds: float = math.inf
+
+    @property
+    def repeats(self) -> int:
+        """As the method has it."""
+        return self.method.repeats
+
+    def runs(self, forest: Forest) -> int:
+        """As the method needs."""
+        return self.method.runs(forest)
+
+    def surely(self, known: Measurements | None = None) -> Shared:
+        """The same, but that nothing is estimated."""
+        return replace(self, method=self.method.surely(known))
+
+    def within(self, seconds: float) -> Shared:
+        """The same in at most so many seconds."""
+        return replace(self, seconds=min(seconds, self.seconds))
+
+    def of(self, some: Sequence[Force]) -> Shared | None:
+        """The same for some plans only."""
+        method = self.method.of(some)
+        return None if method is None else replace(self, method=method)
+
+    def plans(self, forest: Forest) -> Sequence[Force]:
+        """As the method does."""
+        return self.method.plans(forest)
+
+    def measure(self, program: Measurable, forest: Forest, datasets: Sequence[Dataset], *,
+                repeats: int, log: Runs | None = None,
+                progress: Callable[[Progress], None] = lambda _: None) -> Measurements:
+        """The runs of all datasets, wherever they were made; ``program`` is for what comes after.
+
+        What a device has begun is gone on with by this device or begun anew.
+        """
+        work = _Work(self, forest, repeats, log, progress, time.perf_counter() + self.seconds)
+        jobs, fresh = list[Job](), list[Dataset]()
+        for dataset in datasets:
+            known = log.known(forest.entry, dataset.name) if log is not None else []
+            if known and _complete(known, plans(forest), repeats) and not _lost(known):
+                work.found[dataset.name] = Measurements(forest.entry, known)
+                continue
+            if known and not self._goes_on(known):
+                work.forget(dataset)
+                known = []
+            if known or not self.crew.places():
+                jobs += work.parts(dataset, known, self.crew.parts(len(datasets)))
+            else:
+                fresh.append(dataset)
+        fresh = [*foreseen(program, forest, fresh, {each.name: () for each in fresh})[0]]
+        last = len(fresh) - len(fresh) % len(self.crew)
+        work.do([*jobs, *map(work.whole, fresh[:last])], later=last < len(fresh))
+        work.do(work.shared_out(fresh[last:]))
+        for further in (work.references, work.anew, work.beside):
+            if not work.interrupted:
+                work.do([job for dataset in datasets for job in further(dataset)])
+        return work.together(datasets)
+
+    def _goes_on(self, known: Sequence[Run]) -> bool:
+        """Whether the devices that made these runs can make the others."""
+        made, places = {run.place for run in known}, self.crew.places()
+        return bool(places) and (made == {None} or made <= set(places))
+
+
+@dataclass(slots=True)
+class _Work:
+    """What has become of the datasets of an entry point so far, by name."""
+
+    shared: Shared
+    forest: Forest
+    repeats: int
+    log: Runs | None
+    progress: Callable[[Progress], None]
+    end: float
+    found: dict[str, Measurements] = field(default_factory=dict)
+    steps: dict[int, tuple[Job, float]] = field(default_factory=dict)
+    divided: set[str] = field(default_factory=set)
+    interrupted: bool = False
+    longest: float = 0.0
+    """How many seconds jobs took at most so far, on average of those done at the same time."""
+
+    # Jobs
+
+    def parts(self, dataset: Dataset, known: Sequence[Run], count: int) -> list[Job]:
+        """The jobs for a dataset: what each device has begun, and the rest in so many parts."""
+        begun, fresh, every = dict[str, list[Force]](), list[Force](), plans(self.forest)
+        for plan in every:
+            place = next((run.place for run in known if run.force == plan), None)
+            (fresh if place is None else begun.setdefault(place, [])).append(plan)
+        shares = [part for k in range(count) if (part := fresh[k::count])]
+        if (len(begun) + len(shares) < 2 or any(run.place is None for run in known)
+                or self.shared.method.of(fresh) is None):
+            return [self._job(dataset, None, known, known[0].place if known else None)]
+        self.divided.add(dataset.name)
+        self.found[dataset.name] = Measurements(
+            self.forest.entry, [run for run in known if run.force not in every])
+        reference: list[Force] = [] if self.shared.crew.places() else [{}]
+        return [*(self._job(dataset, [*own, *reference],
+                            [run for run in known if run.force in own], place)
+                  for place, own in begun.items()),
+                *(self._job(dataset, [*own, *reference]) for own in shares)]
+
+    def references(self, dataset: Dataset) -> list[Job]:
+        """The jobs that run a dataset by default on each device that measured versions of it."""
+        runs = self._runs(dataset)
+        made = dict.fromkeys(run.place for run in runs if run.record is not None)
+        known = {run.place for run in runs if run.reference}
+        return [self._job(dataset, [{}], (), place) for place in made if place not in known
+                ] if len(made) > 1 and self.shared.crew.places() else []
+
+    def whole(self, dataset: Dataset, place: str | None = None) -> Job:
+        """The job that measures all of a dataset."""
+        return self._job(dataset, None, (), place)
+
+    def shared_out(self, datasets: Sequence[Dataset]) -> list[Job]:
+        """The jobs for fewer datasets than devices, which are divided if measuring takes long.
+
+        How long that is the datasets before say, or else a run of each of these by default.
+        """
+        runs = 2 * (self.repeats + 1) * len(self.shared.plans(self.forest))
+        seconds = dict.fromkeys((d.name for d in datasets), self.longest)
+        if not self.longest and self.shared.method.of([{}]) is not None:
+            self.do([self._job(dataset, [{}]) for dataset in datasets], later=True)
+            seconds = {d.name: runs * max((run.time or 0.0 for run in self._runs(d)), default=0.0)
+                       for d in datasets}
+        jobs: list[Job] = []
+        for place, dataset in zip(self.shared.crew.places(), datasets, strict=False):
+            if seconds[dataset.name] > WORTH:
+                jobs += self.parts(dataset, self._runs(dataset), len(self.shared.crew))
+            else:  # by the device that is likely to have the kernels
+                jobs.append(self.whole(dataset, next(
+                    (run.place for run in self._runs(dataset)), place)))
+        return jobs if not self.interrupted else []
+
+    def anew(self, dataset: Dataset) -> list[Job]:
+        """The job that measures a dataset anew where the devices that did differ too much."""
+        if not unlike(self._runs(dataset)):
+            return []
+        self.forget(dataset)
+        return [self.whole(dataset)]
+
+    def beside(self, dataset: Dataset) -> list[Job]:
+        """The job for versions that seem good, but ran beside bad ones only.
+
+        Whoever measures a dataset alone has seen to it.
+        """
+        runs = self._runs(dataset)
+        made = sorted({run.place for run in runs if run.record is not None and run.place})
+        if not made or (len(made) == 1 and dataset.name not in self.divided):
+            return []
+        seen = [{each.site: each.chosen} for run in runs if run.record and run.time is not None
+                for each in run.record.encounters]
+        wanted = missed(self.forest, runs, seen)
+        places = self.shared.crew.places()
+        return [self._job(dataset, wanted if places else [*wanted, {}], (),
+                          made[0] if made[0] in places else None)] if wanted else []
+
+    def _job(self, dataset: Dataset, some: Sequence[Force] | None, known: Sequence[Run] = (),
+             place: str | None = None) -> Job:
+        method = self.shared.method
+        if some is not None:
+            method = method.of(some) or method
+        return Job(self.forest, dataset, method, self.repeats, tuple(known), place)
+
+    def forget(self, dataset: Dataset) -> None:
+        """The runs of a dataset so far do not count."""
+        self.found.pop(dataset.name, None)
+        self.divided.discard(dataset.name)
+        if self.log is not None:
+            self.log.forget(self.forest.entry, dataset.name)
+
+    # Doing them
+
+    def do(self, jobs: Sequence[Job], *, later: bool = False) -> None:
+        """Have all jobs done, which share the time that is left with those that come ``later``."""
+        if not jobs:
+            return
+        started, rounds = time.perf_counter(), math.ceil(len(jobs) / len(self.shared.crew))
+        left = max(0.0, self.end - started)
+        jobs = [replace(job, method=job.method.within(left / (rounds + later))) for job in jobs]
+        self.steps |= {id(job): (job, 0.0) for job in jobs}
+        for job, own in self.shared.crew.measure(jobs, self._take, self._tell):
+            result = self.found.setdefault(job.dataset.name, Measurements(self.forest.entry))
+            result.runs += own.runs
+            result.left_out += [name for name in own.left_out if name not in result.left_out]
+            result.stopped |= own.stopped
+            self.interrupted |= own.interrupted
+        self.longest = max(self.longest, (time.perf_counter() - started) / rounds)
+        try:
+            interrupts.check()
+        except KeyboardInterrupt:
+            self.interrupted = True
+
+    def _take(self, job: Job, run: Run) -> None:
+        if self.log is not None:
+            self.log.append(self.forest.entry, run)
+
+    def _tell(self, job: Job, step: Progress) -> None:
+        self.steps[id(job)] = job, step.done / step.total
+        self.progress(Progress(step.what, round(STEPS * sum(
+            done for _, done in self.steps.values())), STEPS * len(self.steps), step.seconds))
+
+    def _runs(self, dataset: Dataset) -> list[Run]:
+        return self.found[dataset.name].runs if dataset.name in self.found else []
+
+    def together(self, datasets: Sequence[Dataset]) -> Measurements:
+        """One after the other what was measured at the same time."""
+        result = Measurements(self.forest.entry, interrupted=self.interrupted)
+        for own in (self.found[d.name] for d in datasets if d.name in self.found):
+            result.runs += own.runs
+            result.left_out += own.left_out
+            result.stopped |= own.stopped
+        return result
+
+
+def _complete(runs: Sequence[Run], todo: Sequence[dict[str, int]], repeats: int) -> bool:
+    """Whether no plan of a dataset is to be run again."""
+    schedule = Schedule(todo, repeats, [run for run in runs if run.force in todo])
+    return not any(schedule.wants(number, MORE * repeats) for number in range(len(todo)))
+
+
+def _lost(runs: Sequence[Run]) -> bool:
+    """Whether nobody has measured this dataset so far."""
+    return any(run.error and run.error.startswith(f"{LOST}:") for run in runs)

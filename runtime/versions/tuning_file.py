@@ -1,0 +1,247 @@
+"""Tuning files: ``NAME=INT`` lines that Futhark reads too, and a JSON file of facts beside them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runelift.ir.errors import Diagnostic, ProgramError, UserError
+from runelift.ir.source import Source, Span
+from runelift.runtime.versions.size_guards import Finer, from_json
+
+if TYPE_CHECKING:
+    from runelift.runtime.versions.forest import Forests, Site
+
+_LINE = re.compile(r"\s*(?P<name>[^\s=]+)\s*=\s*(?P<value>-?\d+)\s*")
+FUTHARK_DEFAULTS = frozenset({
+    "default_threshold", "default_tile_size", "default_reg_tile_size", "default_group_size",
+    "default_thread_block_size", "default_num_groups", "default_grid_size", "default_cache",
+    "default_shared_memory", "default_registers",
+})
+"""Names that Futhark's tuning files may set for all kernels at once."""
+
+
+def tuning_path(program: Path) -> Path:
+    """Where the tuning of a program is kept: ``FILE.fut.tuning``."""
+    return program.with_name(program.name + ".tuning")
+
+
+def facts_path(tuning: Path) -> Path:
+    """The JSON file beside a tuning file."""
+    return tuning.with_name(tuning.name + ".json")
+
+
+def parse_tuning(source: Source) -> dict[str, int]:
+    """The thresholds of a tuning file; of several lines with one name the last wins.
+
+    Blank lines and lines that begin with ``--`` are skipped.
+    """
+    thresholds: dict[str, int] = {}
+    start = 0
+    for line in source.text.splitlines(keepends=True):
+        content = line.strip()
+        if content and not content.startswith("--"):
+            match = _LINE.fullmatch(content)
+            if not match or int(match["value"]) < 0:
+                span = Span(source, start, start + len(line.rstrip()))
+                raise ProgramError(Diagnostic(
+                    "malformed-tuning", span, "This is not a line of a tuning file.",
+                    hints=("A line is NAME=INT, for example main.suff_outer_par_0=4096.",)))
+            thresholds[match["name"]] = int(match["value"])
+        start += len(line)
+    return {name: value for name, value in thresholds.items() if value != 0}
+
+
+PROGRAM, SETTINGS, GUARDS = "program_sha256", "settings", "guards"
+"""Keys of the facts: the program's text, parameters of its kernels by device, finer guards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What parameters of kernels hold for: a text, and a device (None for the interpreter)."""
+
+    program: str
+    device: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Values for thresholds and parameters, and the file they are from, if any.
+
+    ``elsewhere`` has the parameters of kernels on other devices, ``stale`` says why some of the
+    file are left out.
+    """
+
+    values: dict[str, int]
+    file: Path | None = None
+    elsewhere: dict[str, dict[str, int]] = field(default_factory=dict)
+    stale: str = ""
+
+    def warn(self, problems: Iterable[str]) -> None:
+        """Warn about what is wrong with the file."""
+        for problem in filter(None, (self.stale, *problems)):
+            warnings.warn(f"{self.file}: {problem}", stacklevel=3)
+
+    def on(self, identity: Identity, kernels: Set[str]) -> Tuning:
+        """What of it holds for a program on a device.
+
+        ``kernels`` are the names of the parameters of kernels.  They number operations and count
+        what a device has, so those of another text or device would only be right by chance; the
+        facts beside the file say what they are of.  A file without facts is taken as it is.
+        """
+        facts = facts_path(self.file) if self.file is not None else None
+        if facts is None or not facts.exists():
+            return self
+        about = read_facts(facts)
+        known = about.get(SETTINGS)
+        if not isinstance(known, dict):
+            return self
+        lasting = {name: value for name, value in self.values.items() if name not in kernels}
+        lines = {name: value for name, value in self.values.items() if name in kernels}
+        if about.get(PROGRAM) != identity.program:
+            return replace(self, values=lasting, stale=(
+                "The program has changed since it was tuned, so the parameters of its kernels are "
+                "ignored; 'runelift autotune' finds new ones.") if lines else "")
+        others = {device: dict(found) for device, found in known.items()
+                  if device != identity.device}
+        if others and next(reversed(known)) != identity.device:
+            lines = known.get(identity.device, {})
+        return replace(self, values={**lasting, **lines}, elsewhere=others)
+
+
+def finer_guards(file: Path, identity: Identity, policy: str, forests: Forests
+                 ) -> tuple[dict[str, Finer], str]:
+    """The finer guards beside a tuning file that hold here, and why others do not."""
+    if not facts_path(file).exists():
+        return {}, ""
+    try:
+        about = read_facts(facts_path(file))
+    except UserError as error:
+        return {}, str(error)
+    guards = about.get(GUARDS)
+    if not isinstance(guards, dict) or not guards.get("sites"):
+        return {}, ""
+    if about.get(PROGRAM) != identity.program or guards.get("policy") != policy:
+        return {}, "The program or the policy has changed since its guards were tuned" + _IGNORED
+    if guards.get("device") != identity.device:
+        return {}, f"The guards were tuned on another device, {guards.get('device')}" + _IGNORED
+    try:
+        finer = {str(site): from_json(raw) for site, raw in guards["sites"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}, "The guards in the file of facts are damaged" + _IGNORED
+    sites = {site.name: site for forest in forests.entries for site in forest.sites().values()}
+    if any(name not in sites or not _fits(sites[name], each) for name, each in finer.items()):
+        return {}, "The guards ask for versions or sizes that there are not" + _IGNORED
+    return finer, ""
+
+
+LEVELS = 4
+"""So many levels of the JSON file have a line for each fact: what is deeper was measured on one
+dataset, and is one line."""
+_IGNORED = ", so they are ignored; 'runelift autotune' finds new ones."
+
+
+def _fits(site: Site, finer: Finer) -> bool:
+    """Whether a site has the versions, and its guards the sizes, that a finer guard mentions."""
+    known = {guard.name for guard in site.guards} | {
+        str(name) for guard in site.guards for size in guard.sizes()
+        for name in size.variables()}
+    return (finer.possible() <= set(range(len(site.alternatives)))
+            and finer.mentioned() <= known)
+
+
+def tuning_of(program: Path | None, tuning: str | Path | Mapping[str, int] | None) -> Tuning:
+    """What is asked for: values, those of a file, or those of the file beside the program."""
+    if isinstance(tuning, Mapping):
+        return Tuning(dict(tuning))
+    beside = tuning_path(program) if program is not None else None
+    file = Path(tuning) if tuning is not None else beside
+    if file is None or (tuning is None and not file.exists()):
+        return Tuning({})
+    return Tuning(read_tuning(file), file)
+
+
+def read_tuning(path: Path) -> dict[str, int]:
+    """The values in a tuning file; UserError if it cannot be read or is damaged."""
+    try:
+        return parse_tuning(Source(str(path), path.read_text()))
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: error[malformed-tuning]: not a text file in UTF-8.") from None
+
+
+def names_in(file: Path) -> set[str]:
+    """The names in a tuning file, and those that the facts beside it have for any device."""
+    names = set(read_tuning(file))
+    if facts_path(file).exists():
+        settings = read_facts(facts_path(file)).get(SETTINGS)
+        names.update(*settings.values() if isinstance(settings, dict) else ())
+    return names
+
+
+def unknown_names(thresholds: Iterable[str], known: Iterable[str]) -> list[str]:
+    """A warning for every name that is no threshold and no parameter of the program."""
+    names = sorted(known)
+    found = []
+    for name in sorted(set(thresholds) - set(names) - FUTHARK_DEFAULTS):
+        close = get_close_matches(name, names, n=1)
+        hint = f"  Did you mean '{close[0]}'?" if close else ""
+        found.append(f"The program has no threshold or parameter '{name}'; it is ignored.{hint}")
+    return found
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """The JSON file beside a tuning file; UserError if it is damaged."""
+    try:
+        facts = json.loads(path.read_text())
+    except OSError as error:
+        raise UserError(f"Cannot read '{path}': {error.strerror}.") from None
+    except ValueError as error:
+        raise UserError(f"{path}: error[malformed-tuning]: not JSON: {error}.") from None
+    if not isinstance(facts, dict):
+        raise UserError(f"{path}: error[malformed-tuning]: not a JSON object.")
+    return facts
+
+
+def write_tuning(path: Path, thresholds: Mapping[str, int], facts: Mapping[str, Any]) -> None:
+    """Write both files, each in one step: a reader sees the old content or the new."""
+    lines = "".join(f"{name}={value}\n" for name, value in sorted(thresholds.items()))
+    write_atomically(facts_path(path), _laid_out(facts) + "\n")
+    write_atomically(path, lines)
+
+
+def _laid_out(facts: Mapping[str, Any]) -> str:
+    """JSON that people can look through; to indent all of it takes Python ten times as long."""
+    def lines(value: Any, depth: int) -> str:
+        if depth == LEVELS or not isinstance(value, Mapping) or not value:
+            return json.dumps(value)
+        inner = "  " * (depth + 1)
+        return "{\n" + ",\n".join(f"{inner}{json.dumps(str(name))}: {lines(each, depth + 1)}"
+                                  for name, each in value.items()) + f"\n{'  ' * depth}}}"
+
+    return lines(facts, 0)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace the content of a file in one step."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise UserError(f"Cannot write '{path}': {error.strerror}.") from None
