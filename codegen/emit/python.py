@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 from runelift.codegen.passes.local_memory import CELL_BYTES, cells_of
 from runelift.codegen.plan import distribution, plan
-from runelift.codegen.plan.epilogue import split, taken
+from runelift.codegen.plan.epilogue import epilogue_inputs, split_epilogue
 from runelift.codegen.plan.parameters import Parameter
-from runelift.codegen.plan.write_sets import overwritten
+from runelift.codegen.plan.write_sets import overwritten_buffers
 from runelift.ir import failures, imp
 from runelift.ir.errors import CompilerBug
 from runelift.ir.guards import Guard
@@ -28,7 +28,7 @@ from runelift.ir.sizes import Applied, CeilDiv, Factor, Greatest, Least, Size
 from runelift.ir.source import Loc
 from runelift.ir.types import Atom
 
-FUNCTION, ENDING = "main", "ending"
+FUNCTION, EPILOGUE = "main", "ending"
 """The names of every plan's functions; an entry point's own may be a keyword or a built-in."""
 
 
@@ -60,10 +60,10 @@ def python_source(host: plan.Plan, *, replay: bool = False, trials: bool = False
     for param in host.params:
         writer.line(f"{_var(param.name)} = args.pop({str(param.name)!r})")
     writer.settings(plan.parameters(host.steps))
-    steps, late = split(host)
+    steps, late = split_epilogue(host)
     writer.steps(steps, host.entry)
-    given = "".join(f", {_var(name)}" for name in taken(late, host.results))
-    writer.line(f"return rt.conclude({ENDING}{given})")
+    given = "".join(f", {_var(name)}" for name in epilogue_inputs(late, host.results))
+    writer.line(f"return rt.conclude({EPILOGUE}{given})")
     writer.depth = 0
     writer.ending(given, late, host)
     return Generated("\n".join(writer.lines) + "\n", writer.launches, writer.versions,
@@ -231,7 +231,7 @@ class _Writer:
 
     def ending(self, given: str, steps: tuple[plan.Step, ...], host: plan.Plan) -> None:
         """The function of what is left to do when everything has been issued."""
-        self.line(f"def {ENDING}(rt{given}):")
+        self.line(f"def {EPILOGUE}(rt{given}):")
         self.depth += 1
         reads = [step for step in steps if isinstance(step, plan.Read)]
         if reads and all(isinstance(step, plan.Read) for step in steps[:len(reads)]):
@@ -268,7 +268,7 @@ class _Writer:
             case plan.Release(names):
                 self.line("".join(f"{_var(n)} = " for n in names) + "None")
             case plan.CopyBuffer(target, source, prim, count, start):
-                offset = "" if start == plan.START else f", {_index(start)} * {prim.bytes}"
+                offset = "" if start == plan.FROM_START else f", {_index(start)} * {prim.bytes}"
                 self.line(f"rt.copy({_var(target)}, {_var(source)}, "
                           f"({_size(count)}) * {prim.bytes}{offset})")
             case plan.Read(name):
@@ -288,9 +288,11 @@ class _Writer:
                 self._launch(step, version)
             case plan.AllocScanStatus(name, words):
                 self.line(f"{_var(name)} = rt.statuses({_size(words)})")
-            case (distribution.GroupShape() | distribution.Teams() | distribution.SubGroup()
-                  | distribution.GroupSize() | distribution.Width() | distribution.Tile()
-                  | distribution.Block() | distribution.Coarse() | distribution.Strip()):
+            case (distribution.GroupShape() | distribution.TeamCount() | distribution.SubGroupSize()
+                  | distribution.GroupSize() | distribution.MapWidth()
+                  | distribution.ScanTileShape()
+                  | distribution.ProductTileShape() | distribution.SegmentBlockShape()
+                  | distribution.StripShape()):
                 self._share(step)
             case plan.Operation(_, parameters, steps):
                 if self.trials and parameters:
@@ -331,9 +333,9 @@ class _Writer:
                 self.looped(body, version)
             case plan.Choose():
                 self._choose(step)
-            case plan.Settle() if self.replay:
+            case plan.Commit() if self.replay:
                 self.line("pass")  # versions are replayed from memory as it was
-            case plan.Settle(sites):
+            case plan.Commit(sites):
                 numbers = [n for n, s in enumerate(self.sites) if s.site in sites]
                 self.line("".join(f"settled_{n} = " for n in numbers) + "True")
 
@@ -364,33 +366,35 @@ class _Writer:
                           f"rt.share_out(({shared}), ({looped}), ({reduced}), {_size(groups)}"
                           f"{_further(wanted)}, {teams}, {apart}"
                           + (f", ({changing}))" if changing else ")"))
-            case distribution.Teams(teams, even, group, groups, size, wanted, apart):
+            case distribution.TeamCount(teams, even, group, groups, size, wanted, apart):
                 self.line(f"{_var(teams)}, {_var(even)} = rt.teams({_var(group)}, {_size(groups)}, "
                           f"{_size(size)}, {_atom(wanted)}, {apart})")
-            case distribution.SubGroup(subgroup, group):
+            case distribution.SubGroupSize(subgroup, group):
                 self.line(f"{_var(subgroup)} = rt.subgroup({_var(group)})")
             case distribution.GroupSize(group, most, size):
                 self.line(f"{_var(group)} = rt.spread({_var(most)}, {_size(size)})")
-            case distribution.Width(name, points, rows, beside, size, shares, most, wanted):
+            case distribution.MapWidth(name, points, rows, beside, size, shares, most, wanted):
                 sizes = ", ".join(map(_size, (points, rows, beside)))
                 self.line(f"{_var(name)} = rt.width({sizes}, {size}, {shares}, {most}, "
                           f"{_atom(wanted)})")
-            case distribution.Tile(points=points, bytes=size, wanted=wanted):
+            case distribution.ScanTileShape(points=points, bytes=size, wanted=wanted):
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.tile({_var(points)}, {size}{_further(wanted)})")
-            case distribution.Block(height=height, width=width, batch=batch, length=length,
+            case distribution.ProductTileShape(height=height, width=width, batch=batch,
+                                               length=length,
                             wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.block({sizes}, {step.bytes}{_further(wanted)})")
-            case distribution.Coarse(height=height, width=width, batch=batch, length=length,
+            case distribution.SegmentBlockShape(height=height, width=width, batch=batch,
+                                                length=length,
                              wanted=wanted):
                 sizes = ", ".join(map(_size, (height, width, batch, length)))
                 boxes = tuple((box.bytes, box.sides) for box in step.boxes)
                 self.line(f"{', '.join(map(_var, step.names()))} = "
                           f"rt.coarse({sizes}, {step.slides}, {step.roots}, {step.loops}, "
                           f"{step.bytes}, {boxes}{_further(wanted)})")
-            case distribution.Strip(width=width, batch=batch, length=length):
+            case distribution.StripShape(width=width, batch=batch, length=length):
                 sizes = ", ".join(map(_size, (width, batch, length)))
                 self.line(f"{', '.join(map(_var, step.names()))} = rt.strip({sizes})")
 
@@ -447,7 +451,7 @@ class _Writer:
         site = len(self.sites)
         self.sites.append(step)
         pars = "".join(f"{_size(v.guard.par) if v.guard else 0}, " for v in step.versions)
-        crowds = "".join(f"{_crowd(v.guard)}, " for v in step.versions)
+        crowds = "".join(f"{_occupancy(v.guard)}, " for v in step.versions)
         local = "".join(f"{_need(v)}, " for v in step.versions)
         sizes = ", ".join(f"{str(s)!r}: {_var(s)}" for s in step.sizes)
         met = f"{site}, ({pars}), ({crowds}), ({local}), {{{sizes}}}"
@@ -458,7 +462,7 @@ class _Writer:
 
     def _chosen(self, step: plan.Choose, site: int, met: str) -> None:
         """Versions are tried until one could run."""
-        settles = any(isinstance(s, plan.Settle) and step.site in s.sites
+        settles = any(isinstance(s, plan.Commit) and step.site in s.sites
                       for s in plan.all_steps([step]))
         if settles:
             self.line(f"settled_{site} = False")
@@ -471,8 +475,8 @@ class _Writer:
 
     def _replayed(self, step: plan.Choose, site: int, met: str) -> None:
         """All versions run from the same start; what one of them filled stays filled."""
-        changed = "".join(f"{_var(name)}, " for name in overwritten(step))
-        promised = "".join(f"{_var(name)}, " for name in _promised(step))
+        changed = "".join(f"{_var(name)}, " for name in overwritten_buffers(step))
+        promised = "".join(f"{_var(name)}, " for name in _lazy_copies(step))
         if promised:
             self.line(f"unfilled_{site} = filled_{site} = {promised}")
         self.line(f"for version_{site} in rt.replays({met}, ({changed})):")
@@ -509,7 +513,7 @@ class _Writer:
         self.depth -= 1
 
 
-def _crowd(guard: Guard | None) -> str:
+def _occupancy(guard: Guard | None) -> str:
     """How many work-groups an intra version has, how many work-items each can use, and in loops."""
     if guard is None or guard.groups is None or guard.group is None:
         return "None"
@@ -561,7 +565,7 @@ def _allocated(steps: tuple[plan.Step, ...]) -> Iterator[VName]:
                 yield name
 
 
-def _promised(choice: plan.Choose) -> list[VName]:
+def _lazy_copies(choice: plan.Choose) -> list[VName]:
     """The promised buffers that versions may fill."""
     filled = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.Fill)}
     inside = {step.name for step in plan.all_steps([choice]) if isinstance(step, plan.LazyCopy)}

@@ -291,7 +291,7 @@ class Buffers:
             if site is not None:
                 sites.append(site)
         if sites:
-            self.emit(plan.Settle(tuple(sites)))
+            self.emit(plan.Commit(tuple(sites)))
 
     def is_in_place(self, exp: Update) -> bool:
         """Whether the value of an update has been made in the memory of its operand."""

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from runelift.codegen.emit.persistent import may_persist
 from runelift.codegen.hostplan.arrays import Arrays
-from runelift.codegen.hostplan.coalescing import CARRIED
-from runelift.codegen.hostplan.loop_scalars import with_course
+from runelift.codegen.hostplan.coalescing import CARRIED_LAYOUT
+from runelift.codegen.hostplan.loop_scalars import with_loop_scalars
 from runelift.codegen.plan import distribution, plan
 from runelift.codegen.plan.interface import spec_of
 from runelift.codegen.plan.views import interleaved
@@ -38,7 +38,7 @@ from runelift.ir.syntax import (
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import ArrayType, Atom, elem_of, i64
 
-NONE: Mapping[VName, int] = MappingProxyType({})
+ALL_ROW_MAJOR: Mapping[VName, int] = MappingProxyType({})
 """All arrays lie row by row."""
 
 
@@ -60,7 +60,7 @@ class Control(Arrays):
         return tuple(steps)
 
     def _bind_results(self, pat: Sequence[Param], results: Sequence[Atom],
-                      outers: Mapping[VName, int] = NONE) -> None:
+                      outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
         """Give the results of a body the names of ``pat``, each array a buffer of its own."""
         taken: set[VName] = set()
         held = self.hand_on(pat, results)
@@ -100,7 +100,7 @@ class Control(Arrays):
         self.emit(*(plan.Bind(target, source) for target, source in moved))
 
     def _own_results(self, pat: Sequence[Param], borrowed: Set[VName] = frozenset(),
-                     outers: Mapping[VName, int] = NONE) -> None:
+                     outers: Mapping[VName, int] = ALL_ROW_MAJOR) -> None:
         """Names of buffers that this body owns, but for those that may be somebody else's."""
         for param in pat:
             if isinstance(param.type, ArrayType):
@@ -168,8 +168,8 @@ class Control(Arrays):
         """How many dimensions vary fastest of the arrays of a loop that do not lie row by row."""
         found = dict[VName, int]()
         for attr in attrs:
-            if attr.startswith(CARRIED):
-                place, outer = map(int, attr.removeprefix(CARRIED).split())
+            if attr.startswith(CARRIED_LAYOUT):
+                place, outer = map(int, attr.removeprefix(CARRIED_LAYOUT).split())
                 if self.interleaves(params[place].type, outer):
                     found[params[place].name] = outer
         return found
@@ -186,7 +186,7 @@ class Control(Arrays):
                    if isinstance(p.type, Prim) and p.name not in self.cells]
         if isinstance(form, ForLoop):
             loop = plan.CountedLoop(form.index, form.bound, body, carried)
-            self.emit(with_course(loop, scalars, self.types, self.names)
+            self.emit(with_loop_scalars(loop, scalars, self.types, self.names)
                       or replace(loop, carried=None))
         elif (cell := self.cells.get(form.cond)) is not None:
             steady = not scalars and may_persist(body)

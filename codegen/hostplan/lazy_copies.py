@@ -19,7 +19,7 @@ from runelift.ir.sizes import Size, product
 from runelift.ir.syntax import Param
 from runelift.ir.types import Atom, array_of, elem_of, i64, shape_of
 
-LINE = 128
+CACHE_LINE_BYTES = 128
 """How many bytes a cache keeps together: to walk along rows that are shorter costs little."""
 
 FEW_ROWS = 32
@@ -27,7 +27,7 @@ FEW_ROWS = 32
 
 
 @dataclass(frozen=True, slots=True)
-class _Promise:
+class _Copy:
     """A copy of the array ``turned``; where ``short`` holds, memory ``source`` stands for it."""
 
     turned: VName
@@ -39,7 +39,7 @@ class _Promise:
 class LazyCopies(DeviceScalars):
     """The copies that have been promised."""
 
-    promised: dict[VName, _Promise] = field(default_factory=dict)
+    promised: dict[VName, _Copy] = field(default_factory=dict)
 
     def promise(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
         """``param`` is ``array`` with dimension ``dim`` nearest in memory.
@@ -66,12 +66,12 @@ class LazyCopies(DeviceScalars):
         if beside is not None:
             short = self._is_short(rest, shape[dim], view.prim, beside)
             near, far = self._either(short, (rest, i64(1)), (near, far))
-        self.promised[param.name] = _Promise(turned, view.mem or array, short)
+        self.promised[param.name] = _Copy(turned, view.mem or array, short)
         self.bind_view(param, self._lying(param, dim, near, far))
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
         """Whether ``rows`` rows of ``rest`` elements may as well lie as they do."""
-        short = self.compute("or", self.compute("lt", rest, i64(LINE // prim.bytes)),
+        short = self.compute("or", self.compute("lt", rest, i64(CACHE_LINE_BYTES // prim.bytes)),
                              self.compute("lt", rows, i64(FEW_ROWS)), prim=Prim.BOOL)
         if beside == 1:
             return short

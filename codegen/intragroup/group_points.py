@@ -13,7 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from runelift.codegen.intragroup.access import exchanged_arrays, own_elements
-from runelift.codegen.intragroup.private_chunks import ChunkBuilder, Point, PointSpread, Share
+from runelift.codegen.intragroup.private_chunks import (
+    ChunkBuilder,
+    ChunkedArray,
+    ChunkLayout,
+    Point,
+)
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import widths
 from runelift.codegen.kernel.sequential import KernelBuilder
@@ -51,7 +56,7 @@ class PointsBuilder(ChunkBuilder):
     """Lowers what a work-group does at points, its branches and its loops."""
 
     loaded: dict[tuple[VName, tuple[Atom | SliceDim, ...]],
-                 PointSpread] = field(default_factory=dict)
+                 ChunkedArray] = field(default_factory=dict)
 
     def alone(self, work: Callable[[], None]) -> None:
         """What one work-item does for the group."""
@@ -115,7 +120,7 @@ class PointsBuilder(ChunkBuilder):
         if not ChunkBuilder.reusable(self, out, param, init):
             return False
         wanted = self.spreading.get(out.name) if self.cooperative else None
-        if wanted != (init.share if isinstance(init, PointSpread) else None):
+        if wanted != (init.share if isinstance(init, ChunkedArray) else None):
             return False
         assert init.mem is not None
         self.exchanged.pop(init.mem, None)
@@ -153,13 +158,13 @@ class PointsBuilder(ChunkBuilder):
     def exchange_all(self, names: frozenset[VName] | set[VName]) -> None:
         """Bring shared-out arrays to local memory."""
         for name in sorted(names, key=lambda n: n.tag):
-            if isinstance(value := self.env.get(name), PointSpread):
+            if isinstance(value := self.env.get(name), ChunkedArray):
                 self.exchange(value)
 
     # Points
 
     @contextmanager
-    def reading(self, body: Body, space: Space, share_: Share | None) -> Iterator[None]:
+    def reading(self, body: Body, space: Space, share_: ChunkLayout | None) -> Iterator[None]:
         """Make what a body reads reachable from its points.
 
         Elements that belong to the work-item are read from private memory: those of shared-out
@@ -169,7 +174,7 @@ class PointsBuilder(ChunkBuilder):
         kept: dict[VName, Value] = {}
         for name in sorted(free_vars(body), key=lambda n: n.tag):
             value = self.env.get(name)
-            if isinstance(value, PointSpread) and (value.share != share_ or name not in own):
+            if isinstance(value, ChunkedArray) and (value.share != share_ or name not in own):
                 kept[name] = value
                 self.env[name] = self.exchange(value)
         if share_ is not None and share_.contiguous:
@@ -178,7 +183,7 @@ class PointsBuilder(ChunkBuilder):
         self.env.update(kept)
         self.loaded.clear()
 
-    def _load_chunks(self, body: Body, space: Space, share_: Share) -> None:
+    def _load_chunks(self, body: Body, space: Space, share_: ChunkLayout) -> None:
         own, free = tuple(dim.index for dim in space), free_vars(body)
         for stm in body.stms:
             match stm.exp:
@@ -195,7 +200,7 @@ class PointsBuilder(ChunkBuilder):
                         self.copy(row, view.row(*outer))
                         self.loaded[array, dims] = row
 
-    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, share_: Share,
+    def each_point(self, exp: SegMap | SegScan | SegRed | SegScatter | SegHist, share_: ChunkLayout,
                    work: Callable[[Point], None]) -> None:
         """``work`` at all points of a space, with their indices bound."""
         def point(here: Point) -> None:
@@ -214,7 +219,7 @@ class PointsBuilder(ChunkBuilder):
                     work: Callable[[Sequence[Exp]], None]) -> None:
         """``work`` at all points, in any order and however many, if nothing keeps elements."""
         own = own_elements(exp.body, exp.space)
-        if any(isinstance(self.env.get(name), PointSpread) for name in own):
+        if any(isinstance(self.env.get(name), ChunkedArray) for name in own):
             share_ = self.share(self.count(exp.space))
             self.each_point(exp, share_, lambda here: work(here.indices))
             return

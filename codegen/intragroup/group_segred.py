@@ -12,17 +12,17 @@ from itertools import chain
 
 from runelift.codegen.intragroup.access import own_elements
 from runelift.codegen.intragroup.group_points import PointsBuilder
-from runelift.codegen.intragroup.private_chunks import Point, PointSpread
+from runelift.codegen.intragroup.private_chunks import ChunkedArray, Point
 from runelift.codegen.kernel.collectives import group_total, row_total, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
     LID,
     LSIZE,
     Part,
+    even_part,
     local_arrays,
     require_scalar,
     scalars,
-    share,
     store_results,
     widths,
 )
@@ -76,10 +76,10 @@ def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
         _take(k, exp, totals, more, indices)
 
     points = k.count(exp.space)
-    if any(isinstance(out, PointSpread) for out in more):
+    if any(isinstance(out, ChunkedArray) for out in more):
         k.each_point(exp, k.share(points), lambda here: element(here.indices))
         return
-    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), PointSpread)
+    if all(o.comm for o in exp.ops) or any(isinstance(k.env.get(name), ChunkedArray)
                                            for name in own_elements(exp.body, exp.space)):
         k.everywhere(exp, element)
         return
@@ -89,7 +89,7 @@ def _fold(k: PointsBuilder, exp: SegRed, totals: Sequence[Sequence[imp.Var]],
             k.bind_indices(exp.space, [position])
             element([position])
 
-        part = share(k, widths(k, exp.space)[0], LID, LSIZE)
+        part = even_part(k, widths(k, exp.space)[0], LID, LSIZE)
         k.loop(part.end, point, start=part.start, base="e")
     k.emit(*code)
 
@@ -200,7 +200,7 @@ class _Segments:
             with k.block() as inside:
                 indices = [k.declare("i", Prim.I64, i) for i in unflat_index(segment, shape)]
                 part, step = (Part(lane, self.length), lanes) if all(o.comm for o in ops) else (
-                    share(k, self.length, lane, lanes), None)
+                    even_part(k, self.length, lane, lanes), None)
                 found = self._totals(indices, part, step)
                 for total, value in zip(chain(*totals), chain(*found), strict=True):
                     k.emit(imp.Assign(total.name, value))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from runelift.codegen.intragroup.access import scanned_spaces
 from runelift.codegen.intragroup.group_points import PointsBuilder
 from runelift.codegen.intragroup.group_segred import lower_reduction
-from runelift.codegen.intragroup.private_chunks import Point, Share
+from runelift.codegen.intragroup.private_chunks import ChunkLayout, Point
 from runelift.codegen.kernel.collectives import group_scan, truth
 from runelift.codegen.kernel.kernel_builder import Value
 from runelift.codegen.kernel.launch_builder import (
@@ -104,7 +104,7 @@ def _side_by_side(k: GroupBuilder, lowering: Lowering, space: Space, groups: Siz
     for array in k.locals:
         if array.within is None:
             need = need + cells_of(array) * CELL_BYTES
-    lowering.steps.append(distribution.Teams(k.teams, k.even, k.group, groups, need,
+    lowering.steps.append(distribution.TeamCount(k.teams, k.even, k.group, groups, need,
                                      lowering.setting(Quantity.TEAMS), apart))
     present = imp.Var(k.names.fresh("present"))
     surely = imp.Apply("eq", Prim.I64, (imp.Var(k.even), lit(1)))
@@ -180,7 +180,7 @@ class GroupBuilder(PointsBuilder):
         for out, t in zip(outs, (t for ts in totals for t in ts), strict=False):
             self.emit(out.write(here.indices, t))
 
-    def _add_carries(self, exp: SegScan, share_: Share, shape: tuple[Exp, ...],
+    def _add_carries(self, exp: SegScan, share_: ChunkLayout, shape: tuple[Exp, ...],
                      outs: Sequence[View], carries: Sequence[Sequence[imp.Var]],
                      fresh: imp.Var | None) -> None:
         """Take the carries into the elements before the chunk's first start of a segment."""

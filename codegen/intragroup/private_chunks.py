@@ -35,12 +35,12 @@ from runelift.ir.sizes import Size, ceil_div, product
 from runelift.ir.syntax import Param
 from runelift.ir.types import ArrayType, Atom, Type
 
-UNROLLED = 40
+MOST_UNROLLED_STATEMENTS = 40
 """Loops over a chunk are unrolled where their body has at most this many statements."""
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class ChunkLayout:
     """Who has which of ``points`` elements: work-item l has those at ``position(0..chunk)``.
 
     ``contiguous``: a chunk is a piece of the row (scans need that); else the elements that
@@ -60,17 +60,17 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class PointSpread(View):
+class ChunkedArray(View):
     """An array that is shared out; work-items reach only elements of their own chunk."""
 
-    share: Share = field(kw_only=True)
+    share: ChunkLayout = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """The element that a work-item is at: its indices, flat position and place in the chunk."""
 
-    share: Share
+    share: ChunkLayout
     indices: tuple[Exp, ...]
     position: Exp
     offset: Exp
@@ -90,8 +90,8 @@ class ChunkBuilder(KernelBuilder):
     contiguous: set[Size] = field(default_factory=set)
     loops: list[Size] = field(default_factory=list)
     rows: list[tuple[Size, Size]] = field(default_factory=list)
-    shares: dict[Size, Share] = field(default_factory=dict)
-    spreading: dict[VName, Share] = field(default_factory=dict)
+    shares: dict[Size, ChunkLayout] = field(default_factory=dict)
+    spreading: dict[VName, ChunkLayout] = field(default_factory=dict)
     exchanged: dict[VName, View] = field(default_factory=dict)
     independent: set[VName] = field(default_factory=set)
     point: Point | None = None
@@ -111,11 +111,11 @@ class ChunkBuilder(KernelBuilder):
 
     # Shares
 
-    def share(self, points: Size) -> Share:
+    def share(self, points: Size) -> ChunkLayout:
         """How arrays of ``points`` elements are shared out in this kernel."""
         if points not in self.shares:
-            self.shares[points] = Share(points, self.names.fresh("chunk"),
-                                        self.names.fresh("whole"), points in self.contiguous)
+            self.shares[points] = ChunkLayout(points, self.names.fresh("chunk"),
+                                              self.names.fresh("whole"), points in self.contiguous)
         return self.shares[points]
 
     def points(self, type_: ArrayType) -> Size:
@@ -123,20 +123,21 @@ class ChunkBuilder(KernelBuilder):
         return product([self.host_size(size) for size in type_.shape])
 
     def spread(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
-               share: Share) -> PointSpread:
+               share: ChunkLayout) -> ChunkedArray:
         """A new array in private memory."""
         mem = self.names.fresh(base)
         self.emit(imp.DeclareArray(mem, prim, share.chunk))
         self.owned[-1].add(mem)
-        return PointSpread(prim, shape, mem, lambda ix: self._own_place(share, ix), share=share)
+        return ChunkedArray(prim, shape, mem, lambda ix: self._own_place(share, ix), share=share)
 
-    def _own_place(self, share: Share, indices: Indices) -> Exp:
+    def _own_place(self, share: ChunkLayout, indices: Indices) -> Exp:
         here = self.point
         if here is None or here.share != share or tuple(indices) != here.indices:
             raise CompilerBug("a work-item reaches for an element of another's chunk")
         return here.offset
 
-    def each(self, share: Share, shape: tuple[Exp, ...], work: Callable[[Point], None]) -> None:
+    def each(self, share: ChunkLayout, shape: tuple[Exp, ...],
+             work: Callable[[Point], None]) -> None:
         """``work`` at all elements of an array, each done by the work-item that has it."""
         offset = self.names.fresh("k")
         points = volume(shape)
@@ -198,9 +199,9 @@ class ChunkBuilder(KernelBuilder):
         """An array all of whose elements can be reached."""
         value = KernelBuilder.array(self, name)
         return self.exchange(value) if self.cooperative and isinstance(value,
-                                                                       PointSpread) else value
+                                                                       ChunkedArray) else value
 
-    def exchange(self, source: PointSpread) -> View:
+    def exchange(self, source: ChunkedArray) -> View:
         """A copy in local memory, where all work-items see all elements."""
         assert source.mem is not None
         if source.mem not in self.exchanged:
@@ -230,7 +231,7 @@ class ChunkBuilder(KernelBuilder):
         copy that work-items exchange elements through, unless other names show that.
         """
         value = self.value(name)
-        if not self.cooperative or not isinstance(value, PointSpread):
+        if not self.cooperative or not isinstance(value, ChunkedArray):
             return KernelBuilder.writable(self, param, name, read)
         assert value.mem is not None
         if self.dead(name) and param.name not in self.dest:
@@ -246,7 +247,7 @@ class ChunkBuilder(KernelBuilder):
 
     def bind_copy(self, param: Param, source: View) -> None:
         """Bind a name to fresh memory; a shared-out array stays shared out."""
-        if self.cooperative and isinstance(source, PointSpread):
+        if self.cooperative and isinstance(source, ChunkedArray):
             out: View = self.spread(param.name, source.prim, source.shape, source.share)
             self.copy(out, source)
             self.bind(param, out)
@@ -259,16 +260,16 @@ class ChunkBuilder(KernelBuilder):
         """Copy all elements, together."""
         if not self.cooperative:
             KernelBuilder.copy(self, target, source)
-        elif isinstance(target, PointSpread):
-            if isinstance(source, PointSpread) and source.share != target.share:
+        elif isinstance(target, ChunkedArray):
+            if isinstance(source, ChunkedArray) and source.share != target.share:
                 source = self.exchange(source)
             self._copy_chunks(target.share, target, source)
-        elif isinstance(source, PointSpread):
+        elif isinstance(source, ChunkedArray):
             self._copy_chunks(source.share, target, source)
         else:
             self.shared(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
 
-    def _copy_chunks(self, share: Share, target: View, source: View) -> None:
+    def _copy_chunks(self, share: ChunkLayout, target: View, source: View) -> None:
         def element(here: Point) -> None:
             self.emit(target.write(here.indices, source.read(here.indices)))
 
@@ -286,19 +287,19 @@ class ChunkBuilder(KernelBuilder):
             tuple(by_stage), tuple(directly)))
 
     def _is_global(self, view: View) -> bool:
-        return (view.mem is not None and not isinstance(view, PointSpread)
+        return (view.mem is not None and not isinstance(view, ChunkedArray)
                 and not self.is_local(view))
 
     def is_local(self, view: View) -> bool:
         """Whether an array is in local memory."""
         return any(view.mem == array.name for array in self.locals)
 
-    def _copy_staged(self, share: Share, target: View, source: View) -> None:
+    def _copy_staged(self, share: ChunkLayout, target: View, source: View) -> None:
         """Between chunks and global memory, by way of local memory: both sides in order."""
         count = Size.var(self.group) * Size.var(share.chunk)
         count = (count + ceil_div(count, Size.of(PADDING))) * Size.var(self.staged)
         stage = self.local("stage", target.prim, count)
-        neighbours = Share(share.points, share.chunk, share.whole, contiguous=False)
+        neighbours = ChunkLayout(share.points, share.chunk, share.whole, contiguous=False)
 
         def read(here: Point) -> Exp:
             return imp.Load(stage, padded(here.position), target.prim)
@@ -306,8 +307,8 @@ class ChunkBuilder(KernelBuilder):
         def write(here: Point, value: Exp) -> ImpStm:
             return imp.Store(stage, padded(here.position), value, target.prim)
 
-        into, out_of = (share, neighbours) if isinstance(source, PointSpread) else (neighbours,
-                                                                                    share)
+        into, out_of = (share, neighbours) if isinstance(source, ChunkedArray) else (neighbours,
+                                                                                     share)
         self.each(into, target.shape, lambda here: self.emit(
             write(here, source.read(here.indices))))
         self.each(out_of, target.shape, lambda here: self.emit(
@@ -316,7 +317,7 @@ class ChunkBuilder(KernelBuilder):
 
 def _short(code: Sequence[ImpStm]) -> bool:
     """Whether a loop body is worth unrolling."""
-    return _count(code) <= UNROLLED
+    return _count(code) <= MOST_UNROLLED_STATEMENTS
 
 
 def _count(code: Sequence[ImpStm]) -> int:
@@ -325,7 +326,7 @@ def _count(code: Sequence[ImpStm]) -> int:
     for stm in code:
         match stm:
             case imp.For() | imp.While() | imp.AtomicUpdate():
-                return UNROLLED + 1
+                return MOST_UNROLLED_STATEMENTS + 1
             case imp.If(_, then_, else_):
                 total += 1 + _count(then_) + _count(else_)
             case _:

@@ -48,8 +48,8 @@ def last_uses(code: Sequence[Stm]) -> dict[VName, int]:
     return last
 
 
-def apart(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
-          ) -> tuple[Stm, ...] | None:
+def barriers_outside(cond: Exp, code: Sequence[Stm], settled: Callable[[Exp], bool]
+                     ) -> tuple[Stm, ...] | None:
     """``code`` if ``cond``, with its barriers outside of the condition.
 
     ``cond`` does not change meanwhile.  What is ``settled`` when the kernel is built keeps its
@@ -77,7 +77,7 @@ def _outside(cond: Exp, stm: Stm, settled: Callable[[Exp], bool], own: Set[VName
     """A statement with barriers if ``cond``; ``own`` are variables that are used there only."""
     match stm:
         case imp.For(_, start, bound, step, body) if all(map(settled, (start, bound, step))):
-            inside = apart(cond, body, settled)
+            inside = barriers_outside(cond, body, settled)
             return None if inside is None else (replace(stm, body=inside),)
         case imp.If(known, then_, else_) if settled(known):
             return imp.If(known, *(_side(cond, side, settled) for side in (then_, else_))),
@@ -105,5 +105,5 @@ def _side(cond: Exp, code: tuple[Stm, ...], settled: Callable[[Exp], bool]) -> t
     """A side of a settled branch; as it is under the condition if need be: it may be in no kernel
     for this device.
     """
-    found = apart(cond, code, settled)
+    found = barriers_outside(cond, code, settled)
     return (imp.If(cond, code),) if found is None else found

@@ -34,7 +34,7 @@ from runelift.ir.products import is_cheap
 from runelift.ir.sizes import Size, ceil_div
 from runelift.ir.syntax import Operator, SegScan
 
-SHORT = 16
+MOST_REPEATED_STATEMENTS = 16
 """Code for elements of at most as many statements is repeated."""
 
 
@@ -47,7 +47,7 @@ class Scan:
 
     exp: SegScan
     prims: list[list[Prim]]
-    shares: distribution.Tile
+    shares: distribution.ScanTileShape
     subgroup: VName
     tiles: VName
 
@@ -182,7 +182,7 @@ class ScanTile:
     def _is_short(self) -> bool:
         """Whether the code for an element may be repeated, to have many loads under way."""
         body = self.scan.exp.body
-        return is_cheap(body) and len(body.stms) <= SHORT
+        return is_cheap(body) and len(body.stms) <= MOST_REPEATED_STATEMENTS
 
     def _fill(self, elements: Callable[[Sequence[Exp], Exp], Sequence[Exp]],
               alone: bool = False, *, guarded: bool) -> None:
