@@ -173,9 +173,9 @@ class _Printer:
         self.teams = 1 if kernel.teams is None else constants[kernel.teams]
         self.ids = _VIRTUAL_IDS if virtual else {}
         self.facts: dict[VName, bool] = {}
-        self.meets = has_barriers(kernel.body)
+        self.synchronizes = has_barriers(kernel.body)
         self.shared = {each.name for each in (*kernel.params, *kernel.locals)}
-        self.beside = False
+        self.separated = False
         """Whether something stays between the last branch and what is printed next."""
 
     @cached_property
@@ -229,7 +229,7 @@ class _Printer:
 
     def carried(self, body: tuple[Stm, ...]) -> list[VName]:
         """What a loop without barriers changes, in kernels that have some."""
-        if not self.meets or has_barriers(body):
+        if not self.synchronizes or has_barriers(body):
             return []
         inside = statements(body)
         own = {each.name for each in inside if isinstance(each, imp.Declare)}
@@ -244,23 +244,23 @@ class _Printer:
     def block(self, stms: tuple[Stm, ...], depth: int) -> list[str]:
         lines, present = list[str](), list(self.present(stms))
         for stm, after in zip_longest(present, present[1:]):
-            if isinstance(stm, imp.Barrier) and not self.beside and not self.stays(after):
+            if isinstance(stm, imp.Barrier) and not self.separated and not self.stays(after):
                 lines.append(f"{'    ' * depth}JOINED;")
-                self.beside = True
+                self.separated = True
             lines += self.stm(stm, depth)
             match stm:
                 case imp.Store(mem) if mem in self.shared:
-                    self.beside = True
+                    self.separated = True
                 case imp.Declare(_, _, init):
-                    self.beside &= init is None or _is_branch_free(init)
+                    self.separated &= init is None or _is_branch_free(init)
                 case imp.Assign(_, value):
-                    self.beside &= _is_branch_free(value)
+                    self.separated &= _is_branch_free(value)
                 case imp.DeclareArray() | imp.Barrier() | imp.Comment():
                     pass
                 case imp.If(cond) if self.known(cond) is not None:
                     pass
                 case _:
-                    self.beside = False
+                    self.separated = False
         return lines
 
     def repeats(self, bound: Exp) -> bool:
@@ -286,12 +286,12 @@ class _Printer:
 
     def side(self, stms: tuple[Stm, ...], depth: int, number: int) -> list[str]:
         """One side of a branch; PoCL puts barriers into loops."""
-        self.beside = self.meets and any(
+        self.separated = self.synchronizes and any(
             isinstance(each, imp.Barrier | imp.While)
             or (isinstance(each, imp.For)
                 and self.unrolling(each.unroll, each.bound, each.body) != [UNROLL_FULLY])
             for each in statements(stms))
-        begin = [f"{'    ' * depth}BEGUN({number});"] if self.beside else []
+        begin = [f"{'    ' * depth}BEGUN({number});"] if self.separated else []
         return begin + self.block(stms, depth)
 
     def stm(self, stm: Stm, depth: int) -> list[str]:
@@ -309,24 +309,8 @@ class _Printer:
                 return [f"{pad}{name(v)} = {self.exp(value)};"]
             case imp.Store(mem, index, value):
                 return [f"{pad}{name(mem)}[{self.index(index)}] = {self.exp(value)};"]
-            case imp.For(index, start, bound, step, body, unroll):
-                i, how = name(index), self.unrolling(unroll, bound, body)
-                lines = [f"{pad}{each}" for each in how]
-                if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
-                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
-                if self.cuts and wraps_around(index, body):
-                    lines.append(f"{pad}GOES_ROUND")
-                lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
-                             f"{i} += {self.exp(step)}) {{")
-                self.beside = self.repeats(bound)
-                if how == [UNROLL_FULLY] and in_pieces(stm, self.kernel):
-                    lines.append(f"{pad}    NEXT_PIECE;")
-                return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
-            case imp.While(cond, body):
-                self.beside = False
-                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
-                        f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
-                        f"{pad}}}"]
+            case imp.For() | imp.While():
+                return self._loop(stm, depth)
             case imp.If(cond, then_, else_) if (known := self.known(cond)) is not None:
                 return self.block(then_ if known else else_, depth)
             case imp.If(cond, then_, else_):
@@ -366,6 +350,29 @@ class _Printer:
                 return [*lines, f"{pad}}}"]
             case imp.Comment(text):
                 return [f"{pad}// {text}"]
+
+    def _loop(self, stm: imp.For | imp.While, depth: int) -> list[str]:
+        """A loop, with what compilers are told of it."""
+        pad = "    " * depth
+        match stm:
+            case imp.For(index, start, bound, step, body, unroll):
+                i, how = name(index), self.unrolling(unroll, bound, body)
+                lines = [f"{pad}{each}" for each in how]
+                if not isinstance(bound, imp.Lit | imp.WorkItem) and how == []:
+                    lines += [f"{pad}DIFFERS({name(v)});" for v in self.carried(body)]
+                if self.cuts and wraps_around(index, body):
+                    lines.append(f"{pad}GOES_ROUND")
+                lines.append(f"{pad}for (long {i} = {self.exp(start)}; {i} < {self.exp(bound)}; "
+                             f"{i} += {self.exp(step)}) {{")
+                self.separated = self.repeats(bound)
+                if how == [UNROLL_FULLY] and in_pieces(stm, self.kernel):
+                    lines.append(f"{pad}    NEXT_PIECE;")
+                return [*lines, *self.block(body, depth + 1), f"{pad}}}"]
+            case imp.While(cond, body):
+                self.separated = False
+                return [*(f"{pad}DIFFERS({name(v)});" for v in self.carried(body)),
+                        f"{pad}while ({self.exp(cond)}) {{", *self.block(body, depth + 1),
+                        f"{pad}}}"]
 
     def unrolling(self, unroll: bool | VName, bound: Exp, body: Sequence[Stm]) -> list[str]:
         """What the compiler is told about unrolling a loop."""
@@ -480,22 +487,22 @@ class _Printer:
         if op == "neg":
             wide = f"({_MODULAR[prim]})" if prim in _MODULAR else ""
             return f"({type_})(-{wide}{args[0]})"
-        joined = ", ".join(f"({type_})({a})" for a in args)
+        casted = ", ".join(f"({type_})({a})" for a in args)
         if op == "bits":
-            return f"as_{TYPES[SAME_BITS[prim]]}({joined})"
+            return f"as_{TYPES[SAME_BITS[prim]]}({casted})"
         if prim.is_float:
             if op == "div":
                 return f"({args[0]} / {args[1]})"
             if op in ("sgn", "sinpi", "cospi", "tanpi", "ldexp") or op.startswith("div_sqrt"):
-                return f"{op}_{prim.value}({joined})"
-            return f"{_FUNCTIONS.get(op, op)}({joined})"
+                return f"{op}_{prim.value}({casted})"
+            return f"{_FUNCTIONS.get(op, op)}({casted})"
         if op == "mul_hi":
-            return f"mul_hi({joined})"
+            return f"mul_hi({casted})"
         if op == "popc":
-            return f"({type_})popcount({joined})"
+            return f"({type_})popcount({casted})"
         if op == "clz":
-            return f"({type_})clz({joined})"
-        return f"{op}_{prim.value}({joined})"
+            return f"({type_})clz({casted})"
+        return f"{op}_{prim.value}({casted})"
 
 
 def literal(const: Const) -> str:

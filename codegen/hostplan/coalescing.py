@@ -149,15 +149,15 @@ class _Coalescer:
         wanted = self.wanted(body, once=not looped)
         own = {p.name for p in known if _is_matrix(p)}
         stms: list[Stm] = []
-        granted: dict[Wish, VName] = {}
+        copies: dict[Wish, VName] = {}
         for stm in body.stms:
             wishes = {w for w in self.wishes(stm) if w[0] in own and w in wanted}
-            for wish in sorted(wishes - granted.keys(), key=lambda w: (w[0].tag, w[1])):
+            for wish in sorted(wishes - copies.keys(), key=lambda w: (w[0].tag, w[1])):
                 if not self.is_changed(wish, body):
-                    promise = self.promise(wish, wanted[wish])
-                    granted[wish] = promise.pat[0].name
-                    stms.append(promise)
-            stms.append(self.inside(self.granted(stm, granted), looped=looped))
+                    lazy_copy = self.lazy_copy(wish, wanted[wish])
+                    copies[wish] = lazy_copy.pat[0].name
+                    stms.append(lazy_copy)
+            stms.append(self.inside(self.with_copies(stm, copies), looped=looped))
             own |= {p.name for p in stm.pat if _is_matrix(p)}
         return replace(body, stms=tuple(stms))
 
@@ -183,7 +183,7 @@ class _Coalescer:
                 wanted[array, dim] = (ONLY_IF_LONG, f"{WALKED_TOGETHER}{walk.beside}")
         return wanted
 
-    def promise(self, wish: Wish, conditions: tuple[str, ...]) -> Stm:
+    def lazy_copy(self, wish: Wish, conditions: tuple[str, ...]) -> Stm:
         """The statement that promises a copy."""
         array, dim = wish
         copy = Param(self.names.fresh(array), self.types[array])
@@ -255,7 +255,7 @@ class _Coalescer:
     def walks(self, kernel: SegOp) -> dict[Wish, _Reads]:
         """The arrays around a kernel whose rows its work-items walk along, each by itself."""
         loops = any(isinstance(stm.exp, (Loop, *SOACS)) for stm in _statements([kernel.body]))
-        if not loops or self.shares(kernel):
+        if not loops or self.uses_local_memory(kernel):
             return {}
         fast, others = kernel.space[-1].index, set[VName]()
         points = {dim.index for dim in kernel.space[:-1]}
@@ -276,7 +276,7 @@ class _Coalescer:
         return {wish: _Reads(sum(times.values()), len(found)) for wish, times in found.items()
                 if wish[0] not in others and arrays.count(wish[0]) == 1}
 
-    def shares(self, kernel: SegOp) -> bool:
+    def uses_local_memory(self, kernel: SegOp) -> bool:
         """Whether a kernel brings to local memory what its work-items have in common."""
         match kernel:
             case SegRed():
@@ -288,7 +288,7 @@ class _Coalescer:
                     and sharing(self.types.__getitem__, segments.exp) is not None)
         return False
 
-    def granted(self, stm: Stm, copies: Mapping[Wish, VName], *, looped: bool = False) -> Stm:
+    def with_copies(self, stm: Stm, copies: Mapping[Wish, VName], *, looped: bool = False) -> Stm:
         """The statement with the copies in kernels that wish for them."""
         if isinstance(stm.exp, SEGOPS):
             if not copies or stm.exp.level is not Level.GRID:
@@ -299,7 +299,7 @@ class _Coalescer:
         looped |= isinstance(stm.exp, Loop)
 
         def inner(body: Body) -> Body:
-            return replace(body, stms=tuple(self.granted(s, copies, looped=looped)
+            return replace(body, stms=tuple(self.with_copies(s, copies, looped=looped)
                                             for s in body.stms))
 
         return replace(stm, exp=map_inside(stm.exp, inner, _as_it_is)) if copies else stm

@@ -160,9 +160,10 @@ class HostBuilder(Control):
                 self.bind_view(stm.pat[0], self.views[array].reshape(
                     tuple(self.scalar(s) for s in shape)))
             case Copy(array) if LAZY in stm.attrs:
-                self.promise(stm.pat[0], array, number(stm, CONTIGUOUS_ALONG),
-                             beside=number(stm,
-                                           WALKED_TOGETHER) if ONLY_IF_LONG in stm.attrs else None)
+                self.copy_lazily(stm.pat[0], array, number(stm, CONTIGUOUS_ALONG),
+                                 beside=number(stm,
+                                               WALKED_TOGETHER) if ONLY_IF_LONG in stm.attrs
+                                 else None)
             case Copy(array) if stm.pat[0].name in self.idle and self.views[array].unit:
                 self.bind_view(stm.pat[0], self.views[array])
             case Copy(array):

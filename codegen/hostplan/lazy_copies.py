@@ -39,9 +39,9 @@ class _Copy:
 class LazyCopies(DeviceScalars):
     """The copies that have been promised."""
 
-    promised: dict[VName, _Copy] = field(default_factory=dict)
+    lazy_copies: dict[VName, _Copy] = field(default_factory=dict)
 
-    def promise(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
+    def copy_lazily(self, param: Param, array: VName, dim: int, *, beside: int | None) -> None:
         """``param`` is ``array`` with dimension ``dim`` nearest in memory.
 
         ``beside``: it may be the array itself, where not enough is gained.  Work-items walk along
@@ -66,7 +66,7 @@ class LazyCopies(DeviceScalars):
         if beside is not None:
             short = self._is_short(rest, shape[dim], view.prim, beside)
             near, far = self._either(short, (rest, i64(1)), (near, far))
-        self.promised[param.name] = _Copy(turned, view.mem or array, short)
+        self.lazy_copies[param.name] = _Copy(turned, view.mem or array, short)
         self.bind_view(param, self._lying(param, dim, near, far))
 
     def _is_short(self, rest: Atom, rows: Atom, prim: Prim, beside: int) -> VName:
@@ -127,16 +127,16 @@ class LazyCopies(DeviceScalars):
 
     def fill(self, names: Iterable[VName]) -> None:
         """Make those of the promised copies that are not there."""
-        for name in sorted(set(names) & self.promised.keys() - self.filled[-1],
+        for name in sorted(set(names) & self.lazy_copies.keys() - self.filled[-1],
                            key=lambda n: n.tag):
-            promise = self.promised[name]
+            lazy = self.lazy_copies[name]
             with self.block() as steps:
                 with self.block() as copying:
-                    self.emit(plan.Bind(name, self.copy(promise.turned)))
-                if promise.short is None:
+                    self.emit(plan.Bind(name, self.copy(lazy.turned)))
+                if lazy.short is None:
                     self.emit(*copying)
                 else:
-                    self.emit(plan.Branch(promise.short, (plan.Bind(name, promise.source),),
+                    self.emit(plan.Branch(lazy.short, (plan.Bind(name, lazy.source),),
                                           tuple(copying)))
             self.filled[-1].add(name)
             self.emit(plan.Fill(name, tuple(steps)))

@@ -39,7 +39,7 @@ def with_loop_scalars(loop: plan.CountedLoop, scalars: Collection[VName],
     columns += [(name, Prim.I64) for name in split.counts]
     if not scalars and not columns:
         return loop
-    return replace(loop, body=tuple(split.rest), course=plan.LoopScalars(
+    return replace(loop, body=tuple(split.rest), scalars=plan.LoopScalars(
         tuple(scalars), tuple(sorted(columns, key=lambda column: column[0].tag)),
         (*early, *split.steps), tuple(split.following)))
 

@@ -55,7 +55,7 @@ class SegOps(LazyCopies):
                 for param in pat:
                     self._make_room(param, exp)
         self.segop(stm)
-        self.settle(p.name for p in pat)
+        self.commit_versions(p.name for p in pat)
         for name, param in zip(scalars, pat, strict=True):
             if isinstance(param.type, Prim):
                 self.scalar_result(name, param.type, param.name)

@@ -63,14 +63,14 @@ class ChunkLayout:
 class ChunkedArray(View):
     """An array that is shared out; work-items reach only elements of their own chunk."""
 
-    share: ChunkLayout = field(kw_only=True)
+    layout: ChunkLayout = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
     """The element that a work-item is at: its indices, flat position and place in the chunk."""
 
-    share: ChunkLayout
+    layout: ChunkLayout
     indices: tuple[Exp, ...]
     position: Exp
     offset: Exp
@@ -90,8 +90,8 @@ class ChunkBuilder(KernelBuilder):
     contiguous: set[Size] = field(default_factory=set)
     loops: list[Size] = field(default_factory=list)
     rows: list[tuple[Size, Size]] = field(default_factory=list)
-    shares: dict[Size, ChunkLayout] = field(default_factory=dict)
-    spreading: dict[VName, ChunkLayout] = field(default_factory=dict)
+    layouts: dict[Size, ChunkLayout] = field(default_factory=dict)
+    chunked_results: dict[VName, ChunkLayout] = field(default_factory=dict)
     exchanged: dict[VName, View] = field(default_factory=dict)
     independent: set[VName] = field(default_factory=set)
     point: Point | None = None
@@ -102,58 +102,59 @@ class ChunkBuilder(KernelBuilder):
         self.staged = self.names.fresh("staged")
         self.subgroup = self.names.fresh("subgroup")
 
-    def share_out(self, groups: Size, wanted: tuple[Atom, Atom], *,
-                  teams: bool) -> distribution.GroupShape:
+    def group_shape(self, groups: Size, wanted: tuple[Atom, Atom], *,
+                    teams: bool) -> distribution.GroupShape:
         """The step that chooses the constants of the kernel, if possible as they are wanted."""
-        chunks = tuple(distribution.Chunk(s.chunk, s.whole, s.points) for s in self.shares.values())
+        chunks = tuple(distribution.Chunk(each.chunk, each.whole, each.points)
+                       for each in self.layouts.values())
         return distribution.GroupShape(self.group, self.staged, self.subgroup, chunks,
                                        tuple(self.loops), tuple(self.rows), groups, wanted, teams)
 
     # Shares
 
-    def share(self, points: Size) -> ChunkLayout:
+    def layout(self, points: Size) -> ChunkLayout:
         """How arrays of ``points`` elements are shared out in this kernel."""
-        if points not in self.shares:
-            self.shares[points] = ChunkLayout(points, self.names.fresh("chunk"),
-                                              self.names.fresh("whole"), points in self.contiguous)
-        return self.shares[points]
+        if points not in self.layouts:
+            self.layouts[points] = ChunkLayout(points, self.names.fresh("chunk"),
+                                               self.names.fresh("whole"), points in self.contiguous)
+        return self.layouts[points]
 
     def points(self, type_: ArrayType) -> Size:
         """The number of elements of an array."""
         return product([self.host_size(size) for size in type_.shape])
 
-    def spread(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
-               share: ChunkLayout) -> ChunkedArray:
+    def chunked_array(self, base: str | VName, prim: Prim, shape: tuple[Exp, ...],
+                      layout: ChunkLayout) -> ChunkedArray:
         """A new array in private memory."""
         mem = self.names.fresh(base)
-        self.emit(imp.DeclareArray(mem, prim, share.chunk))
+        self.emit(imp.DeclareArray(mem, prim, layout.chunk))
         self.owned[-1].add(mem)
-        return ChunkedArray(prim, shape, mem, lambda ix: self._own_place(share, ix), share=share)
+        return ChunkedArray(prim, shape, mem, lambda ix: self._own_place(layout, ix), layout=layout)
 
-    def _own_place(self, share: ChunkLayout, indices: Indices) -> Exp:
+    def _own_place(self, layout: ChunkLayout, indices: Indices) -> Exp:
         here = self.point
-        if here is None or here.share != share or tuple(indices) != here.indices:
+        if here is None or here.layout != layout or tuple(indices) != here.indices:
             raise CompilerBug("a work-item reaches for an element of another's chunk")
         return here.offset
 
-    def each(self, share: ChunkLayout, shape: tuple[Exp, ...],
+    def each(self, layout: ChunkLayout, shape: tuple[Exp, ...],
              work: Callable[[Point], None]) -> None:
         """``work`` at all elements of an array, each done by the work-item that has it."""
         offset = self.names.fresh("k")
         points = volume(shape)
         with self.alone_in(None) as code:
-            position = self.declare("p", Prim.I64, share.position(imp.Var(offset)))
+            position = self.declare("p", Prim.I64, layout.position(imp.Var(offset)))
             with self.block() as inside:
                 indices = tuple(self.declare("i", Prim.I64, i)
                                 for i in unflat_index(position, shape))
-                self.point = Point(share, indices, position, imp.Var(offset))
+                self.point = Point(layout, indices, position, imp.Var(offset))
                 work(self.point)
             exists = imp.Apply("or", Prim.BOOL, (
-                imp.Apply("eq", Prim.I64, (imp.Var(share.whole), lit(1))),
+                imp.Apply("eq", Prim.I64, (imp.Var(layout.whole), lit(1))),
                 imp.Apply("lt", Prim.I64, (position, points))))
             self.emit(imp.If(exists, tuple(inside)))
         self.independent.add(offset)
-        self.emit(imp.For(offset, lit(0), imp.Var(share.chunk), lit(1), tuple(code),
+        self.emit(imp.For(offset, lit(0), imp.Var(layout.chunk), lit(1), tuple(code),
                           unroll=_short(inside)))
 
     @contextmanager
@@ -167,7 +168,7 @@ class ChunkBuilder(KernelBuilder):
         self.owned.pop()
         self.cooperative, self.point = was, here
 
-    def shared(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
+    def all_points(self, shape: Sequence[Exp], work: Callable[[list[Exp]], None]) -> None:
         """All points of ``shape``, however many, shared out over the work-items."""
         points = volume(shape)
         position = self.names.fresh("v")
@@ -181,8 +182,8 @@ class ChunkBuilder(KernelBuilder):
     def _memory(self, name: VName, type_: ArrayType, count: Size) -> View:
         if not self.cooperative:
             return KernelBuilder._memory(self, name, type_, count)
-        if (share := self.spreading.get(name)) is not None:
-            return self.spread(name, type_.elem, self.shape(type_), share)
+        if (layout := self.chunked_results.get(name)) is not None:
+            return self.chunked_array(name, type_.elem, self.shape(type_), layout)
         return row_major(self.local(name, type_.elem, count), type_.elem, self.shape(type_))
 
     def local(self, base: str | VName, prim: Prim, count: Size) -> VName:
@@ -205,8 +206,8 @@ class ChunkBuilder(KernelBuilder):
         """A copy in local memory, where all work-items see all elements."""
         assert source.mem is not None
         if source.mem not in self.exchanged:
-            points, shape = source.share.points, source.shape
-            if source.share.contiguous:
+            points, shape = source.layout.points, source.shape
+            if source.layout.contiguous:
                 mem = self.local(source.mem, source.prim, points + ceil_div(
                     points, Size.of(PADDING)))
                 view = View(source.prim, shape, mem, lambda ix: padded(flat_index(ix, shape)))
@@ -248,7 +249,7 @@ class ChunkBuilder(KernelBuilder):
     def bind_copy(self, param: Param, source: View) -> None:
         """Bind a name to fresh memory; a shared-out array stays shared out."""
         if self.cooperative and isinstance(source, ChunkedArray):
-            out: View = self.spread(param.name, source.prim, source.shape, source.share)
+            out: View = self.chunked_array(param.name, source.prim, source.shape, source.layout)
             self.copy(out, source)
             self.bind(param, out)
         else:
@@ -261,29 +262,29 @@ class ChunkBuilder(KernelBuilder):
         if not self.cooperative:
             KernelBuilder.copy(self, target, source)
         elif isinstance(target, ChunkedArray):
-            if isinstance(source, ChunkedArray) and source.share != target.share:
+            if isinstance(source, ChunkedArray) and source.layout != target.layout:
                 source = self.exchange(source)
-            self._copy_chunks(target.share, target, source)
+            self._copy_chunks(target.layout, target, source)
         elif isinstance(source, ChunkedArray):
-            self._copy_chunks(source.share, target, source)
+            self._copy_chunks(source.layout, target, source)
         else:
-            self.shared(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
+            self.all_points(target.shape, lambda ix: self.emit(target.write(ix, source.read(ix))))
 
-    def _copy_chunks(self, share: ChunkLayout, target: View, source: View) -> None:
+    def _copy_chunks(self, layout: ChunkLayout, target: View, source: View) -> None:
         def element(here: Point) -> None:
             self.emit(target.write(here.indices, source.read(here.indices)))
 
         outside = next((v for v in (target, source) if self._is_global(v)), None)
-        if outside is None or not share.contiguous:
-            self.each(share, target.shape, element)
+        if outside is None or not layout.contiguous:
+            self.each(layout, target.shape, element)
             return
         with self.block() as by_stage:
-            self._copy_staged(share, target, source)
+            self._copy_staged(layout, target, source)
         with self.block() as directly:
-            self.each(share, target.shape, element)
+            self.each(layout, target.shape, element)
         self.emit(imp.If(imp.Apply("and", Prim.BOOL, (
             imp.Apply("eq", Prim.I64, (imp.Var(self.staged), lit(1))),
-            imp.Apply("lt", Prim.I64, (lit(1), imp.Var(share.chunk))))),
+            imp.Apply("lt", Prim.I64, (lit(1), imp.Var(layout.chunk))))),
             tuple(by_stage), tuple(directly)))
 
     def _is_global(self, view: View) -> bool:
@@ -294,12 +295,12 @@ class ChunkBuilder(KernelBuilder):
         """Whether an array is in local memory."""
         return any(view.mem == array.name for array in self.locals)
 
-    def _copy_staged(self, share: ChunkLayout, target: View, source: View) -> None:
+    def _copy_staged(self, layout: ChunkLayout, target: View, source: View) -> None:
         """Between chunks and global memory, by way of local memory: both sides in order."""
-        count = Size.var(self.group) * Size.var(share.chunk)
+        count = Size.var(self.group) * Size.var(layout.chunk)
         count = (count + ceil_div(count, Size.of(PADDING))) * Size.var(self.staged)
         stage = self.local("stage", target.prim, count)
-        neighbours = ChunkLayout(share.points, share.chunk, share.whole, contiguous=False)
+        neighbours = ChunkLayout(layout.points, layout.chunk, layout.whole, contiguous=False)
 
         def read(here: Point) -> Exp:
             return imp.Load(stage, padded(here.position), target.prim)
@@ -307,8 +308,8 @@ class ChunkBuilder(KernelBuilder):
         def write(here: Point, value: Exp) -> ImpStm:
             return imp.Store(stage, padded(here.position), value, target.prim)
 
-        into, out_of = (share, neighbours) if isinstance(source, ChunkedArray) else (neighbours,
-                                                                                     share)
+        into, out_of = (layout, neighbours) if isinstance(source, ChunkedArray) else (neighbours,
+                                                                                      layout)
         self.each(into, target.shape, lambda here: self.emit(
             write(here, source.read(here.indices))))
         self.each(out_of, target.shape, lambda here: self.emit(

@@ -74,7 +74,7 @@ def columns_of_lambda(k: SecondOrder, exp: Map) -> Columns | None:
     def finish(k: SecondOrder, outs: Sequence[View], point: Sequence[Exp],
                totals: Sequence[Exp]) -> None:
         k.bind_all(exp.lam.params, k.elements(exp.lam, exp.arrays, point[-1]))
-        for out, value in zip(outs, k.conclude(parts, totals), strict=True):
+        for out, value in zip(outs, k.finish_reduction(parts, totals), strict=True):
             k.store(out, point, value)
 
     return Columns(redomap.width, redomap.ops, element, finish)

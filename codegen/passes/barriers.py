@@ -226,7 +226,7 @@ class _Facts:
                     return False
         return all(map(self.uniform, parts(exp)))
 
-    def settled(self, exp: Exp) -> bool:
+    def is_known(self, exp: Exp) -> bool:
         """Whether an expression is known when the kernel is built."""
         match exp:
             case imp.Lit():
@@ -236,7 +236,7 @@ class _Facts:
             case imp.WorkItem(imp.Id.LOCAL_SIZE):
                 return bool(self.constants)
             case imp.Apply(_, _, args):
-                return all(map(self.settled, args))
+                return all(map(self.is_known, args))
         return False
 
     def owner(self, index: Exp, alone: bool) -> Owner:
@@ -359,9 +359,9 @@ def _place(stms: tuple[Stm, ...], pending: _Pending,
         pending |= own
         if not together:
             placed.append(stm)
-        elif isinstance(stm, imp.If) and facts.settled(stm.cond):
-            settled, pending = _place_known_branch(stm, pending, facts)
-            placed.append(settled)
+        elif isinstance(stm, imp.If) and facts.is_known(stm.cond):
+            branch, pending = _place_known_branch(stm, pending, facts)
+            placed.append(branch)
         elif isinstance(stm, imp.If):
             branches, pending = _place_branch(stm, pending, facts)
             placed += branches
@@ -404,7 +404,7 @@ def _place_branch(stm: imp.If, pending: _Pending, facts: _Facts
 def _under(cond: Exp, code: tuple[Stm, ...], facts: _Facts) -> tuple[Stm, ...]:
     """Code under a condition and a barrier, with the barriers inside outside of it if possible."""
     if has_barriers(code) and _keeps(code, cond):
-        outside = barriers_outside(cond, code, facts.settled)
+        outside = barriers_outside(cond, code, facts.is_known)
         if outside is not None:
             return outside if outside[-1] == BARRIER else (*outside, BARRIER)
     return imp.If(cond, code), BARRIER

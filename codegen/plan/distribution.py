@@ -39,8 +39,8 @@ class GroupShape:
     numbers and lengths of rows that they reduce, several to a row if there are few; ``groups`` is
     how many groups there are.  ``wanted`` says how large the group and how long chunks should be,
     0 for any.  ``teams``: such groups can be smaller than the device likes, see :class:`TeamCount`.
-    ``apart``: how many indices count the rows of work-items that hand nothing to each other; 0 for
-    others.
+    ``independent``: how many indices count the rows of work-items that hand nothing to each other;
+    0 for others.
     """
 
     group: VName
@@ -52,7 +52,7 @@ class GroupShape:
     groups: Size
     wanted: tuple[Atom, Atom] = (i64(0), i64(0))
     teams: bool = False
-    apart: int = 0
+    independent: int = 0
 
     def names(self) -> tuple[VName, ...]:
         """The sizes that are set, in order."""
@@ -69,8 +69,8 @@ class TeamCount:
     """``teams`` := how many of the ``groups`` run side by side, as one group of the device.
 
     They have ``group`` work-items and ``bytes`` of local memory each.  ``even`` is 1 where there is
-    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.  ``apart``
-    as in :class:`GroupShape`.
+    a group for each team, else 0.  ``wanted`` says how many there should be, 0 for any.
+    ``independent`` as in :class:`GroupShape`.
     """
 
     teams: VName
@@ -79,7 +79,7 @@ class TeamCount:
     groups: Size
     bytes: Size
     wanted: Atom
-    apart: int = 0
+    independent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class MapWidth:
 
     There are ``points`` in all; in several dimensions those of a work-item are neighbours among
     ``rows``, each of ``beside`` points.  A point loads and stores ``bytes`` bytes; if it
-    ``shares``, its neighbours may load the same ones.  ``wanted`` says how many there should be,
-    0 for any.
+    ``overlapping``, its neighbours may load the same ones.  ``wanted`` says how many there should
+    be, 0 for any.
     """
 
     width: VName
@@ -120,7 +120,7 @@ class MapWidth:
     rows: Size
     beside: Size
     bytes: int
-    shares: bool
+    overlapping: bool
     most: int
     wanted: Atom
 

@@ -228,28 +228,28 @@ class CountedLoop:
     """``for index below bound``.
 
     ``carried``: the buffers that iterations hand on, if all iterations launch the same kernels
-    (:func:`runelift.codegen.emit.persistent.may_persist`), else None.  ``course``: the scalars that
-    only kernels of such a loop need, so that its body does not compute them.
+    (:func:`runelift.codegen.emit.persistent.may_persist`), else None.  ``scalars``: the scalars
+    that only kernels of such a loop need, so that its body does not compute them.
     """
 
     index: VName
     bound: Atom
     body: tuple[Step, ...]
     carried: tuple[VName, ...] | None = None
-    course: LoopScalars | None = None
+    scalars: LoopScalars | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WhileLoop:
     """``while cond``: the body sets ``cond`` again.
 
-    ``in_cell``: whether ``cond`` is a buffer whose only element says so.  ``carried`` is as of
+    ``in_buffer``: whether ``cond`` is a buffer whose only element says so.  ``carried`` is as of
     counted loops; they need the condition in a buffer.
     """
 
     cond: VName
     body: tuple[Step, ...]
-    in_cell: bool = False
+    in_buffer: bool = False
     carried: tuple[VName, ...] | None = None
 
 

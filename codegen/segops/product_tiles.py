@@ -60,14 +60,13 @@ def lower_product(lowering: Lowering, product: Product, otherwise: tuple[plan.St
     prims = dict(zip(product.redomap.arrays, (p.type for p in product.redomap.lam.params),
                      strict=True))
     sizes = [sum(elem_of(prims[a]).bytes for a in some) for some in (product.left, product.right)]
-    block = distribution.ProductTileShape(fresh("group"), fresh("side"), fresh("rows"),
-                                          fresh("columns"),
-                       fresh("depth"), fresh("cells"), fresh("slabs"), fresh("pieces"), height,
-                       width, total(lowering, space[:-2]),
-                       Size.of(0) if length in computed else lowering.size(length),
-                       (sizes[0], sizes[1]),
-                       (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
-                        lowering.setting(Quantity.COLUMNS)))
+    block = distribution.ProductTileShape(
+        fresh("group"), fresh("side"), fresh("rows"), fresh("columns"), fresh("depth"),
+        fresh("cells"), fresh("slabs"), fresh("pieces"), height, width,
+        total(lowering, space[:-2]),
+        Size.of(0) if length in computed else lowering.size(length), (sizes[0], sizes[1]),
+        (lowering.setting(Quantity.SIDE), lowering.setting(Quantity.ROWS),
+         lowering.setting(Quantity.COLUMNS)))
     lowering.steps.append(block)
     lowering.env = WithScalar(lowering.env, block.pieces)
     whole = branch(lowering, lambda: _ProductTile(lowering, product, block).launch())
@@ -369,17 +368,17 @@ class _ProductTile:
         k = self.k
         indices, exists = self.indices(r, c)
         with k.block() as inside:
-            self.conclude(k, outs, indices, [
+            self.write_results(k, outs, indices, [
                 imp.Load(name, self.held(r, c), self._atom_prim(atom))
                 for operator, names in zip(self.product.redomap.ops, totals, strict=True)
                 for name, atom in zip(names, operator.neutral, strict=True)])
         k.emit(imp.If(exists, tuple(inside)))
 
-    def conclude(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
-                 totals: Sequence[Exp]) -> None:
+    def write_results(self, k: KernelBuilder, outs: Sequence[View], indices: Sequence[Exp],
+                      totals: Sequence[Exp]) -> None:
         """Write the results of a point from the totals of its reduction."""
         bind_point(k, self.product.exp.space, indices)
-        store_results(k, outs, indices, k.conclude(self.product, totals))
+        store_results(k, outs, indices, k.finish_reduction(self.product, totals))
 
 
 class _SplitProductTile(_ProductTile):
@@ -396,10 +395,10 @@ class _SplitProductTile(_ProductTile):
         count = k.scalar(self.block.pieces)
         piece = k.declare("piece", Prim.I64, op("rem", GROUP_ID, count))
         self.place(op("quot", GROUP_ID, count))
-        share = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
-        start = k.declare("start", Prim.I64, op("mul", piece, share))
+        part_length = op("mul", ceil_quot(ceil_quot(self.length, count), self.depth), self.depth)
+        start = k.declare("start", Prim.I64, op("mul", piece, part_length))
         end = k.declare("end", Prim.I64, imp.Apply("min", Prim.I64, (
-            op("add", start, share), self.length)))
+            op("add", start, part_length), self.length)))
         totals = self.reduce(start, end)
 
         def point(r: Exp, c: Exp) -> None:
@@ -429,6 +428,6 @@ class _SplitProductTile(_ProductTile):
         count = k.scalar(self.block.pieces)
         found = combine_partials(k, ops, arrays, partials, op("mul", held, count), count)
         with k.block() as first:
-            self.conclude(k, outs, indices, found)
+            self.write_results(k, outs, indices, found)
         k.emit(imp.If(IS_FIRST, tuple(first)))
         lowering.launch_groups(k, "segmap_combined", total(lowering, product.exp.space))

@@ -60,7 +60,8 @@ def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]
     one = lowering.names.fresh("one")
     lowering.steps += [
         distribution.MapWidth(wide.width, total(lowering, exp.space), rows, beside, wide.bytes,
-                   not wide.is_flat and wide.shares, wide.most, lowering.setting(Quantity.WIDTH)),
+                              not wide.is_flat and wide.overlapping, wide.most,
+                              lowering.setting(Quantity.WIDTH)),
         plan.Compute(one, "eq", Prim.I64, (wide.width, i64(1))),
         plan.Branch(one, otherwise, several)]
 
@@ -68,8 +69,9 @@ def lower_wide(lowering: Lowering, exp: SegMap, otherwise: tuple[plan.Step, ...]
 class _WideMap:
     """The kernel; CompilerLimitation if the points of the map have loops, or results are arrays.
 
-    A point loads and stores ``bytes`` bytes; ``shares`` says whether it loads several elements of
-    an array, so that its neighbours may need the same.  A work-item has ``most`` points at most.
+    A point loads and stores ``bytes`` bytes; ``overlapping`` says whether it loads several
+    elements of an array, so that its neighbours may need the same.  A work-item has ``most``
+    points at most.
     """
 
     def __init__(self, lowering: Lowering, exp: SegMap) -> None:
@@ -99,7 +101,7 @@ class _WideMap:
         results = sum(prim.bytes for prim in self.prims)
         loads = {part for part in evaluated(point) if isinstance(part, imp.Load)}
         self.bytes = results + sum(load.prim.bytes for load in loads)
-        self.shares = len(loads) > len({load.mem for load in loads})
+        self.overlapping = len(loads) > len({load.mem for load in loads})
         self.most = MOST_POINTS
         while self.most > 1 and (len(point) * self.most > MOST_STATEMENTS
                                  or results * self.most > MOST_RESULT_BYTES):

@@ -77,7 +77,7 @@ class _Segment:
         self.k.loop(bound, lambda index: self.k.accumulate_all(
             self.exp.ops, self.totals, self.element(index)), start=start, step=step, base="e")
 
-    def fold_share(self, item: Exp, items: Exp) -> None:
+    def fold_part(self, item: Exp, items: Exp) -> None:
         """Fold the share of work-item ``item``, where there are ``items`` of them.
 
         If the operators commute, those of neighbours are interleaved where these run together, and
@@ -160,9 +160,9 @@ def groups_per_segment(lowering: Lowering, exp: SegRed) -> VName:
     """As many groups as the device wants for all segments, but enough work for each work-item."""
     length, segments = lowering.size(exp.space[-1].width), total(lowering, exp.space[:-1])
     busy = not is_cheap(exp.body)
-    least_share = Size.of(1) if busy and not lowering.interleave else lowering.group * (
+    least_elements = Size.of(1) if busy and not lowering.interleave else lowering.group * (
         1 if busy else LEAST_ELEMENTS)
-    useful = greatest(Size.of(1), ceil_div(length, least_share))
+    useful = greatest(Size.of(1), ceil_div(length, least_elements))
     wanted = ceil_div(lowering.groups, greatest(Size.of(1), segments))
     return lowering.scalar("per_segment", least(useful, wanted))
 
@@ -193,7 +193,7 @@ def _segred_groups(lowering: Lowering, exp: SegRed) -> None:
     outer = [k.declare("o", Prim.I64, i) for i in unflat_index(held, outer_shape)]
     totals = [scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
-    _Segment(k, exp, totals, outs[count:], outer).fold_share(LID, LSIZE)
+    _Segment(k, exp, totals, outs[count:], outer).fold_part(LID, LSIZE)
     place = iter(outs)
     for op_, mems, total_ in zip(exp.ops, arrays, totals, strict=True):
         found = total_of_group(k, op_, mems, total_)
@@ -238,7 +238,7 @@ def _segred_parts(lowering: Lowering, exp: SegRed, per_segment: VName, *,
     totals = [scalars(k.neutral(o)) for o in exp.ops]
     count = sum(len(t) for t in totals)
     item = k.declare("item", Prim.I64, op("add", op("mul", part, LSIZE), LID))
-    _Segment(k, exp, totals, results[count:], outer).fold_share(item, op("mul", per, LSIZE))
+    _Segment(k, exp, totals, results[count:], outer).fold_part(item, op("mul", per, LSIZE))
     for op_, mems, total_, out in zip(exp.ops, arrays, totals, partials, strict=True):
         found = total_of_group(k, op_, mems, total_)
         stores = tuple(imp.Store(o, place, value, require_scalar(t))

@@ -58,7 +58,7 @@ def scan_single_pass(lowering: Lowering, scan: Scan) -> None:
         statuses, Size.var(scan.tiles) * words + Size.of(FIRST_STATUS)))
     tile = ScanTile(lowering, scan)
     k = tile.k
-    k.constants.append(scan.shares.window)
+    k.constants.append(scan.tile_shape.window)
     with k.block() as code:
         _LookBack(tile, statuses).run()
     groups = Size.var(scan.tiles)
@@ -127,8 +127,8 @@ class _LookBack:
         self.k: KernelBuilder = tile.k
         self.scan = tile.scan
         self.statuses = statuses
-        self.window = imp.Var(self.scan.shares.window)
-        prims, window = self.scan.values(), Size.var(self.scan.shares.window)
+        self.window = imp.Var(self.scan.tile_shape.window)
+        prims, window = self.scan.values(), Size.var(self.scan.tile_shape.window)
         self.told = self._local("told", Prim.U64, Size.of(1))
         self.latest = self._local("latest", Prim.I32, Size.of(2))
         self.kinds = self._local("kinds", Prim.I32, window)
@@ -219,7 +219,7 @@ class _LookBack:
         well; then half of it is where in the window the last total of kind PREFIX is, and all after
         it are of kind AGGREGATE.
         """
-        k, patience = self.k, imp.Var(self.scan.shares.patience)
+        k, patience = self.k, imp.Var(self.scan.tile_shape.patience)
         latest = k.declare("latest", Prim.I32, _i32(1))
         going = k.declare("going", Prim.BOOL, self.open)
         polls = k.declare("polls", Prim.I64, lit(0))

@@ -92,7 +92,7 @@ def _segscan_tiles(lowering: Lowering, exp: SegScan) -> None:
     once = branch(lowering, lambda: scan_single_pass(lowering, scan))
     twice = branch(lowering, lambda: _scan_twice(lowering, scan))
     patient = lowering.names.fresh("patient")
-    lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.shares.patience)),
+    lowering.steps += [plan.Compute(patient, "lt", Prim.I64, (i64(0), scan.tile_shape.patience)),
                        plan.Branch(patient, once, twice)]
 
 
@@ -100,16 +100,16 @@ def _choose_tiles(lowering: Lowering, exp: SegScan) -> Scan:
     """Choose the tiles."""
     prims = [[require_scalar(t) for t in o.lam.ret] for o in exp.ops]
     fresh = lowering.names.fresh
-    shares = distribution.ScanTileShape(fresh("group"), fresh("staged"), fresh("chunk"),
-                                        fresh("window"),
-                       fresh("patience"), lowering.scalar("points", total(lowering, exp.space)),
-                       sum(p.bytes for ps in prims for p in ps),
-                       (lowering.group_size, lowering.setting(Quantity.CHUNK)))
-    points, tile = Size.var(shares.points), Size.var(shares.group) * Size.var(shares.chunk)
+    shape = distribution.ScanTileShape(
+        fresh("group"), fresh("staged"), fresh("chunk"), fresh("window"), fresh("patience"),
+        lowering.scalar("points", total(lowering, exp.space)),
+        sum(p.bytes for ps in prims for p in ps),
+        (lowering.group_size, lowering.setting(Quantity.CHUNK)))
+    points, tile = Size.var(shape.points), Size.var(shape.group) * Size.var(shape.chunk)
     subgroup = fresh("subgroup")
-    lowering.steps += [shares, distribution.SubGroupSize(subgroup, shares.group)]
-    lowering.env = WithScalar(lowering.env, shares.patience)
-    return Scan(exp, prims, shares, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
+    lowering.steps += [shape, distribution.SubGroupSize(subgroup, shape.group)]
+    lowering.env = WithScalar(lowering.env, shape.patience)
+    return Scan(exp, prims, shape, subgroup, lowering.scalar("tiles", ceil_div(points, tile)))
 
 
 # Two passes
@@ -132,7 +132,7 @@ class _Passes:
 
 def _scan_twice(lowering: Lowering, scan: Scan) -> None:
     """The three kernels; a single tile needs only the last, if it computes its elements."""
-    exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.shares.points)
+    exp, tiles, points = scan.exp, Size.var(scan.tiles), Size.var(scan.tile_shape.points)
     passes = _Passes(
         scan, [[lowering.temporary("sum", p, tiles) for p in ps] for ps in scan.prims],
         lowering.temporary("flag", Prim.BOOL, tiles) if len(exp.space) > 1 else None,
