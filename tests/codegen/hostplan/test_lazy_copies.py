@@ -87,6 +87,7 @@ def given(program: Program, entry: str, shape: tuple[int, ...]) -> list[np.ndarr
     return [rng.integers(-9, 9, (*shape, 3)[:rank]).astype(spec.prim.dtype) for spec in specs]
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize(("device", "shapes"), [("oclgrind", SHAPES[:1]), ("Portable", SHAPES)])
 @pytest.mark.parametrize("entry", COPIES)
 def test_copies_do_not_change_results(reference: Program, programs: dict[str, Program],
@@ -186,6 +187,7 @@ def loops() -> dict[str, Program]:
     return found
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("entry", HANDED)
 @pytest.mark.parametrize(("device", "shapes"), [
     ("oclgrind", [(6, 5)]), ("Portable", [(40, 13), (1, 7), (0, 9)])])

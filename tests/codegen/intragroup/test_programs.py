@@ -112,6 +112,7 @@ entry main [n][m] (xss: [n][m]i32) (k: i32): ([n]i64, [n][m]i32) =
 SHAPES = [(3, 5), (2, 37)]
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("on", ["pocl", "oclgrind"])
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_program(text: str, on: str) -> None:

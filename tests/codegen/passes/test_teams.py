@@ -153,6 +153,7 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.sweep(keep=["oclgrind", "checked", "in place"])
 @pytest.mark.parametrize(("on", "lengths", "counts"), [
     ("pocl", LENGTHS, [7, 8]), ("oclgrind", [5, 33], [3])])
 @pytest.mark.parametrize("text", PROGRAMS.values(), ids=list(PROGRAMS))

@@ -97,6 +97,7 @@ def test_scan_of_pairs_in_order(shape: tuple[int, ...]) -> None:
           p.args, p.builder.names)
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize(("group", "chunk", "staged"), [
     (1, 1, 0), (1, 7, 0), (2, 3, 0), (1, 2, 1), (5, 3, 1), (8, 1, 1), (8, 16, 1)])
 @pytest.mark.parametrize("shape", [(7,), (41,), (3, 14), (100,), (2, 3, 9)], ids=str)

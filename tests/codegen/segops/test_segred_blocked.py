@@ -100,6 +100,7 @@ def inputs(shapes: list[tuple[int, ...]], dtype: Any) -> list[Any]:
     return [rng.integers(-3, 4, shape).astype(dtype) for shape in shapes]
 
 
+@pytest.mark.sweep(keep=["flat", "tall", "pairs", "ordered", "rows"])
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_setting(name: str, which: int) -> None:

@@ -56,6 +56,7 @@ def arguments(name: str, n: int, m: int) -> list[np.ndarray[Any, Any]]:
             "picked": [matrix(n, m), rng.integers(0, max(n, 1), n)]}[name]
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("strip", [(1, 1, 1), (1, 2, 1), (1, 4, 3)])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_strips(name: str, strip: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:

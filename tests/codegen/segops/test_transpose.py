@@ -38,6 +38,7 @@ def launched(program: Program, entry: str) -> str:
     return " ".join(kernel.name for kernel in plan.kernels(steps))
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("device", ["oclgrind", "Portable"])
 @pytest.mark.parametrize("entry", ["sums", "swap", "swaps", "batch", "drift", "spread"])
 def test_layouts_do_not_change_results(device: str, entry: str) -> None:

@@ -70,6 +70,7 @@ def steps_of(text: str) -> Iterator[plan.Step]:
     return plan.all_steps(compile_source(Source("t", text)).plan("main").steps)
 
 
+@pytest.mark.sweep(keep=["oclgrind", "chain", "consumed"])
 @pytest.mark.parametrize("device", ["pocl", "oclgrind"])
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
 def test_results(name: str, device: str) -> None:

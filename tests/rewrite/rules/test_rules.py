@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,21 +20,9 @@ from runelift.rewrite.flatten import flatten
 from runelift.rewrite.passes.simplify import simplify
 from runelift.rewrite.pipeline import clean, optimise
 from runelift.rewrite.registry import PASSES, RULES
+from tests.rewrite.rules import handmade
+from tests.rewrite.rules.reach import REACH, REACH_VERSIONED
 
-
-def _neighbour(name: str) -> ModuleType:
-    """A module of this folder: tests are no package."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-REACH = _neighbour("reach").REACH
-REACH_VERSIONED = _neighbour("reach").REACH_VERSIONED
-handmade = _neighbour("handmade")
 IDS = [rule.name for rule in RULES]
 
 

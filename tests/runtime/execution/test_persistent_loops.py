@@ -139,6 +139,7 @@ def device(installed: DeviceInfo) -> Spied:
     return Spied(replace(installed, coherent=True))
 
 
+@pytest.mark.sweep(every=5)
 @pytest.mark.parametrize(("text", "fused"), [
     (STENCIL, True), (PAIR, True), (SWAP, True), (IN_PLACE, True), (KEPT, False),
     (RINGS, True), (PARTING, False), (STRIDES, True), (FLAGS, True), (UNUSED_SCALAR, True),
@@ -183,6 +184,7 @@ def test_rings_of_buffers(before: str, after: str, rings: list[str] | None) -> N
                      sorted("".join(b.handle[0] for b in ring) for ring in found))
 
 
+@pytest.mark.sweep(keep=["Portable"])
 def test_kernels_that_map_join_groups_of_any_size(
         device: Spied, monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(compile_source(Source("loop", MIXED)), device.info)
@@ -232,6 +234,7 @@ def test_maps_in_a_loop_have_large_groups(
     assert found == [2 * usual if larger else times * usual]
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("teams", [(1, 1), (4, 1), (1, 8), (2, 8)])
 def test_rows_side_by_side_make_groups_of_one_size(device: Spied, teams: tuple[int, int]) -> None:
     """Rows of 200 and of 21 elements, with so many side by side as they are launched."""
@@ -345,6 +348,7 @@ def expected_of(text: str, args: Sequence[object]) -> list[object]:
     return [np.asarray(result).tolist() for result in results]
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("rounds", [0, 1, 3, 4, 5, 6, 7, 67, 68, 69, 70, 210, 400])
 def test_the_device_says_when_a_loop_ends(device: Spied, rounds: int) -> None:
     """After an odd or even number of iterations, in one launch or several."""

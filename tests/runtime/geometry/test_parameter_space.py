@@ -60,6 +60,7 @@ def sampled(space: Space) -> list[tuple[int, ...]]:
     return list(dict.fromkeys([*extremes, *others]))
 
 
+@pytest.mark.sweep(keep=["map", "rows", "scan]", "histogram]"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_no_setting_changes_a_result(name: str) -> None:
     text, args = PROGRAMS[name]

@@ -201,7 +201,8 @@ def test_a_program_is_kept_when_its_kernels_are_built(
 
 
 RUN = """
-import os, sys, threading, time
+import os, signal, sys, threading, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in the background
 import runelift
 program = runelift.compile({text!r}, device="pocl", tuning={{}})
 print(*[each._process.pid for each in program._first._builders._processes], flush=True)

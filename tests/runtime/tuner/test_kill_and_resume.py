@@ -9,6 +9,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from runelift.runtime.tuner.costs.log import read_log
 from runelift.runtime.tuner.measure.repetitions import MORE
 
@@ -22,6 +24,7 @@ entry main [n][m] (xss: [n][m]i32): [n]i32 = map (\\xs -> reduce (+) 0 (map (* 3
 REPEATS = 15
 
 
+@pytest.mark.sweep
 def test_a_killed_tuning_measures_nothing_twice(tmp_path: Path) -> None:
     """Killed while the second dataset is measured: what is in the log is not run again."""
     program = tmp_path / "p.fut"

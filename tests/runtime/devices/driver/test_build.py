@@ -67,7 +67,7 @@ cl.Program(cl.Context([device]), "__kernel void f() {}").build()
 @pytest.fixture
 def early_driver(driver: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Processes look for PoCL's library."""
-    begin = "early.begin(device, "
+    begin = "icd.begin(device, "
     assert begin in process.RUN
     monkeypatch.setattr(process, "RUN", process.RUN.replace(begin, f"{begin}{driver!r}, "))
     return

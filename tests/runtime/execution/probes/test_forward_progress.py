@@ -73,6 +73,7 @@ def program(text: str, device: Device) -> Program:
     return opened
 
 
+@pytest.mark.sweep(keep=["Oclgrind"])
 @pytest.mark.parametrize("patience", [0, 1 << 30])
 def test_scans_of_all_kinds_by_both_strategies(info: DeviceInfo, patience: int) -> None:
     reference = runelift.compile(SCANS, device="interpreter")
