@@ -370,7 +370,7 @@ def test_random_programs_on_wider_arrays(seed: int) -> None:
 def test_random_programs_are_repeated(seed: int, simulator: str,
                                       monkeypatch: pytest.MonkeyPatch) -> None:
     """On arguments of two sizes in turn, with launches that are joined soon."""
-    monkeypatch.setattr(tape, "PLAYS", 2)
+    monkeypatch.setattr(tape, "SUBMITS", 2)
     compiled = runelift.compile(Writer(seed).program(), device=simulator)
     info = compiled.device_info
     program = Program(compiled.compiled, replace(info, kind=DeviceKind.GPU, handle=info.handle))

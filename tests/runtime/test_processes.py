@@ -142,7 +142,7 @@ def test_a_process_is_told_what_takes_long_to_find_out(
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     code = """
 import only_here
-from runelift.runtime import cache
+from runelift.runtime.cache import disk as cache
 cache.known_as(given[0])
 print(only_here.FOUND, cache.ourselves(), given[1], sys.prefix)
 """
