@@ -1,4 +1,4 @@
-"""The dumps in docs/architecture.md are what the compiler prints.
+"""The documentation: dumps are what the compiler prints, files exist, pages keep their form.
 
 ``pytest tests/test_docs.py --regenerate-golden`` writes them anew.
 """
@@ -17,7 +17,10 @@ from runelift.runtime.tuner.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "architecture.md"
-PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+DESIGN = [page for page in PAGES if page.parent.name == "design" and page.stem != "README"]
+PARTS = ["Problem", "Idea", "Where", "Limits", "Evidence"]
+"""The headings of a page about a mechanism, in this order."""
 FOLDERS = ("", "codegen", "ir/imp", "rewrite", "rewrite/flatten", "rewrite/flatten/rules",
            "runtime", "runtime/tuner", "runtime/tuner/strategies")
 """Where the files are that pages name without their folder, or with the last part of it only."""
@@ -50,13 +53,29 @@ def test_dumps_are_current(pytestconfig: pytest.Config) -> None:
     assert PAGE.read_text() == current
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
 def test_every_file_that_is_named_exists(page: Path) -> None:
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
     gone = [name or link for name, link in FILE.findall(text)
             if not any((ROOT / folder / name).exists() for folder in FOLDERS if name)
             and not (link and (page.parent / link).exists())]
     assert gone == []
+
+
+def test_the_architecture_is_short() -> None:
+    assert len(BLOCK.sub("", PAGE.read_text()).split()) <= 2000
+
+
+@pytest.mark.parametrize("page", DESIGN, ids=[page.stem for page in DESIGN])
+def test_a_mechanism_has_a_page_of_its_form(page: Path) -> None:
+    text = page.read_text()
+    assert re.findall(r"^## (.*)", text, re.M) == PARTS
+    assert len(text.split()) <= 400
+
+
+def test_every_mechanism_is_listed() -> None:
+    listed = re.findall(r"\]\(([\w-]+)\.md\) \|", (PAGE.parent / "design/README.md").read_text())
+    assert sorted(listed) == [page.stem for page in DESIGN]
 
 
 def test_every_example_is_listed() -> None:
