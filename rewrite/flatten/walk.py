@@ -37,7 +37,6 @@ from runelift.ir.syntax import (
 )
 from runelift.ir.traverse import free_vars
 from runelift.ir.types import Atom, Const, Type, array_of, elem_of, shape_of
-from runelift.rewrite.flatten.book import performed_by_walk
 from runelift.rewrite.flatten.nest import Nest
 
 if TYPE_CHECKING:
@@ -246,7 +245,6 @@ class Walk:
                 and self.nest.expanded(name) is None)
 
 
-@performed_by_walk("G6")
 def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
     """Σ ⊢ let x = e₁ in e₂ ⇒ s₁; s₂      Σ ⊢ e₁ ⇒ s₁ with x' for x at every point of Σ,
                                        Σ, x := x'[i...] ⊢ e₂ ⇒ s₂
@@ -264,7 +262,6 @@ def distribution(walk: Walk, body: Body) -> tuple[Atom, ...]:
     return results
 
 
-@performed_by_walk("G0")
 def sequential_code(walk: Walk, pat: Sequence[Param]) -> tuple[Param, ...]:
     """Σ ⊢ e ⇒ let x' = segmap Σ e      e has no parallelism that another rule uses
 
