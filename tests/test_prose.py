@@ -93,7 +93,7 @@ def sentences(text: str) -> Iterator[Sentence]:
     text = CODE.sub(lambda m: same_lines(m, "CODE"), text)
     text = ABBREVIATION.sub(r"\1", LINK.sub(r"\1", text))
     for line, block in blocks(text):
-        if LAW.search(block) or block.startswith("Source:"):
+        if LAW.search(block) or block.startswith(("Source:", ">>>")):
             continue
         if block.startswith("|"):
             yield from (Sentence(line, cell.strip(), False) for cell in block.split("|"))
