@@ -32,7 +32,7 @@ MOST_REPAIRS = 8
 """The most changes of numbers in search of a case in which all facts hold."""
 MOST_CASES = 8
 """The most cases of minima and maxima that a proof distinguishes."""
-REMEMBERED = 1 << 14
+REMEMBERED_PROOFS = 1 << 14
 """The most questions whose answers are kept in memory."""
 
 Linear: TypeAlias = tuple[tuple[tuple[Monomial, int], ...], int]
@@ -99,7 +99,7 @@ class Facts:
             reached = reached.union(*(variables for _, variables in near))
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(REMEMBERED_PROOFS)
 def _contradictory(facts: frozenset[Linear]) -> bool:
     """True if the inequalities cannot all hold; passes often ask the same again."""
     system = {*facts, *_products(facts)}
@@ -198,7 +198,7 @@ def _linear(terms: Mapping[Monomial, int]) -> Linear:
     return tuple(ordered), constant // shared
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(REMEMBERED_PROOFS)
 def _spelled(monomial: Monomial) -> tuple[str, ...]:
     """A key that orders monomials."""
     return tuple(str(factor) for factor in monomial)

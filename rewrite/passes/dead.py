@@ -1,4 +1,4 @@
-"""The backward walk: what nobody uses is dropped, from the end of each body to its start."""
+"""The backward walk: unused code is dropped, from the end of each body to its start."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runelift.rewrite.rules.unused import UNUSED, UNUSED_INPUTS, sizes_of
 
 
 def remove_unused(program: Program, rewriting: Rewriting) -> Program:
-    """``program`` without statements, results, loop parameters and inputs that nobody uses."""
+    """``program`` without statements, results, loop parameters and inputs that are never used."""
     walk = BackwardWalk(rewriting)
     return Program(tuple(walk.fun(fun) for fun in program.funs))
 
